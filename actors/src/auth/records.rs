@@ -1,0 +1,140 @@
+//! What the store holds, as its readers see it: never a secret, a digest or a private key. What a
+//! credential opens is decided in `snapshot`, not here.
+
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+use super::clock::Timestamp;
+use crate::principal::{Reach, Scope};
+
+/// A person who calls with personal access tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct User {
+    /// As it was written when the user was added; compared without regard to case.
+    pub email: String,
+    /// Whether this is an administrator of the service.
+    pub admin: bool,
+    /// `"all"`, or the ids of the connections within reach.
+    pub reach: Reach,
+    /// How far the user may go; `admin` for administrators.
+    pub scope: Scope,
+    /// When the user was added.
+    pub created_at: Timestamp,
+}
+
+/// A user to add.
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    /// The name to authenticate with.
+    pub email: String,
+    /// Whether this is an administrator; an administrator's scope is always [`Scope::Admin`].
+    pub admin: bool,
+    /// Which connections.
+    pub reach: Reach,
+    /// [`Scope::Read`] or [`Scope::Write`]; for an administrator not [`Scope::Read`].
+    pub scope: Scope,
+}
+
+/// One personal access token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PersonalAccessToken {
+    /// Names the token for ever.
+    pub id: Uuid,
+    /// Whose token it is.
+    pub email: String,
+    /// Unique among the user's tokens that are not revoked.
+    pub name: String,
+    /// Narrows the user's own scope, where present.
+    pub scope: Option<Scope>,
+    /// Narrows the user's own reach; `"all"` narrows nothing.
+    pub reach: Reach,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From then on it is refused; absent means never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A personal access token to make.
+#[derive(Clone, Debug)]
+pub struct NewPat {
+    /// A name for listings; made up from the id when absent.
+    pub name: Option<String>,
+    /// From then on the token is refused; absent means never.
+    pub expires_at: Option<Timestamp>,
+    /// Narrows the user's own reach; [`Reach::All`] narrows nothing.
+    pub reach: Reach,
+    /// Narrows the user's own scope, where present.
+    pub scope: Option<Scope>,
+}
+
+impl Default for NewPat {
+    fn default() -> Self {
+        Self { name: None, expires_at: None, reach: Reach::All, scope: None }
+    }
+}
+
+/// A program that exchanges its client id and secret for access tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceAccount {
+    /// Its name in token requests, and the subject of its tokens.
+    pub client_id: String,
+    /// Its name for people, unique.
+    pub name: String,
+    /// How far it may go.
+    pub scope: Scope,
+    /// The connections within its reach.
+    pub connections: Vec<Uuid>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its secret was last replaced, if it was.
+    pub rotated_at: Option<Timestamp>,
+    /// Since when it is refused, if it is.
+    pub disabled_at: Option<Timestamp>,
+}
+
+/// A service account to make.
+#[derive(Clone, Debug)]
+pub struct NewServiceAccount {
+    /// A name for people, unique.
+    pub name: String,
+    /// At least one; a service account never reaches connections that are added later.
+    pub connections: Vec<Uuid>,
+    /// How far it may go.
+    pub scope: Scope,
+}
+
+/// One signing key, without its private part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Key {
+    /// The key's thumbprint (RFC 7638), `kid` in tokens.
+    pub kid: String,
+    /// The `alg` of RFC 7518 or RFC 8037.
+    pub algorithm: &'static str,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Since when it signs nothing new, if it was replaced; what it signed stays valid until it expires.
+    pub retired_at: Option<Timestamp>,
+}
+
+/// `"all"`, or the list of ids.
+impl Serialize for Reach {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::Only(connections) => serializer.collect_seq(connections.iter()),
+        }
+    }
+}
+
+/// Its word.
+impl Serialize for Scope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}

@@ -1,0 +1,193 @@
+//! Service accounts in the store.
+
+use rusqlite::{Connection, Row, named_params};
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::columns::{Connections, json};
+use super::{Store, broken, check_name, hint, is_taken, shown};
+use crate::auth::records::{NewServiceAccount, ServiceAccount};
+use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};
+use crate::error::{Error, Result};
+use crate::near;
+
+impl Store {
+    /// Makes a service account. The secret is in nobody's hands but the caller's; the client id is
+    /// in the record.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the name is taken, or no connection named.
+    pub fn create_service_account(&mut self, new: NewServiceAccount) -> Result<(ServiceAccount, SecretString)> {
+        check_name("a service account", &new.name)?;
+        let connections = distinct(&new.connections)?;
+        let client_id = secret::mint_client_id()?;
+        let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
+        let account = self.write(|connection, now| {
+            let made = connection.execute(
+                "INSERT INTO service_accounts (client_id, name, digest, scope, connections, created_at)
+                 VALUES (:client_id, :name, :digest, :scope, :connections, :now)",
+                named_params! {
+                    ":client_id": client_id,
+                    ":name": new.name,
+                    ":digest": digest,
+                    ":scope": new.scope,
+                    ":connections": json(&connections)?,
+                    ":now": now,
+                },
+            );
+            match made {
+                Err(error) if is_taken(&error) => {
+                    Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
+                        .hint("remove that one first, rotate its secret, or choose another name"))
+                }
+                Err(error) => Err(broken(error)),
+                Ok(_) => find(connection, &client_id),
+            }
+        })?;
+        Ok((account, secret))
+    }
+
+    /// Gives the service account of that name other connections and another scope, also to the
+    /// tokens that it holds already.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
+    pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
+        let connections = distinct(&change.connections)?;
+        self.write(|connection, _| {
+            let account = find(connection, &change.name)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id",
+                    named_params! {
+                        ":scope": change.scope,
+                        ":connections": json(&connections)?,
+                        ":id": account.client_id,
+                    },
+                )
+                .map_err(broken)?;
+            find(connection, &account.client_id)
+        })
+    }
+
+    /// Every service account, by name.
+    pub fn service_accounts(&self) -> Result<Vec<ServiceAccount>> {
+        all(&self.connection)
+    }
+
+    /// Replaces the secret of the service account with that name or client id. Tokens that it holds
+    /// stay valid until they expire: to end them too, disable it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
+    pub fn rotate_service_account(&mut self, which: &str) -> Result<(ServiceAccount, SecretString)> {
+        let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
+        let account = self.write(|connection, now| {
+            let account = find(connection, which)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET digest = :digest, rotated_at = :now WHERE client_id = :id",
+                    named_params! { ":digest": digest, ":now": now, ":id": account.client_id },
+                )
+                .map_err(broken)?;
+            find(connection, &account.client_id)
+        })?;
+        Ok((account, secret))
+    }
+
+    /// Refuses the service account with that name or client id, and every token that it holds.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
+    pub fn disable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        self.write(|connection, now| {
+            let account = find(connection, which)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL",
+                    named_params! { ":now": now, ":id": account.client_id },
+                )
+                .map_err(broken)?;
+            find(connection, &account.client_id)
+        })
+    }
+
+    /// Takes back [`Store::disable_service_account`].
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
+    pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        self.write(|connection, _| {
+            let account = find(connection, which)?;
+            connection
+                .execute("UPDATE service_accounts SET disabled_at = NULL WHERE client_id = ?1", [&account.client_id])
+                .map_err(broken)?;
+            find(connection, &account.client_id)
+        })
+    }
+
+    /// Removes the service account with that name or client id; every token that it holds is
+    /// refused from now on.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
+    pub fn remove_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        self.write(|connection, _| {
+            let account = find(connection, which)?;
+            connection
+                .execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])
+                .map_err(broken)?;
+            Ok(account)
+        })
+    }
+}
+
+const SELECT: &str =
+    "SELECT client_id, name, scope, connections, created_at, rotated_at, disabled_at FROM service_accounts";
+
+fn record(row: &Row<'_>) -> rusqlite::Result<ServiceAccount> {
+    let Connections(connections) = row.get("connections")?;
+    Ok(ServiceAccount {
+        client_id: row.get("client_id")?,
+        name: row.get("name")?,
+        scope: row.get("scope")?,
+        connections: connections.to_vec(),
+        created_at: row.get("created_at")?,
+        rotated_at: row.get("rotated_at")?,
+        disabled_at: row.get("disabled_at")?,
+    })
+}
+
+fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY name")).map_err(broken)?;
+    let rows = statement.query_map([], record).map_err(broken)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+}
+
+/// By name or client id; the two never look alike.
+fn find(connection: &Connection, which: &str) -> Result<ServiceAccount> {
+    let sql = format!("{SELECT} WHERE client_id = ?1 OR name = ?1");
+    match connection.query_row(&sql, [which], record) {
+        Err(rusqlite::Error::QueryReturnedNoRows) => {
+            let known = all(connection)?;
+            let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
+            Err(Error::not_found(format!("there is no service account {}", shown(which)))
+                .hint(hint(&near, "portico service-account list")))
+        }
+        found => found.map_err(broken),
+    }
+}
+
+/// Each connection once, in the order given.
+fn distinct(connections: &[Uuid]) -> Result<Vec<Uuid>> {
+    let mut distinct = Vec::with_capacity(connections.len());
+    for connection in connections {
+        if !distinct.contains(connection) {
+            distinct.push(*connection);
+        }
+    }
+    if distinct.is_empty() {
+        return Err(Error::invalid("a service account needs at least one connection; name it with --connection"));
+    }
+    Ok(distinct)
+}

@@ -1,0 +1,121 @@
+//! How our values stand in the columns of the store.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rusqlite::ToSql;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use uuid::Uuid;
+
+use super::super::clock::Timestamp;
+use super::super::key::{Algorithm, PublicKey};
+use super::super::secret::Digest;
+use crate::error::{Error, Result};
+use crate::principal::{Reach, Scope};
+
+/// What a column holds that should not.
+#[derive(Debug)]
+struct Unreadable(&'static str);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store holds what is no {}", self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+fn unreadable(what: &'static str) -> FromSqlError {
+    FromSqlError::Other(Box::new(Unreadable(what)))
+}
+
+impl FromSql for Timestamp {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_i64().map(Self::from_seconds)
+    }
+}
+
+impl ToSql for Timestamp {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.seconds().into())
+    }
+}
+
+impl FromSql for Scope {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_word(value.as_str()?).ok_or_else(|| unreadable("scope"))
+    }
+}
+
+impl ToSql for Scope {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.word().into())
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_octets(value.as_blob()?).ok_or_else(|| unreadable("digest"))
+    }
+}
+
+impl ToSql for Digest {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.octets().into())
+    }
+}
+
+impl FromSql for Algorithm {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_word(value.as_str()?).ok_or_else(|| unreadable("algorithm"))
+    }
+}
+
+impl ToSql for Algorithm {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.word().into())
+    }
+}
+
+impl FromSql for PublicKey {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map_err(|_| unreadable("public key"))
+    }
+}
+
+/// The id of a record.
+pub(super) struct Id(pub(super) Uuid);
+
+impl FromSql for Id {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Uuid::try_parse(value.as_str()?).map(Self).map_err(|_| unreadable("id"))
+    }
+}
+
+/// A set of connections.
+pub(super) struct Connections(pub(super) Arc<[Uuid]>);
+
+impl FromSql for Connections {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let ids: Vec<Uuid> = serde_json::from_str(value.as_str()?).map_err(|_| unreadable("list of connections"))?;
+        Ok(Self(ids.into()))
+    }
+}
+
+/// A column of a reach: NULL for every connection.
+pub(super) fn reach(connections: Option<Connections>) -> Reach {
+    connections.map_or(Reach::All, |Connections(ids)| Reach::Only(ids))
+}
+
+/// The text of a reach's column.
+pub(super) fn reach_text(reach: &Reach) -> Result<Option<String>> {
+    match reach {
+        Reach::All => Ok(None),
+        Reach::Only(ids) => json(ids).map(Some),
+    }
+}
+
+/// The JSON text of a column.
+pub(super) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(Error::internal)
+}

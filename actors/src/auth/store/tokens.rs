@@ -1,0 +1,160 @@
+//! Personal access tokens in the store.
+
+use rusqlite::{Connection, Params, Row, named_params};
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::columns::{Id, reach, reach_text};
+use super::{Store, broken, check_name, hint, is_taken, shown, users};
+use crate::auth::records::{NewPat, PersonalAccessToken, User};
+use crate::auth::secret::{self, Digest, PAT_PREFIX};
+use crate::error::{Error, Result};
+use crate::near;
+use crate::principal::{Reach, Scope};
+
+impl Store {
+    /// Makes a personal access token. The secret is in nobody's hands but the caller's.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user,
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) for a name that the user's tokens have
+    /// already, an end in the past, or more than the user has.
+    pub fn create_pat(&mut self, email: &str, new: NewPat) -> Result<(PersonalAccessToken, SecretString)> {
+        let id = Uuid::new_v4();
+        let name = match new.name {
+            Some(name) => name,
+            None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
+        };
+        check_name("a token", &name)?;
+        let (secret, digest) = secret::mint(PAT_PREFIX)?;
+        let record = self.write(|connection, now| {
+            let (user_id, user) = users::find(connection, email)?;
+            if new.expires_at.is_some_and(|end| end <= now) {
+                return Err(Error::invalid("the token would have expired already; choose a later end"));
+            }
+            check_within(&user, new.scope, &new.reach)?;
+            let made = connection.execute(
+                "INSERT INTO personal_access_tokens (id, user_id, name, digest, scope, reach, created_at, expires_at)
+                 VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at)",
+                named_params! {
+                    ":id": id.to_string(),
+                    ":user_id": user_id,
+                    ":name": name,
+                    ":digest": digest,
+                    ":scope": new.scope,
+                    ":reach": reach_text(&new.reach)?,
+                    ":now": now,
+                    ":expires_at": new.expires_at,
+                },
+            );
+            match made {
+                Err(error) if is_taken(&error) => {
+                    Err(Error::invalid(format!("{} already has a token named {name:?}", user.email))
+                        .hint("revoke that one first, or choose another name"))
+                }
+                Err(error) => Err(broken(error)),
+                Ok(_) => by_id(connection, id),
+            }
+        })?;
+        Ok((record, secret))
+    }
+
+    /// Every token of a user, or of all: also the expired and the revoked ones, oldest first.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user.
+    pub fn pats(&self, email: Option<&str>) -> Result<Vec<PersonalAccessToken>> {
+        match email {
+            None => matching(&self.connection, "true", []),
+            Some(email) => {
+                let (user_id, _) = users::find(&self.connection, email)?;
+                matching(&self.connection, "t.user_id = ?1", [user_id])
+            }
+        }
+    }
+
+    /// Revokes a token, named by its id, by its name, or by the secret itself. To revoke one twice
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none,
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when several users' tokens have that name.
+    pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
+        self.write(|connection, now| {
+            let token = choose(connection, which)?;
+            connection
+                .execute(
+                    "UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL",
+                    named_params! { ":now": now, ":id": token.id.to_string() },
+                )
+                .map_err(broken)?;
+            by_id(connection, token.id)
+        })
+    }
+}
+
+const SELECT: &str = "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at
+    FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
+
+fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
+    let Id(id) = row.get("id")?;
+    Ok(PersonalAccessToken {
+        id,
+        email: row.get("email")?,
+        name: row.get("name")?,
+        scope: row.get("scope")?,
+        reach: reach(row.get("reach")?),
+        created_at: row.get("created_at")?,
+        expires_at: row.get("expires_at")?,
+        revoked_at: row.get("revoked_at")?,
+    })
+}
+
+/// The tokens of which `condition` holds, oldest first.
+fn matching(connection: &Connection, condition: &str, values: impl Params) -> Result<Vec<PersonalAccessToken>> {
+    let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
+    let mut statement = connection.prepare_cached(&sql).map_err(broken)?;
+    let rows = statement.query_map(values, record).map_err(broken)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+}
+
+fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
+    connection.query_row(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record).map_err(broken)
+}
+
+/// The one token that `which` names.
+fn choose(connection: &Connection, which: &str) -> Result<PersonalAccessToken> {
+    let mut found = if which.starts_with(PAT_PREFIX) {
+        matching(connection, "t.digest = ?1", [Digest::of(which)])?
+    } else if let Ok(id) = Uuid::try_parse(which) {
+        matching(connection, "t.id = ?1", [id.to_string()])?
+    } else {
+        matching(connection, "t.name = ?1 AND t.revoked_at IS NULL", [which])?
+    };
+    match (found.pop(), found.is_empty()) {
+        (Some(token), true) => Ok(token),
+        (Some(last), false) => {
+            let all = found.iter().chain([&last]).map(|token| format!("{} of {}", token.id, token.email));
+            Err(Error::invalid(format!("several users have a token {}", shown(which)))
+                .hint(format!("name one by its id: {}", all.collect::<Vec<_>>().join(", "))))
+        }
+        (None, _) => {
+            let known = matching(connection, "t.revoked_at IS NULL", [])?;
+            let near = near::nearest(which, known.iter().map(|token| token.name.as_str()));
+            Err(Error::not_found(format!("there is no token {}", shown(which))).hint(hint(&near, "portico pat list")))
+        }
+    }
+}
+
+/// A token that promised more than its user has would mislead whoever reads the listing.
+fn check_within(user: &User, scope: Option<Scope>, reach: &Reach) -> Result<()> {
+    if scope.is_some_and(|scope| scope > user.scope) {
+        return Err(Error::invalid(format!("{} has no more than the scope {}", user.email, user.scope.word())));
+    }
+    if let Reach::Only(connections) = reach
+        && !connections.iter().all(|connection| user.reach.covers(*connection))
+    {
+        return Err(Error::invalid(format!("{} does not reach every connection that the token names", user.email)));
+    }
+    Ok(())
+}

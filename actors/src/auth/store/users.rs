@@ -1,0 +1,144 @@
+//! Users in the store.
+
+use rusqlite::{Connection, Row, named_params};
+
+use super::columns::{reach, reach_text};
+use super::{Store, broken, hint, is_taken};
+use crate::auth::clock::Timestamp;
+use crate::auth::records::{NewUser, User};
+use crate::error::{Error, Result};
+use crate::near;
+use crate::principal::Scope;
+
+/// RFC 5321 §4.5.3.1.3 allows no longer address.
+const LONGEST_EMAIL: usize = 254;
+
+impl Store {
+    /// Adds a user.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the address is taken, or is none.
+    pub fn add_user(&mut self, new: NewUser) -> Result<User> {
+        check_email(&new.email)?;
+        let scope = scope_of(&new)?;
+        self.write(|connection, now| {
+            let added = connection.execute(
+                "INSERT INTO users (email, email_key, admin, scope, reach, created_at)
+                 VALUES (:email, :email_key, :admin, :scope, :reach, :now)",
+                named_params! {
+                    ":email": new.email,
+                    ":email_key": email_key(&new.email),
+                    ":admin": new.admin,
+                    ":scope": scope,
+                    ":reach": reach_text(&new.reach)?,
+                    ":now": now,
+                },
+            );
+            match added {
+                Err(error) if is_taken(&error) => Err(Error::invalid(format!("there is already a user {}", new.email))
+                    .hint("remove that user first, or choose another address")),
+                Err(error) => Err(broken(error)),
+                Ok(_) => find(connection, &new.email).map(|(_, user)| user),
+            }
+        })
+    }
+
+    /// Gives the user of that address another reach and scope. Tokens keep their own narrowing.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn change_user(&mut self, change: NewUser) -> Result<User> {
+        let scope = scope_of(&change)?;
+        self.write(|connection, _| {
+            let (id, _) = find(connection, &change.email)?;
+            connection
+                .execute(
+                    "UPDATE users SET admin = :admin, scope = :scope, reach = :reach WHERE id = :id",
+                    named_params! {
+                        ":admin": change.admin,
+                        ":scope": scope,
+                        ":reach": reach_text(&change.reach)?,
+                        ":id": id,
+                    },
+                )
+                .map_err(broken)?;
+            find(connection, &change.email).map(|(_, user)| user)
+        })
+    }
+
+    /// Every user, by address.
+    pub fn users(&self) -> Result<Vec<User>> {
+        let mut statement = self.connection.prepare_cached(&format!("{SELECT} ORDER BY email_key")).map_err(broken)?;
+        let rows = statement.query_map([], user).map_err(broken)?;
+        rows.map(|row| row.map(|(_, user)| user).map_err(broken)).collect()
+    }
+
+    /// Removes a user, and every token of theirs.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn remove_user(&mut self, email: &str) -> Result<User> {
+        self.write(|connection, _| {
+            let (id, user) = find(connection, email)?;
+            connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
+            Ok(user)
+        })
+    }
+}
+
+/// How addresses are compared.
+pub(crate) fn email_key(email: &str) -> String {
+    email.to_lowercase()
+}
+
+const SELECT: &str = "SELECT id, email, admin, scope, reach, created_at FROM users";
+
+fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
+    let user = User {
+        email: row.get("email")?,
+        admin: row.get("admin")?,
+        scope: row.get("scope")?,
+        reach: reach(row.get("reach")?),
+        created_at: row.get::<_, Timestamp>("created_at")?,
+    };
+    Ok((row.get("id")?, user))
+}
+
+/// The user of that address and the row's id.
+pub(super) fn find(connection: &Connection, email: &str) -> Result<(i64, User)> {
+    let found = connection.query_row(&format!("{SELECT} WHERE email_key = ?1"), [email_key(email)], user);
+    match found {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Err(unknown(connection, email)?),
+        found => found.map_err(broken),
+    }
+}
+
+fn unknown(connection: &Connection, email: &str) -> Result<Error> {
+    let mut statement = connection.prepare_cached("SELECT email FROM users").map_err(broken)?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(broken)?;
+    let known = rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)?;
+    let near = near::nearest(email, known.iter().map(String::as_str));
+    Ok(Error::not_found(format!("there is no user {}", super::shown(email))).hint(hint(&near, "portico user list")))
+}
+
+/// Only what Basic authentication can carry (RFC 7617 §2: no colon) and a listing can show; whether
+/// mail arrives there does not matter.
+fn check_email(email: &str) -> Result<()> {
+    let parts = email.split_once('@');
+    let whole = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+    let plain = !email.chars().any(|c| c.is_control() || c.is_whitespace() || c == ':');
+    if whole && plain && email.len() <= LONGEST_EMAIL {
+        Ok(())
+    } else {
+        Err(Error::invalid("the e-mail address has the form name@domain, with no white space and no colon"))
+    }
+}
+
+fn scope_of(new: &NewUser) -> Result<Scope> {
+    match (new.admin, new.scope) {
+        (true, Scope::Read) => Err(Error::invalid("an administrator cannot be read-only; choose one of the two")),
+        (true, _) => Ok(Scope::Admin),
+        (false, Scope::Admin) => Err(Error::invalid("the scope admin is for administrators alone; add --admin")),
+        (false, scope) => Ok(scope),
+    }
+}

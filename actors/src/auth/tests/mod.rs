@@ -1,0 +1,9 @@
+//! Tests of identity as a whole: the store, tokens and attacks on them, grants, and the actor.
+
+mod actor;
+mod attacks;
+mod changes;
+mod grants;
+mod schema;
+mod store;
+mod support;

@@ -1,0 +1,84 @@
+//! Notices that the store was changed by another process, before the next answer. What is done
+//! with the new contents is not decided here.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::snapshot::Snapshot;
+use super::store::Store;
+use crate::error::{Error, Result};
+
+/// Readers never wait for writers in WAL mode. What still could make one wait is an accident, and
+/// while it lasts memory answers.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A file's device and inode: another file under the same name, such as a restored backup, would
+/// stay unnoticed by an open connection.
+type Identity = (u64, u64);
+
+/// Looks at the store and tells what is new.
+pub(crate) struct Watch {
+    path: PathBuf,
+    open: Option<Open>,
+}
+
+struct Open {
+    store: Store,
+    identity: Identity,
+    /// `data_version` at the last reading; none when the contents were never read.
+    version: Option<i64>,
+}
+
+impl Watch {
+    /// Watches the store at `path`, through `store`.
+    pub(crate) fn new(path: PathBuf, store: Store) -> Result<Self> {
+        let identity = identity(&path)?;
+        store.wait_at_most(PATIENCE)?;
+        Ok(Self { path, open: Some(Open { store, identity, version: None }) })
+    }
+
+    /// The contents, if they changed since they were last read.
+    ///
+    /// # Errors
+    /// When the store cannot be read; the next call tries again.
+    pub(crate) fn changed(&mut self) -> Result<Option<Snapshot>> {
+        let look = self.look();
+        if look.is_err() {
+            self.open = None;
+        }
+        look
+    }
+
+    fn look(&mut self) -> Result<Option<Snapshot>> {
+        // Only a `stat`: opening and closing the file here would drop SQLite's own locks on it.
+        let identity = identity(&self.path)?;
+        let known = self.open.take().filter(|open| open.identity == identity);
+        let open = self.open.insert(match known {
+            Some(open) => open,
+            None => Open { store: self.reopen()?, identity, version: None },
+        });
+        // Taken before the contents: a change in between is found at the next look.
+        let version = open.store.data_version()?;
+        if open.version == Some(version) {
+            return Ok(None);
+        }
+        let snapshot = Snapshot::load(&open.store)?;
+        open.version = Some(version);
+        Ok(Some(snapshot))
+    }
+
+    fn reopen(&self) -> Result<Store> {
+        let store = Store::open_existing(&self.path)?;
+        store.wait_at_most(PATIENCE)?;
+        Ok(store)
+    }
+}
+
+fn identity(path: &PathBuf) -> Result<Identity> {
+    let lost = |error: io::Error| Error::internal(format!("{}: {error}", path.display()));
+    let metadata = fs::metadata(path).map_err(lost)?;
+    Ok((metadata.dev(), metadata.ino()))
+}

@@ -1,0 +1,171 @@
+//! What is read for the instructions: schemas and tables as callers may see them, and what the
+//! engine's own catalogue adds where that is cheap: estimates, comments, foreign keys.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use crate::call::{Call, Facet, Limits, Narrow};
+use crate::connection::run::Runner;
+use crate::error::{Error, Result};
+use crate::reply::{Cell, Part, Results};
+use crate::source::{Access, Prepared, Task};
+use crate::sql::{self, Dialect, Naming};
+
+/// Tables that are read; a catalogue may have a hundred thousand.
+const MOST_TABLES: usize = 5_000;
+/// The additions are worth no more than this.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What there is.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) schemas: BTreeMap<String, Schema>,
+    /// Foreign keys of one column between tables that callers may see.
+    pub(super) references: Vec<Reference>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Schema {
+    pub(super) remarks: Option<String>,
+    pub(super) tables: Vec<Table>,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) remarks: Option<String>,
+    /// As the engine estimates it.
+    pub(super) rows: Option<i64>,
+}
+
+/// Schema and name of a table.
+pub(super) type Place = (String, String);
+
+/// A column that refers to another table's column, which is its key where none is named.
+#[derive(Debug)]
+pub(super) struct Reference {
+    pub(super) from: Place,
+    pub(super) column: String,
+    pub(super) to: Place,
+    pub(super) key: Option<String>,
+}
+
+impl Survey {
+    fn table(&mut self, schema: &str, name: &str) -> Option<&mut Table> {
+        self.schemas.get_mut(schema)?.tables.iter_mut().find(|table| table.name == name)
+    }
+
+    fn has(&self, (schema, name): &Place) -> bool {
+        self.schemas.get(schema).is_some_and(|schema| schema.tables.iter().any(|table| table.name == *name))
+    }
+}
+
+/// Reads it all; without the additions where they fail.
+pub(super) async fn read(runner: &Runner, call: &Call) -> Result<Survey> {
+    let mut survey = Survey::default();
+    for row in list(runner, call, Facet::Tables, Narrow::default(), MOST_TABLES).await? {
+        let mut cells = row.into_iter().skip(1);
+        let mut next = || cells.next().flatten();
+        let (schema, name, kind, remarks) = (next(), next(), next(), next());
+        let table = Table { name: name.unwrap_or_default(), kind: kind.unwrap_or_default(), remarks, rows: None };
+        survey.schemas.entry(schema.unwrap_or_default()).or_default().tables.push(table);
+    }
+    let dialect = runner.description.dialect;
+    if dialect == Dialect::PostgreSql {
+        for row in ask(runner, call, POSTGRES_SIZES).await.unwrap_or_default() {
+            let [Some(schema), Some(table), rows, remarks] = row.as_slice() else { continue };
+            if let Some(found) = survey.schemas.get_mut(schema) {
+                found.remarks.clone_from(remarks);
+            }
+            let rows = rows.as_ref().and_then(|rows| rows.parse().ok()).filter(|rows| *rows >= 0);
+            if let Some(found) = survey.table(schema, table) {
+                found.rows = rows;
+            }
+        }
+    }
+    let text = if dialect == Dialect::PostgreSql { POSTGRES_KEYS } else { SQLITE_KEYS };
+    for row in ask(runner, call, text).await.unwrap_or_default() {
+        let [Some(schema), Some(table), Some(column), Some(other), Some(parent), key] = row.as_slice() else {
+            continue;
+        };
+        let reference = Reference {
+            from: (schema.clone(), table.clone()),
+            column: column.clone(),
+            to: (other.clone(), parent.clone()),
+            key: key.clone(),
+        };
+        if survey.has(&reference.from) && survey.has(&reference.to) && reference.from != reference.to {
+            survey.references.push(reference);
+        }
+    }
+    Ok(survey)
+}
+
+const POSTGRES_SIZES: &str = "SELECT n.nspname::text, c.relname::text, c.reltuples::bigint, \
+    pg_catalog.obj_description(n.oid, 'pg_namespace') \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' LIMIT 5000";
+
+const POSTGRES_KEYS: &str = "SELECT cn.nspname::text, cc.relname::text, ca.attname::text, \
+    pn.nspname::text, pc.relname::text, pa.attname::text \
+    FROM pg_catalog.pg_constraint k \
+    JOIN pg_catalog.pg_class cc ON cc.oid = k.conrelid JOIN pg_catalog.pg_namespace cn ON cn.oid = cc.relnamespace \
+    JOIN pg_catalog.pg_class pc ON pc.oid = k.confrelid JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace \
+    JOIN pg_catalog.pg_attribute ca ON ca.attrelid = cc.oid AND ca.attnum = k.conkey[1] \
+    JOIN pg_catalog.pg_attribute pa ON pa.attrelid = pc.oid AND pa.attnum = k.confkey[1] \
+    WHERE k.contype = 'f' AND pg_catalog.cardinality(k.conkey) = 1 ORDER BY 1, 2, 3 LIMIT 200";
+
+const SQLITE_KEYS: &str = "SELECT 'main', m.name, f.\"from\", 'main', f.\"table\", f.\"to\" \
+    FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table' \
+    GROUP BY m.name, f.id HAVING count(*) = 1 ORDER BY m.name, f.id LIMIT 200";
+
+/// Up to `most` rows of a listing.
+pub(super) async fn list(
+    runner: &Runner,
+    call: &Call,
+    facet: Facet,
+    narrow: Narrow,
+    most: usize,
+) -> Result<Vec<Vec<Option<String>>>> {
+    texts(runner.plan(Task::Describe(facet, narrow), Access::ReadOnly, call).await?, most).await
+}
+
+/// One of our own statements.
+async fn ask(runner: &Runner, call: &Call, text: &str) -> Result<Vec<Vec<Option<String>>>> {
+    let naming = Naming { connection: &runner.description.name, others: &[] };
+    let statement = sql::statements(text, runner.description.dialect, naming)?.pop();
+    let statement = statement.ok_or_else(|| Error::internal("a statement of our own is none"))?;
+    let prepared = Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: true };
+    let limits = Limits { timeout: PATIENCE, rows: None };
+    texts(runner.plan_within(Task::Statement(prepared), Access::ReadOnly, limits, call).await?, MOST_TABLES).await
+}
+
+async fn texts(mut results: Results, most: usize) -> Result<Vec<Vec<Option<String>>>> {
+    let (mut rows, mut width) = (Vec::new(), 0);
+    while let Some(part) = results.next().await {
+        match part? {
+            Part::Columns(columns) => width = columns.len(),
+            Part::Rows(batch) => {
+                for row in 0..batch.rows().min(most - rows.len()) {
+                    let cells = (0..width).map(|column| {
+                        Ok(match batch.cell(row, column)? {
+                            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => Some(text.into_owned()),
+                            Cell::Integer(number) => Some(number.to_string()),
+                            Cell::Boolean(value) => Some(value.to_string()),
+                            _ => None,
+                        })
+                    });
+                    rows.push(cells.collect::<Result<Vec<_>>>()?);
+                }
+            }
+            Part::Done { .. } => {}
+        }
+        if rows.len() == most {
+            break;
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,273 @@
+//! One connection's actor: Connecting, Up or Down; permits; and the calls it lets through. The
+//! call itself is carried out in [`run`], outside the actor's context, so that no failure there
+//! can reach the actor.
+
+mod instructions;
+mod run;
+mod script;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::watch;
+
+use crate::backoff::Backoff;
+use crate::call::Call;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Event, Observer};
+use crate::reply::{Reply, Results};
+use crate::source::{Access, Profile, Source};
+use crate::sql::{Class, Dialect};
+
+pub(crate) use run::Runner;
+
+/// The first delay after a failed attempt.
+const BACKOFF_MIN: Duration = Duration::from_millis(250);
+/// The longest delay between attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Where a connection stands.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// The first attempt is under way.
+    Connecting,
+    /// The source answered when last asked.
+    Up(Arc<Profile>),
+    /// The source is away.
+    Down {
+        /// When the next attempt is made.
+        until: Instant,
+    },
+}
+
+impl State {
+    /// One lower-case word for listings.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Up(_) => "up",
+            Self::Down { .. } => "down",
+        }
+    }
+}
+
+/// The failure that callers of a connection that is away see, with the delay until `until`.
+pub(crate) fn unavailable(name: &str, until: Instant) -> Error {
+    Error::new(Kind::Unavailable, format!("connection {name} is not available: its database cannot be reached"))
+        .retry_after(until.saturating_duration_since(Instant::now()))
+        .hint("the connection comes back by itself; try again after the given delay")
+}
+
+/// What a connection is, for its actor.
+pub(crate) struct Description {
+    pub(crate) name: Arc<str>,
+    pub(crate) dialect: Dialect,
+    pub(crate) access: Access,
+    /// The names of all other connections.
+    pub(crate) others: Arc<[String]>,
+    /// Calls that may run at once.
+    pub(crate) permits: usize,
+    /// Calls that may wait for a permit.
+    pub(crate) queue: usize,
+    /// The administrator's own words for `get_instructions`.
+    pub(crate) instructions: Option<String>,
+    /// How often the source is asked for a sign of life, and its profile read anew.
+    pub(crate) refresh: Duration,
+}
+
+/// Owns one connection.
+pub(crate) struct ConnectionActor {
+    runner: Arc<Runner>,
+    source: Arc<dyn Source>,
+    state: watch::Sender<State>,
+    backoff: Backoff,
+    attempting: bool,
+    /// Something changed while the source was being asked: what it said may be older.
+    again: bool,
+    observer: Observer,
+    /// Dropped with the actor, also when a panic ends it.
+    _obituary: Obituary,
+}
+
+/// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
+/// does not report.
+pub(crate) struct Obituary(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(std::thread::panicking());
+        }
+    }
+}
+
+impl ConnectionActor {
+    pub(crate) fn new(
+        description: Arc<Description>,
+        source: Arc<dyn Source>,
+        state: watch::Sender<State>,
+        observer: Observer,
+        obituary: Obituary,
+    ) -> Self {
+        let seed = description
+            .name
+            .bytes()
+            .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Self {
+            runner: Arc::new(Runner::new(description, Arc::clone(&source))),
+            source,
+            state,
+            backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
+            attempting: false,
+            again: false,
+            observer,
+            _obituary: obituary,
+        }
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.runner.description.name
+    }
+
+    /// Asks the source for a sign of life, unless that is already under way.
+    fn attempt(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.attempting, true) {
+            return;
+        }
+        let ping = self.source.ping().into_actor(self);
+        ctx.spawn(ping.map(|result, actor, ctx| {
+            actor.attempting = false;
+            match result {
+                Ok(profile) => {
+                    actor.up(profile);
+                    if std::mem::take(&mut actor.again) {
+                        actor.attempt(ctx);
+                    }
+                }
+                Err(error) => actor.down(&error, ctx),
+            }
+        }));
+    }
+
+    fn up(&mut self, profile: Profile) {
+        self.backoff.reset();
+        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        if !was_up {
+            (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product: profile.product.clone() });
+        }
+        self.state.send_if_modified(|state| match state {
+            State::Up(known) if **known == profile => false,
+            _ => {
+                *state = State::Up(Arc::new(profile));
+                true
+            }
+        });
+    }
+
+    fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
+        let delay = self.backoff.delay();
+        (self.observer)(&Event::ConnectionDown {
+            name: Arc::clone(self.name()),
+            cause: error.cause().unwrap_or(&error.message).to_owned(),
+            retry_in: delay,
+        });
+        self.state.send_replace(State::Down { until: Instant::now() + delay });
+        ctx.run_later(delay, Self::attempt);
+    }
+}
+
+impl Actor for ConnectionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.attempt(ctx);
+        ctx.run_interval(self.runner.description.refresh, |actor, ctx| {
+            // While Down the backoff decides when to try.
+            if matches!(*actor.state.borrow(), State::Up(_)) {
+                actor.attempt(ctx);
+            }
+        });
+    }
+}
+
+impl Message for Call {
+    type Result = Result<Reply>;
+}
+
+impl Handler<Call> for ConnectionActor {
+    type Result = ResponseFuture<Result<Reply>>;
+
+    fn handle(&mut self, call: Call, ctx: &mut Self::Context) -> Self::Result {
+        let runner = Arc::clone(&self.runner);
+        let mut state = self.state.subscribe();
+        let own = ctx.address();
+        Box::pin(async move {
+            // The first attempt is bounded by the connect timeout, so this wait is too.
+            let state = state
+                .wait_for(|state| !matches!(state, State::Connecting))
+                .await
+                .map_err(|_| Error::internal("the connection's actor ended"))?
+                .clone();
+            let profile = match state {
+                State::Up(profile) => profile,
+                State::Down { until } => return Err(unavailable(&runner.description.name, until)),
+                State::Connecting => return Err(Error::internal("waited for the first attempt, which has not ended")),
+            };
+            match runner.run(call, &profile).await {
+                // Once the results are dropped, the statement is committed or undone.
+                Ok(Reply::Results(results)) if results.writes && changes_catalogue(&results) => {
+                    Ok(Reply::Results(results.keep(CheckOnDrop(own))))
+                }
+                Err(error) if error.kind == Kind::Unavailable => {
+                    own.do_send(Check);
+                    Err(error)
+                }
+                reply => reply,
+            }
+        })
+    }
+}
+
+/// Whether what callers may know of the source can be another afterwards.
+fn changes_catalogue(results: &Results) -> bool {
+    results.class.is_some_and(|class| class == Class::Ddl.word() || class == Class::Other.word())
+}
+
+/// Has the source looked at as soon as it is dropped.
+struct CheckOnDrop(Addr<ConnectionActor>);
+
+impl Drop for CheckOnDrop {
+    fn drop(&mut self) {
+        self.0.do_send(Check);
+    }
+}
+
+/// A call found the source away, or something changed there: look at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Check;
+
+impl Handler<Check> for ConnectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Check, ctx: &mut Self::Context) {
+        if matches!(*self.state.borrow(), State::Up(_)) {
+            self.again = self.attempting;
+            self.attempt(ctx);
+        }
+    }
+}
+
+/// Ends the actor after its source has let go of its sessions.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Close;
+
+impl Handler<Close> for ConnectionActor {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
+        AtomicResponse::new(Box::pin(self.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
+    }
+}

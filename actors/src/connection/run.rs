@@ -1,0 +1,321 @@
+//! Carries out one call: permit, class, access, names, and then the source. What it returns is
+//! lazy; whoever polls it does the work of decoding.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Description, instructions};
+use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
+use crate::error::{Error, Kind, Result};
+use crate::near;
+use crate::principal::{Principal, Scope};
+use crate::reply::{Cell, Part, Reply, Results};
+use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
+use crate::sql::{self, Class, Naming, Statement};
+
+/// How long a call may wait for a permit.
+const QUEUE_DEADLINE: Duration = Duration::from_secs(10);
+/// A statement over this many bytes is parsed on a thread for blocking work.
+const LARGE_STATEMENT: usize = 8 * 1024;
+/// Names looked through for a near one.
+const NEAR_CANDIDATES: usize = 5_000;
+
+/// Everything a call needs of its connection; shared by all calls that run at once.
+pub(crate) struct Runner {
+    pub(crate) description: Arc<Description>,
+    source: Arc<dyn Source>,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Runner {
+    pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
+        let permits = Arc::new(Semaphore::new(description.permits));
+        Self { description, source, permits, waiting: AtomicUsize::new(0) }
+    }
+
+    /// Carries out `call`.
+    pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let abandoned = call.abandoned.clone();
+        tokio::select! {
+            biased;
+            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
+            reply = self.admit(call, profile) => reply,
+        }
+    }
+
+    async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let permit = self.permit(call.limits.timeout).await?;
+        if let Op::Instructions(briefing) = &call.op {
+            return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
+        }
+        let (task, access) = self.prepare(&call, profile).await?;
+        let class = match &task {
+            Task::Statement(prepared) => Some(prepared.statement.class.word()),
+            Task::Statements(_) => Some("script"),
+            Task::Batch(repeated) => Some(repeated.statement.class.word()),
+            Task::Procedure(_) => Some(Class::Call.word()),
+            Task::Describe(..) | Task::Columns(_) => None,
+        };
+        let mut results = match self.plan(task, access, &call).await {
+            Err(error) if error.kind == Kind::NotFound && error.get_hint().is_none() => {
+                return Err(self.offer_near(error, &call).await);
+            }
+            other => other?,
+        };
+        results.class = class;
+        Ok(Reply::Results(results.keep(permit)))
+    }
+
+    /// Hands a plan to the source under the call's own limits.
+    pub(super) async fn plan(&self, task: Task, access: Access, call: &Call) -> Result<Results> {
+        self.plan_within(task, access, call.limits, call).await
+    }
+
+    /// Hands a plan to the source under limits of its own.
+    pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
+        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone() }).await
+    }
+
+    async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
+        let busy = |why: &str| {
+            Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
+                .retry_after(Duration::from_secs(1))
+                .hint("try again after the given delay")
+        };
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let place = Place::take(&self.waiting, self.description.queue).ok_or_else(|| busy("its queue is full"))?;
+        let permit = tokio::time::timeout(timeout.min(QUEUE_DEADLINE), Arc::clone(&self.permits).acquire_owned()).await;
+        drop(place);
+        match permit {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) => Err(Error::internal("the permits of a connection are never closed")),
+            Err(_) => Err(busy("no place became free in time")),
+        }
+    }
+
+    async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
+        match &call.op {
+            Op::Describe(facet, narrow) => Ok((Task::Describe(*facet, narrow.clone()), Access::ReadOnly)),
+            Op::Execute(verb, text) => self.prepare_statement(*verb, text, &call.by).await,
+            Op::Script(mode, text) => self.prepare_script(mode, text, &call.by).await,
+            Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by),
+            Op::Instructions(_) => Err(Error::internal("instructions are no plan")),
+        }
+    }
+
+    async fn prepare_statement(&self, verb: Verb, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
+        let mut statements = self.understood(text).await?;
+        let count = statements.len();
+        let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+            Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
+                .hint("send each statement in a call of its own")
+        })?;
+        let access = self.access(verb, &statement, by)?;
+        let prepared = Prepared {
+            statement,
+            values: text.parameters.clone(),
+            default_schema: text.default_schema.clone(),
+            by_administrator: text.by_administrator,
+        };
+        Ok((Task::Statement(prepared), access))
+    }
+
+    /// The statements of a text, once it is clear that it addresses this connection.
+    pub(super) async fn understood(&self, text: &Sql) -> Result<Vec<Statement>> {
+        if text.text.len() <= LARGE_STATEMENT {
+            return understand(&text.text, &self.description);
+        }
+        let (query, description) = (text.text.clone(), Arc::clone(&self.description));
+        tokio::task::spawn_blocking(move || understand(&query, &description)).await.map_err(Error::internal)?
+    }
+
+    /// Decides whether `statement` may run, and whether its plan may write.
+    pub(super) fn access(&self, verb: Verb, statement: &Statement, by: &Principal) -> Result<Access> {
+        let class = statement.class;
+        match class {
+            Class::Transaction => {
+                return Err(Error::invalid("query: transaction control is not for callers")
+                    .hint("each call is a transaction of its own: it is committed when the statement succeeds"));
+            }
+            Class::Session => {
+                return Err(Error::invalid("query: statements that change the session are not for callers")
+                    .hint("sessions are shared and carry nothing over from one call to the next"));
+            }
+            _ => {}
+        }
+        // What was not understood is for the source to judge, and until then nothing is written.
+        if class == Class::Other && (verb != Verb::Any || self.may_write(by, "").is_err()) {
+            return Ok(Access::ReadOnly);
+        }
+        check_verb(verb, class)?;
+        if class.reads_only() {
+            let may_write = verb == Verb::Any
+                && statement.calls_functions
+                && by.may(Scope::Write)
+                && self.description.access == Access::ReadWrite;
+            return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
+        }
+        self.may_write(by, "this statement")?;
+        Ok(Access::ReadWrite)
+    }
+
+    fn may_write(&self, by: &Principal, what: &str) -> Result<()> {
+        if self.description.access == Access::ReadOnly {
+            return Err(Error::forbidden(format!(
+                "connection {} is read-only, and {what} may change data",
+                self.description.name
+            ))
+            .sqlstate("25006"));
+        }
+        if !by.may(Scope::Write) {
+            return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));
+        }
+        Ok(())
+    }
+
+    fn prepare_procedure(&self, call: &ProcedureCall, profile: &Profile, by: &Principal) -> Result<(Task, Access)> {
+        let mut parts = sql::procedure_name(&call.procedure)?;
+        let name = parts.pop().unwrap_or_default();
+        let schema = parts.pop();
+        if let Some(catalog) = parts.pop() {
+            self.check_catalog(&catalog)?;
+        }
+        let wanted = schema.as_ref().or(call.default_schema.as_ref());
+        let in_reach: Vec<&Procedure> = (profile.procedures.iter())
+            .filter(|known| wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted)))
+            .collect();
+        // As written, else as the source folds a name without quotes.
+        let folded = name.to_lowercase();
+        let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
+        let known = in_reach.iter().filter(|known| known.name == *sought);
+        // What the source does not call read-only may write; an unknown name is for the source to refuse.
+        let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
+        let access = match reads_only {
+            Some(true) => Access::ReadOnly,
+            Some(false) => {
+                self.may_write(by, &format!("procedure {name}"))?;
+                Access::ReadWrite
+            }
+            None if by.may(Scope::Write) => self.description.access,
+            None => Access::ReadOnly,
+        };
+        let invocation =
+            Invocation { schema, name, arguments: call.arguments.clone(), default_schema: call.default_schema.clone() };
+        Ok((Task::Procedure(invocation), access))
+    }
+
+    fn check_catalog(&self, catalog: &str) -> Result<()> {
+        if catalog.eq_ignore_ascii_case(&self.description.name) {
+            return Ok(());
+        }
+        let name = &self.description.name;
+        Err(Error::not_found(if self.description.others.iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
+            format!("procedure: {catalog} is another connection; this call addresses {name}")
+        } else {
+            format!("procedure: there is no connection {catalog}; this call addresses {name}")
+        })
+        .hint(format!("use {name}, or leave that part out")))
+    }
+
+    /// Adds near names to "no such table": the caller's next attempt should succeed.
+    async fn offer_near(&self, error: Error, call: &Call) -> Error {
+        let (Op::Execute(..) | Op::Script(..)) = call.op else { return error };
+        let Some(sought) = quoted_name(&error.message) else { return error };
+        let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
+        let Ok(tables) = self.names(Facet::Tables, 2, call).await else { return error };
+        let offered = near::nearest(&sought, tables.iter().map(String::as_str));
+        match near::did_you_mean(&offered) {
+            Some(hint) => error.hint(hint),
+            None => error.hint("get_tables lists what there is"),
+        }
+    }
+
+    /// The values of one column of a facet, for hints.
+    async fn names(&self, facet: Facet, column: usize, call: &Call) -> Result<Vec<String>> {
+        let limits = Limits { timeout: Duration::from_secs(2), rows: None };
+        let plan = Plan {
+            task: Task::Describe(facet, Narrow::default()),
+            access: Access::ReadOnly,
+            limits,
+            abandoned: call.abandoned.clone(),
+        };
+        let mut results = self.source.run(plan).await?;
+        let mut names = Vec::new();
+        while let Some(part) = results.next().await {
+            if let Part::Rows(batch) = part? {
+                for row in 0..batch.rows() {
+                    if let Cell::Text(name) = batch.cell(row, column)? {
+                        names.push(Cow::into_owned(name));
+                    }
+                }
+                if names.len() > NEAR_CANDIDATES {
+                    break;
+                }
+            }
+        }
+        Ok(names)
+    }
+}
+
+fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
+    let others: Vec<&str> = description.others.iter().map(String::as_str).collect();
+    sql::statements(text, description.dialect, Naming { connection: &description.name, others: &others })
+}
+
+/// Whether a tool takes statements of this class; the error names the tool that does.
+fn check_verb(verb: Verb, class: Class) -> Result<()> {
+    let (takes, tool) = match verb {
+        Verb::Any => (true, "execute_sql"),
+        Verb::Select => (class == Class::Select, "execute_select"),
+        Verb::Insert => (class == Class::Insert, "execute_insert"),
+        Verb::Update => (class == Class::Update, "execute_update"),
+    };
+    if takes {
+        return Ok(());
+    }
+    let right = match class {
+        Class::Select => "execute_select",
+        Class::Insert => "execute_insert",
+        Class::Update => "execute_update",
+        Class::Call => "execute_procedure",
+        _ => "execute_sql",
+    };
+    Err(Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()))
+        .hint(format!("use {right}")))
+}
+
+/// The first name in double quotes or after "no such table: " of a source's message.
+fn quoted_name(message: &str) -> Option<&str> {
+    if let Some((_, rest)) = message.split_once("no such table: ") {
+        return Some(rest.trim());
+    }
+    let mut pieces = message.split('"');
+    pieces.next()?;
+    pieces.next().filter(|name| !name.is_empty())
+}
+
+/// A place in the queue for a permit, given back when dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
+        waiting
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1))
+            .ok()
+            .map(|_| Self(waiting))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,107 @@
+//! Prepares a script: which statement gets which of the values that all of them share, and whether
+//! the whole may write. How one statement is judged is in `run`.
+
+use serde_json::value::RawValue;
+
+use super::run::Runner;
+use crate::call::{Argument, Mode, Sql, Verb};
+use crate::error::{Error, Result};
+use crate::principal::Principal;
+use crate::source::{Access, Prepared, Repeated, Task};
+use crate::sql::Statement;
+
+impl Runner {
+    pub(super) async fn prepare_script(&self, mode: &Mode, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
+        let mut statements = self.understood(text).await?;
+        let mut access = Access::ReadOnly;
+        for statement in &statements {
+            // One transaction: it may write as soon as one of its statements may.
+            if self.access(Verb::Any, statement, by)? == Access::ReadWrite {
+                access = Access::ReadWrite;
+            }
+        }
+        let default_schema = text.default_schema.clone();
+        let task = match mode {
+            Mode::Sets(sets) => {
+                let count = statements.len();
+                let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+                    Error::invalid(format!("query: a batch runs one statement, and this text holds {count}"))
+                        .hint("send each statement in a batch of its own, or all of them to /api/query")
+                })?;
+                Task::Batch(Repeated { statement, sets: sets.clone(), default_schema })
+            }
+            // Alone it is a transaction without our doing.
+            Mode::Run if statements.len() == 1 => {
+                let statement = statements.remove(0);
+                Task::Statement(Prepared {
+                    statement,
+                    values: text.parameters.clone(),
+                    default_schema,
+                    by_administrator: false,
+                })
+            }
+            Mode::Run => Task::Statements(distributed(statements, &text.parameters, default_schema.as_ref(), None)?),
+            // Columns can be told without values; those that there are help to infer types.
+            Mode::Describe => {
+                Task::Columns(distributed(statements, &text.parameters, default_schema.as_ref(), Some(RawValue::NULL))?)
+            }
+        };
+        Ok((task, access))
+    }
+}
+
+/// Gives each statement the values that it uses. A value that none of them uses is an error, and so
+/// is a placeholder without a value, unless there is a `substitute` for it.
+fn distributed(
+    statements: Vec<Statement>,
+    values: &[Argument],
+    default_schema: Option<&String>,
+    substitute: Option<&RawValue>,
+) -> Result<Vec<Prepared>> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in statements.iter().flat_map(|statement| &statement.placeholders) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let mut found: Vec<Option<&Argument>> = vec![None; names.len()];
+    for value in values {
+        let bare = value.name.trim_start_matches('@');
+        let place = (names.iter().position(|name| *name == bare))
+            .or_else(|| names.iter().position(|name| name.eq_ignore_ascii_case(bare)))
+            // Numbers count the distinct placeholders in the order in which they first occur.
+            .or_else(|| bare.parse::<usize>().ok()?.checked_sub(1))
+            .and_then(|place| found.get_mut(place));
+        match place {
+            None => return Err(Error::invalid(format!("parameters: no statement has @{bare}"))),
+            Some(Some(_)) => return Err(Error::invalid(format!("parameters: @{bare} is given twice"))),
+            Some(free) => *free = Some(value),
+        }
+    }
+    let missing: Vec<String> =
+        names.iter().zip(&found).filter(|(_, value)| value.is_none()).map(|(name, _)| format!("@{name}")).collect();
+    if !missing.is_empty() && substitute.is_none() {
+        return Err(Error::invalid(format!("parameters: no value for {}", missing.join(", "))));
+    }
+    let value_of = |name: &String| {
+        let place = names.iter().position(|known| known == name)?;
+        let value = found.get(place).copied().flatten();
+        Some(Argument {
+            name: name.clone(),
+            value: value.map(|value| value.value.clone()).or_else(|| substitute.map(ToOwned::to_owned))?,
+            data_type: value.and_then(|value| value.data_type),
+        })
+    };
+    let values: Vec<Vec<Argument>> =
+        statements.iter().map(|statement| statement.placeholders.iter().filter_map(value_of).collect()).collect();
+    Ok(statements
+        .into_iter()
+        .zip(values)
+        .map(|(statement, values)| Prepared {
+            statement,
+            values,
+            default_schema: default_schema.cloned(),
+            by_administrator: false,
+        })
+        .collect())
+}

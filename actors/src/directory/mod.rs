@@ -1,0 +1,192 @@
+//! The supervisor: one [`ConnectionActor`] for each connection, each watched and restarted on its
+//! own, and a snapshot in which callers look them up without a hop.
+
+mod supervisor;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::call::{Call, Limits, Op, RequestId};
+use crate::connection::{ConnectionActor, State, unavailable};
+use crate::error::{Error, Kind, Result};
+use crate::event::Observer;
+use crate::principal::Principal;
+use crate::reply::Reply;
+use crate::source::{Access, Profile, Source};
+use crate::sql::Dialect;
+
+use supervisor::{Drain, Supervisor};
+
+/// What the Directory needs to run one connection.
+#[derive(Clone)]
+pub struct Connection {
+    /// Addresses it in URLs.
+    pub id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub name: Arc<str>,
+    /// Its database.
+    pub source: Arc<dyn Source>,
+    /// One word for listings: the driver's name.
+    pub kind: &'static str,
+    /// Whose SQL it speaks.
+    pub dialect: Dialect,
+    /// Whether it may write at all.
+    pub access: Access,
+    /// Calls that may run at once.
+    pub permits: usize,
+    /// Calls that may wait for a permit.
+    pub queue: usize,
+    /// The administrator's own words for `get_instructions`.
+    pub instructions: Option<String>,
+    /// How often the source is asked for a sign of life, and its profile read anew.
+    pub refresh: Duration,
+}
+
+impl Connection {
+    /// How often the source is looked at, unless configured.
+    pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
+}
+
+/// How often an actor may die before the supervisor gives up, and how fast it is replaced.
+#[derive(Clone, Copy, Debug)]
+pub struct Intensity {
+    /// Deaths within [`Intensity::within`] after which the supervisor gives up.
+    pub deaths: usize,
+    /// The time in which deaths are counted.
+    pub within: Duration,
+    /// The first delay before a fresh actor is started; it doubles with each death.
+    pub backoff: Duration,
+}
+
+impl Default for Intensity {
+    fn default() -> Self {
+        Self { deaths: 5, within: Duration::from_secs(60), backoff: Duration::from_millis(100) }
+    }
+}
+
+/// One connection as callers find it.
+#[derive(Clone)]
+pub struct Entry {
+    /// Addresses it in URLs.
+    pub id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub name: Arc<str>,
+    /// One word for listings: the driver's name.
+    pub kind: &'static str,
+    /// Whether it may write at all.
+    pub access: Access,
+    state: watch::Receiver<State>,
+    occupant: Occupant,
+}
+
+/// Who answers for an entry.
+#[derive(Clone)]
+enum Occupant {
+    Alive(Addr<ConnectionActor>),
+    /// A fresh actor is started at that time.
+    Replaced(Instant),
+    /// It has died too often.
+    GivenUp,
+}
+
+impl Entry {
+    /// One word: `connecting`, `up`, `down`, `restarting` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self.occupant {
+            Occupant::Alive(_) => self.state.borrow().word(),
+            Occupant::Replaced(_) => "restarting",
+            Occupant::GivenUp => "failed",
+        }
+    }
+
+    /// What the source said of itself when it was last asked; `None` until it first answered and
+    /// while it is away.
+    pub fn profile(&self) -> Option<Arc<Profile>> {
+        match &*self.state.borrow() {
+            State::Up(profile) => Some(Arc::clone(profile)),
+            _ => None,
+        }
+    }
+
+    /// Whether the first attempt to reach the source has ended, one way or the other.
+    pub fn attempted(&self) -> bool {
+        !matches!(self.occupant, Occupant::Alive(_)) || !matches!(*self.state.borrow(), State::Connecting)
+    }
+
+    /// Completes when the connection's state differs from the one seen last.
+    pub fn watch(&self) -> watch::Receiver<State> {
+        self.state.clone()
+    }
+}
+
+pub(crate) type Snapshot = HashMap<Uuid, Entry>;
+
+/// The front of the supervisor: looks up without a hop, sends with one.
+#[derive(Clone)]
+pub struct Directory {
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    supervisor: Addr<Supervisor>,
+}
+
+impl Directory {
+    /// Starts a supervisor and one actor for each connection. Must run inside an actix system.
+    pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
+        let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::new()));
+        let supervisor = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
+        Self { snapshot, supervisor }
+    }
+
+    /// The connection with this id.
+    pub fn get(&self, id: Uuid) -> Option<Entry> {
+        self.snapshot.load().get(&id).cloned()
+    }
+
+    /// Every connection, ordered by name.
+    pub fn list(&self) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = self.snapshot.load().values().cloned().collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries
+    }
+
+    /// Whether every connection had its first attempt.
+    pub fn ready(&self) -> bool {
+        self.snapshot.load().values().all(Entry::attempted)
+    }
+
+    /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
+    /// cancels the call at the source.
+    pub async fn ask(&self, entry: &Entry, id: RequestId, by: Arc<Principal>, op: Op, limits: Limits) -> Result<Reply> {
+        let address = match &entry.occupant {
+            Occupant::Alive(address) => address,
+            Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
+            Occupant::GivenUp => {
+                return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
+                    .hint("an administrator has to look at it; the log tells why"));
+            }
+        };
+        let abandoned = CancellationToken::new();
+        let guard = abandoned.clone().drop_guard();
+        let call = Call { id, by, op, limits, abandoned };
+        let reply = match address.send(call).await {
+            Ok(reply) => reply,
+            // The call's own future panicked, or the whole actor did.
+            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
+            Err(_) => Err(unavailable(&entry.name, Instant::now())),
+        };
+        // From here on the results' own drop cancels.
+        guard.disarm();
+        reply
+    }
+
+    /// Ends every actor after its source has let go of its sessions, or at the deadline.
+    pub async fn drain(&self, deadline: Duration) {
+        let _ = tokio::time::timeout(deadline, self.supervisor.send(Drain)).await;
+    }
+}

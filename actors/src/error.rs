@@ -1,0 +1,209 @@
+//! What can go wrong, in terms that both protocols understand: a kind that decides the answer's
+//! form, and words for whoever can mend it. No HTTP status and no JSON-RPC code lives here.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Who can mend a failure and how the caller should react; statuses and codes derive from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The request itself is wrong; the message names the field.
+    Invalid,
+    /// No valid credential.
+    Unauthenticated,
+    /// A valid credential that does not allow this: connection, scope, or read-only access.
+    Forbidden,
+    /// No such connection, schema, table or procedure.
+    NotFound,
+    /// The source refused the statement: syntax, type, unknown column.
+    Rejected,
+    /// A constraint, a serialization failure or a deadlock: the same statement may succeed later.
+    Conflict,
+    /// The statement ran into its timeout and was cancelled at the source.
+    TimedOut,
+    /// Nobody waits for the answer any more; the statement was cancelled at the source.
+    Abandoned,
+    /// Too many calls are running or waiting.
+    Busy,
+    /// The source is away; see [`Error::retry_after`].
+    Unavailable,
+    /// A body, a statement or a requested bound is over its limit.
+    TooLarge,
+    /// Our fault. Its message never leaves the process.
+    Internal,
+}
+
+impl Kind {
+    /// One lower-case word for logs and audit records.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not-found",
+            Self::Rejected => "rejected",
+            Self::Conflict => "conflict",
+            Self::TimedOut => "timed-out",
+            Self::Abandoned => "abandoned",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::TooLarge => "too-large",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// A failure with everything its reader may need.
+///
+/// `message`, `hint` and `detail` are for the caller and hold no secret, no host name and no
+/// path; [`Error::because`] keeps the inner cause for the log alone.
+#[derive(Debug)]
+pub struct Error {
+    /// What kind of failure this is.
+    pub kind: Kind,
+    /// One sentence for the caller.
+    pub message: String,
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Default)]
+struct More {
+    hint: Option<String>,
+    detail: Option<String>,
+    sqlstate: Option<String>,
+    position: Option<usize>,
+    retry_after: Option<Duration>,
+    needs: Option<&'static str>,
+    cause: Option<String>,
+}
+
+impl Error {
+    /// A failure of `kind`, told in `message`.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), more: None }
+    }
+
+    /// A wrong request: `message` names the field and the remedy.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Kind::Invalid, message)
+    }
+
+    /// A missing or wrong credential.
+    pub fn unauthenticated(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unauthenticated, message)
+    }
+
+    /// A credential that does not reach this far.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(Kind::Forbidden, message)
+    }
+
+    /// Something named does not exist, or not for this caller.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, message)
+    }
+
+    /// Our own fault: `cause` is for the log, the caller reads one fixed sentence.
+    pub fn internal(cause: impl fmt::Display) -> Self {
+        Self::new(Kind::Internal, "internal error; the log has it under this request id").because(cause)
+    }
+
+    /// Adds what the reader can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.more().hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the source's own detail.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.more().detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the five-character SQLSTATE of the SQL standard.
+    #[must_use]
+    pub fn sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
+        self.more().sqlstate = Some(sqlstate.into());
+        self
+    }
+
+    /// Adds where in the statement as the caller sent it, in characters counted from 1.
+    #[must_use]
+    pub fn position(mut self, position: usize) -> Self {
+        self.more().position = Some(position);
+        self
+    }
+
+    /// Adds when the next attempt is worth making.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.more().retry_after = Some(delay);
+        self
+    }
+
+    /// Adds the scope that would have allowed it, for the challenge of RFC 6750 §3.1.
+    #[must_use]
+    pub fn needs(mut self, scope: &'static str) -> Self {
+        self.more().needs = Some(scope);
+        self
+    }
+
+    /// Keeps the inner cause for the log; callers never see it.
+    #[must_use]
+    pub fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.more().cause = Some(cause.to_string());
+        self
+    }
+
+    /// What the reader can do about it.
+    pub fn get_hint(&self) -> Option<&str> {
+        self.more.as_ref()?.hint.as_deref()
+    }
+
+    /// The source's own detail.
+    pub fn get_detail(&self) -> Option<&str> {
+        self.more.as_ref()?.detail.as_deref()
+    }
+
+    /// The SQLSTATE, where the source gave one.
+    pub fn get_sqlstate(&self) -> Option<&str> {
+        self.more.as_ref()?.sqlstate.as_deref()
+    }
+
+    /// Where in the statement, in characters counted from 1.
+    pub fn get_position(&self) -> Option<usize> {
+        self.more.as_ref()?.position
+    }
+
+    /// When the next attempt is worth making.
+    pub fn get_retry_after(&self) -> Option<Duration> {
+        self.more.as_ref()?.retry_after
+    }
+
+    /// The scope that would have allowed it.
+    pub fn get_needs(&self) -> Option<&'static str> {
+        self.more.as_ref()?.needs
+    }
+
+    /// The inner cause, for the log alone.
+    pub fn cause(&self) -> Option<&str> {
+        self.more.as_ref()?.cause.as_deref()
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of everything behind the mailbox.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,74 @@
+//! Everything worth observing. The code says what happened; observers decide who cares.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::call::RequestId;
+use crate::error::Kind;
+
+/// Something happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A request that named a connection came to its end.
+    CallEnded(CallEnded),
+    /// A connection is up: its source answered.
+    ConnectionUp {
+        /// The connection's name.
+        name: Arc<str>,
+        /// The source's product and version.
+        product: String,
+    },
+    /// A connection's source went away, or an attempt to reach it failed.
+    ConnectionDown {
+        /// The connection's name.
+        name: Arc<str>,
+        /// For the log: what the source or the network said.
+        cause: String,
+        /// When the next attempt is made.
+        retry_in: Duration,
+    },
+    /// A connection's actor died.
+    ConnectionDied {
+        /// The connection's name.
+        name: Arc<str>,
+        /// Whether a panic was its end.
+        panicked: bool,
+        /// When a fresh actor is started; `None` when it has died too often.
+        restart_in: Option<Duration>,
+    },
+    /// The store could not be read; what is in memory stays in force.
+    StoreFailed {
+        /// For the log.
+        cause: String,
+    },
+}
+
+/// One ended call: the line of the log, later the record of the audit.
+#[derive(Clone, Debug)]
+pub struct CallEnded {
+    /// The request.
+    pub id: RequestId,
+    /// The caller's subject; empty when none was authenticated.
+    pub subject: String,
+    /// The connection's name, where one was found.
+    pub connection: Option<Arc<str>>,
+    /// The connection's id as asked for.
+    pub connection_id: Option<Uuid>,
+    /// The tool's name, or the path.
+    pub what: String,
+    /// The statement's class, where there was a statement.
+    pub class: Option<&'static str>,
+    /// Rows sent.
+    pub rows: u64,
+    /// From the request's arrival to its last byte.
+    pub took: Duration,
+    /// `None` for success.
+    pub failure: Option<Kind>,
+    /// The inner cause of an internal failure, for the log.
+    pub cause: Option<String>,
+}
+
+/// Takes every event; must return at once.
+pub type Observer = Arc<dyn Fn(&Event) + Send + Sync>;

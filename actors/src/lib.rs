@@ -1,0 +1,41 @@
+//! Portico behind the mailbox: everything that knows connections, tokens and SQL, and nothing
+//! that knows HTTP, MCP, files of configuration or people.
+//!
+//! Only [`call::Call`], [`reply::Reply`], [`principal::Credential`], [`principal::Principal`],
+//! [`event::Event`] and [`error::Error`] pass through the wall.
+//!
+//! # Decisions, with their reasons
+//!
+//! **Why does a query run in a `ResponseFuture`?** A panic in a handler, or in a future that holds
+//! the actor, ends the actor for good; in a `ResponseFuture` it ends that call alone. Handlers
+//! therefore do nothing that can panic.
+//!
+//! **Why our own supervisor?** actix's does not revive an actor that panicked and knows no backoff.
+//! A field whose `Drop` sends word arrives also on a panic.
+//!
+//! **Why a cancellation token in every call?** A caller who drops its `send` future is not noticed
+//! by the mailbox: the call would run to its end for nobody.
+//!
+//! **Why is a SELECT by someone who may write sometimes run read-write?** A function in it may be
+//! there to write. Only when every function is known to be harmless is the read-only transaction
+//! used, which is one round trip.
+//!
+//! **Why does what could not be parsed run read-only?** The source then says what is wrong with it,
+//! in its own words and with a position, and nothing can be written meanwhile.
+//!
+//! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and
+//! spelling survive; a tree that is printed again is another statement.
+
+pub mod auth;
+pub mod backoff;
+pub mod call;
+pub mod connection;
+pub mod directory;
+pub mod error;
+pub mod event;
+pub mod near;
+pub mod pattern;
+pub mod principal;
+pub mod reply;
+pub mod source;
+pub mod sql;

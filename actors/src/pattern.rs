@@ -1,0 +1,98 @@
+//! SQL's LIKE for names of connections, and for names where the engine cannot be asked: `%`, `_`,
+//! and `\` before either of them. Statements' own LIKE is the engine's.
+
+/// Whether `name` is `wanted` or matches it as a pattern, in any case, as names of
+/// connections and SQLite's are compared. `None` wants all.
+pub fn matches(wanted: Option<&str>, name: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name) || like(&compile(wanted), name))
+}
+
+enum Piece {
+    Any,
+    One,
+    Exactly(char),
+}
+
+fn compile(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut characters = pattern.chars().peekable();
+    while let Some(character) = characters.next() {
+        pieces.push(match character {
+            '%' => Piece::Any,
+            '_' => Piece::One,
+            '\\' => match characters.next_if(|next| matches!(next, '%' | '_' | '\\')) {
+                Some(escaped) => Piece::Exactly(escaped),
+                None => Piece::Exactly('\\'),
+            },
+            other => Piece::Exactly(other),
+        });
+    }
+    pieces
+}
+
+/// Goes back to the last `%` alone, so that time is bounded by the product of the lengths.
+fn like(pieces: &[Piece], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut piece, mut at) = (0, 0);
+    let mut last_any: Option<(usize, usize)> = None;
+    while let Some(character) = name.get(at) {
+        let fits = match pieces.get(piece) {
+            Some(Piece::Any) => {
+                last_any = Some((piece, at));
+                piece += 1;
+                continue;
+            }
+            Some(Piece::One) => true,
+            Some(Piece::Exactly(expected)) => expected.eq_ignore_ascii_case(character),
+            None => false,
+        };
+        if fits {
+            piece += 1;
+            at += 1;
+        } else if let Some((any, from)) = last_any {
+            last_any = Some((any, from + 1));
+            piece = any + 1;
+            at = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pieces.iter().skip(piece).all(|piece| matches!(piece, Piece::Any))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn names_match_exactly_or_by_pattern() {
+        for (pattern, name, expected) in [
+            ("orders", "Orders", true),
+            ("order", "orders", false),
+            ("order%", "order_lines", true),
+            ("%", "", true),
+            ("_", "ł", true),
+            ("_", "", false),
+            ("order\\_lines", "order_lines", true),
+            ("order\\_lines", "orderxlines", false),
+            ("order_lines", "orderxlines", true),
+            ("%a%b%c", "xxaxxbxxc", true),
+            ("%a%b%c", "xxaxxbxx", false),
+            ("%lines", "order_lines_lines", true),
+            ("100\\%", "100%", true),
+            ("", "", true),
+            ("", "x", false),
+            ("a\\", "a\\", true),
+        ] {
+            assert_eq!(matches(Some(pattern), name), expected, "{pattern} {name}");
+        }
+        assert!(matches(None, "anything"));
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_exponential_time() {
+        let pattern = "%a".repeat(200);
+        assert!(!matches(Some(&pattern), &"a".repeat(199)));
+        assert!(matches(Some(&pattern), &"a".repeat(200)));
+    }
+}

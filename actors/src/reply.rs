@@ -1,0 +1,223 @@
+//! What comes back through the mailbox: columns, and a lazy stream of rows that the HTTP worker
+//! polls, decodes and encodes itself. No row is ever inside a mailbox.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt, stream};
+
+use crate::error::Error;
+
+/// The answer to a [`Call`](crate::call::Call).
+#[derive(Debug)]
+pub enum Reply {
+    /// Result sets and counts.
+    Results(Results),
+    /// Plain words (`get_instructions`).
+    Text(String),
+}
+
+/// One result after another, read lazily: for each its [`Part::Columns`], any number of
+/// [`Part::Rows`], and [`Part::Done`].
+///
+/// Dropping it before its end cancels the statement at the source.
+pub struct Results {
+    /// Whether the statement may write. A writer must be read to its end, or it is undone.
+    pub writes: bool,
+    /// The statement's class in one word, for the log.
+    pub class: Option<&'static str>,
+    parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
+    /// Let go of after the stream, which is declared before it.
+    kept: Option<Box<dyn Send>>,
+}
+
+/// A piece of a [`Results`] stream.
+pub enum Part {
+    /// A result begins.
+    Columns(Arc<[Column]>),
+    /// Some of its rows, never none.
+    Rows(Box<dyn Batch>),
+    /// The result is complete. `affected` counts the rows changed, −1 for a statement that only
+    /// returns rows.
+    Done {
+        /// Rows changed, or −1.
+        affected: i64,
+    },
+}
+
+impl Results {
+    /// Wraps a driver's stream.
+    pub fn new(writes: bool, parts: impl Stream<Item = Result<Part, Error>> + Send + 'static) -> Self {
+        Self { writes, class: None, parts: Box::pin(parts.fuse()), kept: None }
+    }
+
+    /// The same results with parts in front that were read from them already.
+    #[must_use]
+    pub fn after(self, read: Vec<Result<Part, Error>>) -> Self {
+        Self { parts: Box::pin(stream::iter(read).chain(self.parts)), ..self }
+    }
+
+    /// Keeps `guard` until the results are dropped.
+    #[must_use]
+    pub fn keep(mut self, guard: impl Send + 'static) -> Self {
+        self.kept = Some(match self.kept.take() {
+            Some(kept) => Box::new((kept, guard)),
+            None => Box::new(guard),
+        });
+        self
+    }
+}
+
+impl Stream for Results {
+    type Item = Result<Part, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.parts.as_mut().poll_next(cx)
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results").field("writes", &self.writes).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Columns(columns) => f.debug_tuple("Columns").field(columns).finish(),
+            Self::Rows(batch) => write!(f, "Rows({})", batch.rows()),
+            Self::Done { affected } => write!(f, "Done({affected})"),
+        }
+    }
+}
+
+/// Some rows in the driver's own memory, decoded cell by cell by whoever writes them.
+pub trait Batch: Send {
+    /// How many rows it holds.
+    fn rows(&self) -> usize;
+
+    /// One value. `row` and `column` count from 0 and are in range.
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error>;
+}
+
+/// One value, in the few forms that JSON needs. The encoder decides how each is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// SQL NULL.
+    Null,
+    /// A truth value.
+    Boolean(bool),
+    /// Any integer of up to 64 bits.
+    Integer(i64),
+    /// A single-precision float; NaN and infinities are legal here.
+    Float(f32),
+    /// A double-precision float; NaN and infinities are legal here.
+    Double(f64),
+    /// An exact decimal with every digit, in JSON's number syntax; or `NaN`, `Infinity`,
+    /// `-Infinity`.
+    Decimal(Cow<'a, str>),
+    /// Text, and everything whose form on the wire is text: dates, times, UUIDs …
+    Text(Cow<'a, str>),
+    /// A valid JSON text: json, jsonb, and arrays.
+    Json(Cow<'a, str>),
+    /// Octets.
+    Bytes(Cow<'a, [u8]>),
+}
+
+/// Type codes of the SQL API, with their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names are the documentation: wire.md §6
+pub enum DataType {
+    Binary = 1,
+    Varchar = 5,
+    TinyInt = 6,
+    SmallInt = 7,
+    Integer = 8,
+    BigInt = 9,
+    Float = 10,
+    Double = 11,
+    Decimal = 12,
+    Numeric = 13,
+    Boolean = 14,
+    Date = 15,
+    Time = 16,
+    Timestamp = 17,
+    Uuid = 18,
+}
+
+impl DataType {
+    /// The number on the wire.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The word on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Binary => "BINARY",
+            Self::Varchar => "VARCHAR",
+            Self::TinyInt => "TINYINT",
+            Self::SmallInt => "SMALLINT",
+            Self::Integer => "INTEGER",
+            Self::BigInt => "BIGINT",
+            Self::Float => "FLOAT",
+            Self::Double => "DOUBLE",
+            Self::Decimal => "DECIMAL",
+            Self::Numeric => "NUMERIC",
+            Self::Boolean => "BOOLEAN",
+            Self::Date => "DATE",
+            Self::Time => "TIME",
+            Self::Timestamp => "TIMESTAMP",
+            Self::Uuid => "UUID",
+        }
+    }
+}
+
+/// Describes one column of a result: the twelve members of the SQL API, less its ordinal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The underlying column's name, else the label.
+    pub name: String,
+    /// The name in the result: the alias, where there is one.
+    pub label: String,
+    /// The underlying table.
+    pub table: Option<String>,
+    /// The underlying table's schema.
+    pub schema: Option<String>,
+    /// The underlying table's catalogue: the connection's name.
+    pub catalog: Option<String>,
+    /// The type on the wire.
+    pub data_type: DataType,
+    /// Characters or octets; 0 where the type has no such bound.
+    pub length: i64,
+    /// Significant digits of a number or fraction digits' total; 0 where it has no meaning.
+    pub precision: i64,
+    /// Digits behind the decimal point.
+    pub scale: i64,
+    /// Whether NULL may occur; true where the source cannot tell.
+    pub nullable: bool,
+}
+
+impl Column {
+    /// A computed column: no table, nullable, no bounds.
+    pub fn computed(label: impl Into<String>, data_type: DataType) -> Self {
+        let label = label.into();
+        Self {
+            name: label.clone(),
+            label,
+            table: None,
+            schema: None,
+            catalog: None,
+            data_type,
+            length: 0,
+            precision: 0,
+            scale: 0,
+            nullable: true,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! JSON values as bound parameters: each becomes the text that its inferred type reads, so that no
+//! digit is lost and nothing of a value ever stands in a statement.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::BytesMut;
+use serde_json::value::RawValue;
+use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
+
+use super::cells::is_true_array;
+use crate::call::Argument;
+use crate::error::{Error, Result};
+
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
+/// wire library logs what it binds.
+pub(super) struct Bound(pub(super) Option<String>);
+
+impl fmt::Debug for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bound")
+    }
+}
+
+impl ToSql for Bound {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        Ok(match &self.0 {
+            Some(text) => {
+                out.extend_from_slice(text.as_bytes());
+                IsNull::No
+            }
+            None => IsNull::Yes,
+        })
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    to_sql_checked!();
+}
+
+/// The arguments in the order of `placeholders`, each named or numbered once.
+pub(super) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
+    let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
+    let mut take = |name: &str| {
+        let found = left.iter_mut().find(|a| a.as_ref().is_some_and(|a| a.name.trim_start_matches('@') == name));
+        found.and_then(Option::take)
+    };
+    let mut ordered = Vec::with_capacity(placeholders.len());
+    let mut missing = Vec::new();
+    for (index, name) in placeholders.iter().enumerate() {
+        match take(name).or_else(|| take(&(index + 1).to_string())) {
+            Some(argument) => ordered.push(argument),
+            None => missing.push(format!("@{name}")),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Error::invalid(format!("parameters: no value for {}", missing.join(", "))));
+    }
+    let unknown: Vec<String> = left.iter().flatten().map(|a| format!("@{}", a.name.trim_start_matches('@'))).collect();
+    if !unknown.is_empty() {
+        return Err(Error::invalid(format!("parameters: the statement has no {}", unknown.join(", "))));
+    }
+    Ok(ordered)
+}
+
+/// The value as `type_` reads it.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the parameter, its type and the form.
+pub(super) fn bound(argument: &Argument, type_: &Type) -> Result<Bound> {
+    text(&argument.value, type_).map(Bound).map_err(|wrong| wrong_value(&argument.name, type_, wrong.0))
+}
+
+/// The error for a value that its type does not take.
+pub(super) fn wrong_value(name: &str, type_: &Type, form: &str) -> Error {
+    let name = name.trim_start_matches('@');
+    Error::invalid(format!("parameter @{name}: {} expects {form}", type_.name().trim_start_matches('_')))
+}
+
+/// What a type would have taken.
+struct Expected(&'static str);
+
+fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
+    if let Kind::Domain(base) = type_.kind() {
+        return text(raw, base);
+    }
+    let json = raw.get().trim();
+    let value = Value::of(json)?;
+    if let Value::Null = value {
+        return Ok(None);
+    }
+    let form = match *type_ {
+        Type::JSON | Type::JSONB => json.to_owned(),
+        Type::BYTEA => octets(&value)?,
+        Type::BOOL => match value {
+            Value::Boolean(truth) => truth.to_string(),
+            Value::Text(text) => text,
+            Value::Number("0") => "false".to_owned(),
+            Value::Number("1") => "true".to_owned(),
+            _ => return Err(Expected("true or false")),
+        },
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => match value {
+            Value::Number(digits) => integral(digits).into_owned(),
+            Value::Text(text) => text,
+            _ => return Err(Expected("a whole number")),
+        },
+        Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY => match value {
+            Value::Number(digits) => digits.to_owned(),
+            Value::Text(text) => text,
+            _ => return Err(Expected("a number")),
+        },
+        Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ | Type::UUID => match value {
+            Value::Text(text) => text,
+            _ => return Err(Expected("a string")),
+        },
+        _ => match (type_.kind(), value) {
+            (_, Value::Text(text)) => text,
+            (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element)?,
+            (Kind::Array(_), _) if is_true_array(type_) => return Err(Expected("a JSON array")),
+            (_, Value::Number(digits)) => digits.to_owned(),
+            (_, Value::Boolean(truth)) => truth.to_string(),
+            _ => return Err(Expected("a string")),
+        },
+    };
+    Ok(Some(form))
+}
+
+/// A JSON value one level deep; what is inside stays JSON text.
+enum Value<'a> {
+    Null,
+    Boolean(bool),
+    Number(&'a str),
+    Text(String),
+    Array(Vec<&'a RawValue>),
+    Object,
+}
+
+impl<'a> Value<'a> {
+    fn of(json: &'a str) -> Result<Self, Expected> {
+        const BROKEN: Expected = Expected("a JSON value");
+        Ok(match json.as_bytes().first() {
+            Some(b'n') => Self::Null,
+            Some(b't') => Self::Boolean(true),
+            Some(b'f') => Self::Boolean(false),
+            Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| BROKEN)?),
+            Some(b'[') => Self::Array(serde_json::from_str(json).map_err(|_| BROKEN)?),
+            Some(b'{') => Self::Object,
+            Some(_) => Self::Number(json),
+            None => return Err(BROKEN),
+        })
+    }
+}
+
+/// Base64 in, standard or for URLs, padded or not; the source's own hexadecimal out.
+fn octets(value: &Value<'_>) -> Result<String, Expected> {
+    const EXPECTED: Expected = Expected("a base64 string");
+    let Value::Text(text) = value else { return Err(EXPECTED) };
+    let octets = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| EXPECTED)?;
+    Ok(octets.iter().fold(String::from("\\x"), |text, octet| text + &format!("{octet:02x}")))
+}
+
+/// `1.0` and `1e3` are whole numbers in JSON but not in the source's text form. What is not whole
+/// is left for the source to refuse.
+fn integral(digits: &str) -> Cow<'_, str> {
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let Ok(exponent) = exponent.trim_start_matches('+').parse::<usize>() else { return Cow::Borrowed(digits) };
+    let fraction = fraction.trim_end_matches('0');
+    // No integer type of the source has more than 19 digits.
+    if fraction.len() > exponent || exponent > 19 {
+        return Cow::Borrowed(digits);
+    }
+    Cow::Owned(format!("{whole}{fraction}{}", "0".repeat(exponent - fraction.len())))
+}
+
+/// An array literal; every element is quoted, so that none can be taken for syntax.
+fn literal(elements: &[&RawValue], element: &Type) -> Result<String, Expected> {
+    let delimiter = if *element == Type::BOX { ';' } else { ',' };
+    let mut out = String::from("{");
+    for (index, raw) in elements.iter().enumerate() {
+        if index > 0 {
+            out.push(delimiter);
+        }
+        // A nested array is a further dimension, except where the elements are JSON themselves.
+        let nested = match Value::of(raw.get().trim())? {
+            Value::Array(inner) if !matches!(*element, Type::JSON | Type::JSONB) => Some(inner),
+            _ => None,
+        };
+        match nested {
+            Some(inner) => out.push_str(&literal(&inner, element)?),
+            None => match text(raw, element)? {
+                None => out.push_str("NULL"),
+                Some(text) => {
+                    out.push('"');
+                    for c in text.chars() {
+                        if matches!(c, '"' | '\\') {
+                            out.push('\\');
+                        }
+                        out.push(c);
+                    }
+                    out.push('"');
+                }
+            },
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// A type for a parameter that the source could not infer one for: the client's hint, made to fit
+/// the value, since clients send the same hint for every number. Text stays open, because most
+/// values that need no hint come as text.
+pub(super) fn hinted(argument: &Argument) -> Type {
+    let json = argument.value.get().trim();
+    match argument.data_type {
+        Some(15) => Type::DATE,
+        Some(16) => Type::TIME,
+        Some(17) => Type::TIMESTAMP,
+        Some(18) => Type::UUID,
+        Some(1) => Type::BYTEA,
+        Some(10 | 11) => Type::FLOAT8,
+        Some(12 | 13) => Type::NUMERIC,
+        _ => match Value::of(json) {
+            Ok(Value::Boolean(_)) => Type::BOOL,
+            Ok(Value::Number(digits)) => {
+                let digits = integral(digits);
+                if digits.parse::<i32>().is_ok() {
+                    Type::INT4
+                } else if digits.parse::<i64>().is_ok() {
+                    Type::INT8
+                } else {
+                    Type::NUMERIC
+                }
+            }
+            Ok(Value::Object) => Type::JSONB,
+            _ => Type::UNKNOWN,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(name: &str, json: &str) -> Argument {
+        Argument { name: name.to_owned(), value: RawValue::from_string(json.to_owned()).unwrap(), data_type: None }
+    }
+
+    fn form(json: &str, type_: &Type) -> Option<String> {
+        bound(&argument("a", json), type_).unwrap().0
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        let digits = "123456789012345678901234567890.000000000000000000001000";
+        assert_eq!(form(digits, &Type::NUMERIC).as_deref(), Some(digits));
+        assert_eq!(form("12.50e2", &Type::INT4).as_deref(), Some("1250"));
+        assert_eq!(form("-1.0", &Type::INT8).as_deref(), Some("-1"));
+        assert_eq!(form("1.5", &Type::INT4).as_deref(), Some("1.5"));
+        assert_eq!(form("1e999999999999", &Type::INT4).as_deref(), Some("1e999999999999"));
+    }
+
+    #[test]
+    fn elements_of_arrays_cannot_break_out() {
+        assert_eq!(
+            form(r#"["a\"b","c\\d","x,y{}",null]"#, &Type::TEXT_ARRAY).as_deref(),
+            Some(r#"{"a\"b","c\\d","x,y{}",NULL}"#)
+        );
+        assert_eq!(form("[[1,2],[3,4]]", &Type::INT4_ARRAY).as_deref(), Some(r#"{{"1","2"},{"3","4"}}"#));
+        assert_eq!(form(r#"[{"k":[1]}]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"{\"k\":[1]}"}"#));
+    }
+
+    #[test]
+    fn base64_of_every_kind_is_read() {
+        for json in [r#""+/8=""#, r#""-_8""#, r#""+/8""#, r#""-_8=""#] {
+            assert_eq!(form(json, &Type::BYTEA).as_deref(), Some("\\xfbff"), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_form_names_the_parameter() {
+        let message = bound(&argument("@size", "{}"), &Type::INT4).unwrap_err().message;
+        assert_eq!(message, "parameter @size: int4 expects a whole number");
+    }
+
+    #[test]
+    fn names_decide_the_order() {
+        let placeholders = ["a".to_owned(), "b".to_owned()];
+        let ordered = in_order(&placeholders, vec![argument("@b", "2"), argument("a", "1")]).unwrap();
+        assert_eq!(ordered.iter().map(|a| a.value.get()).collect::<Vec<_>>(), ["1", "2"]);
+        let missing = in_order(&placeholders, vec![argument("a", "1")]).unwrap_err();
+        assert_eq!(missing.message, "parameters: no value for @b");
+        let unknown = in_order(&placeholders, vec![argument("a", "1"), argument("2", "2"), argument("c", "3")]);
+        assert_eq!(unknown.unwrap_err().message, "parameters: the statement has no @c");
+    }
+}

@@ -1,0 +1,141 @@
+//! What the driver remembers of its source between statements, so that most need no question of
+//! our own: its version, its path, its routines, its tables' names and its own types.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use super::custom_types::CustomTypes;
+use super::failure;
+use super::housekeeping::Housekeeping;
+use super::relations::{self, Relations};
+use super::routines::{self, Routine};
+use crate::error::{Error, Result};
+use crate::source::Profile;
+
+/// A stream may wait so long for names that it could also do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// All questions of one ping together, beyond the time to connect.
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
+
+const IDENTITY: &str = "SELECT pg_catalog.current_setting('server_version'), pg_catalog.current_schema()::text, \
+    pg_catalog.current_schemas(false)::text[]";
+
+const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientWrite', false) \
+    FROM pg_catalog.pg_stat_activity WHERE pid = $1";
+
+/// Everything remembered.
+pub(super) struct Knowledge {
+    housekeeping: Housekeeping,
+    types: Arc<CustomTypes>,
+    relations: Relations,
+    routines: ArcSwap<Known>,
+    stale: AtomicBool,
+}
+
+/// The routines, and the schemas in which an unqualified name is looked for.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) routines: Vec<Routine>,
+    pub(super) path: Vec<String>,
+}
+
+impl Knowledge {
+    /// Nothing is known yet.
+    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>) -> Self {
+        Self {
+            housekeeping,
+            types,
+            relations: Relations::default(),
+            routines: ArcSwap::default(),
+            stale: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks the source for everything anew.
+    pub(super) async fn refresh(&self) -> Result<Profile> {
+        let client = self.housekeeping.client().await?;
+        // What changes while we ask is to be asked for again.
+        self.stale.store(false, Ordering::Release);
+        let answer = match timeout(PING_TIMEOUT, self.ask(&client)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(failure::unavailable("the source did not answer in time")),
+        };
+        if answer.is_err() {
+            self.stale.store(true, Ordering::Release);
+            self.housekeeping.forget().await;
+        }
+        answer.map_err(|error| if client.is_closed() { failure::unavailable(&error) } else { error })
+    }
+
+    /// Refreshes what a statement of ours may have changed; a failure waits for the next ping.
+    pub(super) async fn freshen(&self) {
+        if self.stale.load(Ordering::Acquire) {
+            let _ = timeout(PATIENCE, self.refresh()).await;
+        }
+    }
+
+    /// A statement of ours may have changed types, tables or routines.
+    pub(super) fn is_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// The routines as last read.
+    pub(super) fn routines(&self) -> Arc<Known> {
+        self.routines.load_full()
+    }
+
+    /// The names of tables, with those not yet known looked up, if that does not take long.
+    pub(super) async fn relations(&self, oids: &[Oid]) -> &Relations {
+        let mut missing: Vec<Oid> = oids.iter().copied().filter(|oid| self.relations.known(*oid).is_none()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            // Without the names the columns are still right, only less well described.
+            let _ = timeout(PATIENCE, async {
+                let client = self.housekeeping.client().await?;
+                self.relations.learn(&client, &missing).await
+            })
+            .await;
+        }
+        &self.relations
+    }
+
+    /// Whether a session that is silent towards us has in truth answered: it waits for us to read
+    /// on, or has already finished.
+    pub(super) async fn is_stuck(&self, process: i32) -> bool {
+        let asked = timeout(PATIENCE, async {
+            let client = self.housekeeping.client().await.ok()?;
+            let row = client.query_typed_opt(STUCK, &[(&process, Type::INT4)]).await.ok()??;
+            row.try_get(0).ok()
+        });
+        asked.await.ok().flatten().unwrap_or(false)
+    }
+
+    /// Lets go of the housekeeping session.
+    pub(super) async fn close(&self) {
+        self.housekeeping.forget().await;
+    }
+
+    async fn ask(&self, client: &Client) -> Result<Profile> {
+        let identity = client.query_typed_one(IDENTITY, &[]).await.map_err(|error| failure::connecting(&error))?;
+        let version: String = identity.try_get(0).map_err(Error::internal)?;
+        let default_schema: Option<String> = identity.try_get(1).map_err(Error::internal)?;
+        let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;
+        // Distributors append their own words to the version.
+        let number = version.split_whitespace().next().unwrap_or_default();
+
+        self.types.refresh(client).await?;
+        self.relations.refresh(client).await?;
+        let routines = routines::read(client).await?;
+        let procedures = routines.iter().map(|routine| routine.face.clone()).collect();
+        self.routines.store(Arc::new(Known { routines, path }));
+        let tables = relations::definitions(client).await?;
+        Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
+    }
+}

@@ -1,0 +1,177 @@
+//! A statement that is prepared before it runs: its parameters' types are asked for, its values
+//! bound, and columns that only the source can print are asked for as text.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{join, join3};
+use tokio_postgres::Statement;
+use tokio_postgres::types::Type;
+
+use super::argument::{self, Bound};
+use super::cells::{Form, is_true_array};
+use super::clock::Clock;
+use super::running::Running;
+use super::session::Session;
+use super::statement::{Answer, Job, Progress, Seen, finish, seen};
+use super::transaction::{PREPARED, beginning, continuing, ending, give_up, search_path, step_back};
+use crate::error::{Error, Kind, Result};
+use crate::sql::Class;
+
+/// SQLSTATEs of a parameter whose type could not be inferred, and of an operator or a function
+/// that could not be chosen for want of one.
+const NEEDS_HINTS: [&str; 4] = ["42P18", "42725", "42883", "42P08"];
+
+/// Prepares `job` on `session` and runs it up to its first rows.
+pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) -> Result<Answer> {
+    let frame = job.frame();
+    let made = match clock.bound(make_ready(&session, job, clock)).await? {
+        Ok(made) => made,
+        Err(error) => {
+            if clock.bound(give_up(&session, frame, job.place)).await? {
+                session.settle();
+            }
+            return Err(error);
+        }
+    };
+    let Made { ready, bound, columns, forms, shift } = made;
+    let opening = {
+        let session = Arc::clone(&session);
+        let begins = job.place.begins;
+        async move {
+            let rows = session.query_raw(&ready, bound);
+            if begins {
+                return rows.await;
+            }
+            let (released, rows) = join(session.batch_execute(PREPARED), rows).await;
+            released.and(rows)
+        }
+        .boxed()
+    };
+    let holds_rows = !columns.is_empty();
+    let mut running = Running::new(Arc::clone(&session), opening, ending(&session, frame, holds_rows, job.place));
+    drop(session);
+    let failed = |error| job.failure(&error, shift);
+    let first = clock.bound(running.batch()).await?.map_err(failed)?;
+    let progress = if first.is_some() {
+        Progress::Running(running)
+    } else {
+        let (affected, session) = finish(running, clock, job.place).await?.map_err(failed)?;
+        Progress::Over(affected, session)
+    };
+    Ok(Answer { columns, forms, first, progress, shift })
+}
+
+/// A prepared statement with its values, its transaction open.
+pub(super) struct Made {
+    pub(super) ready: Statement,
+    pub(super) bound: Vec<Bound>,
+    pub(super) columns: Vec<Seen>,
+    pub(super) forms: Vec<Form>,
+    pub(super) shift: usize,
+}
+
+/// Begins the transaction, or goes on with it, and prepares the statement of `job`.
+pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> Result<Made> {
+    let ready = inferred(session, job, clock).await?;
+    let arguments = job.arguments();
+    if ready.params().len() != arguments.len() {
+        let (needs, given) = (ready.params().len(), arguments.len());
+        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
+    }
+    let bound =
+        arguments.iter().zip(ready.params()).map(|(a, type_)| argument::bound(a, type_)).collect::<Result<_>>()?;
+    let columns = seen(ready.columns());
+    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    if let Some(forms) = natively {
+        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+    }
+    if matches!(job.class, Class::Call | Class::Session) {
+        // Nothing can stand around a CALL, or a FETCH.
+        let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
+        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+    }
+    let (text, shift) = as_text(&job.text, &columns);
+    let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
+        let names: Vec<&str> =
+            columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
+        Error::new(Kind::Rejected, format!("the values of {} can only be read as text", names.join(", ")))
+            .hint("cast these columns to text")
+            .because(error)
+    })?;
+    let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| text_form(&column.type_)));
+    Ok(Made { ready, bound, forms: forms.collect(), columns, shift })
+}
+
+/// Begins the transaction and prepares the statement in it, with hints for the parameters' types
+/// only where the source cannot do without.
+pub(super) async fn inferred(session: &Session, job: &Job, clock: &Clock) -> Result<Statement> {
+    let arguments = job.arguments();
+    let hints: Vec<Type> = arguments.iter().map(argument::hinted).collect();
+    let texts = hints.iter().map(|hint| if *hint == Type::UNKNOWN { Type::TEXT } else { hint.clone() }).collect();
+    let mut refusal = None;
+    for types in [Vec::new(), hints, texts] {
+        if refusal.is_some() {
+            step_back(session, job.frame(), job.place).await;
+        }
+        match begun(session, job, clock, &types).await {
+            Ok(ready) => return Ok(ready),
+            Err(error) => {
+                let hints_may_help = error.code().is_some_and(|code| NEEDS_HINTS.contains(&code.code()));
+                // What the source says without hints of ours is nearest to what the caller wrote.
+                refusal.get_or_insert_with(|| job.failure(&error, 0));
+                if arguments.is_empty() || !hints_may_help {
+                    break;
+                }
+            }
+        }
+    }
+    Err(refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused")))
+}
+
+pub(super) async fn begun(
+    session: &Session,
+    job: &Job,
+    clock: &Clock,
+    types: &[Type],
+) -> Result<Statement, tokio_postgres::Error> {
+    let begins = job.place.begins;
+    let begin = if begins { beginning(job.frame(), clock) } else { continuing(clock) };
+    let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
+    let (opened, path, ready) =
+        join3(session.batch_execute(&begin), path, session.prepare_typed(&job.text, types)).await;
+    opened.and(path).and(ready)
+}
+
+/// The columns of a reader whose answer was empty.
+pub(super) async fn described(session: &Session, job: &Job, clock: &Clock) -> Result<Vec<Seen>, tokio_postgres::Error> {
+    let (ready, clean) = join(begun(session, job, clock, &[]), session.after_reading()).await;
+    if clean {
+        session.settle();
+    }
+    ready.map(|ready| seen(ready.columns()))
+}
+
+/// The statement with every column that has no native form as the source's own text, and how many
+/// characters now stand in front of it.
+fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
+    let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
+    let shown: Vec<String> = columns
+        .iter()
+        .zip(&names)
+        .map(|(column, name)| match Form::of(&column.type_) {
+            Some(_) => name.clone(),
+            None if is_true_array(&column.type_) => format!("{name}::text[]"),
+            None => format!("{name}::text"),
+        })
+        .collect();
+    let prefix = format!("WITH portico_answer({}) AS (\n", names.join(", "));
+    let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+    // The line ends also end a comment that the statement may close with.
+    let wrapped = format!("{prefix}{text}\n) SELECT {} FROM portico_answer", shown.join(", "));
+    (wrapped, prefix.chars().count())
+}
+
+fn text_form(type_: &Type) -> Form {
+    if is_true_array(type_) { Form::Array(Box::new(Form::Text)) } else { Form::Text }
+}

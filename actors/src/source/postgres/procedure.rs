@@ -1,0 +1,216 @@
+//! Calling a function or procedure by name: which overload the arguments mean, and the statement
+//! that calls it.
+
+use std::fmt::Write;
+
+use serde_json::value::RawValue;
+
+use super::knowledge::Known;
+use super::routines::{Routine, Slot};
+use super::statement::{Job, Values, quoted};
+use super::transaction::Place;
+use crate::call::Argument;
+use crate::error::{Error, Result};
+use crate::near;
+use crate::source::{Access, Direction, Invocation, Parameter};
+use crate::sql::Class;
+
+/// Names in a message at most.
+const MOST_NAMES: usize = 10;
+
+/// The statement for `invocation`.
+///
+/// # Errors
+/// [`Kind::NotFound`](crate::error::Kind::NotFound) when nothing has that name,
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) when no overload, or more than one, takes the arguments.
+pub(super) fn job(known: &Known, invocation: &Invocation, access: Access) -> Result<Job> {
+    let overloads = named(known, invocation);
+    if overloads.is_empty() {
+        return Err(not_found(known, invocation));
+    }
+    let fitting: Vec<(&Routine, Vec<Option<usize>>)> = overloads
+        .iter()
+        .filter_map(|routine| fit(routine, &invocation.arguments).map(|places| (*routine, places)))
+        .collect();
+    // Of several the one that leaves the fewest of its own parameters to their defaults.
+    let left_out = |places: &[Option<usize>]| places.iter().filter(|place| place.is_none()).count();
+    let least = fitting.iter().map(|(_, places)| left_out(places)).min();
+    let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
+    match (best.next(), best.next()) {
+        (Some((routine, places)), None) => Ok(call(routine, places, invocation, access)),
+        (None, _) => Err(mismatch(&overloads, "no overload takes these arguments")),
+        (Some(_), Some(_)) => Err(mismatch(&overloads, "more than one overload takes these arguments")),
+    }
+}
+
+/// The overloads that the name means: of the named schema, or else of the first schema on the
+/// path that has any.
+fn named<'a>(known: &'a Known, invocation: &Invocation) -> Vec<&'a Routine> {
+    let schemas: Vec<&String> = match &invocation.schema {
+        Some(schema) => vec![schema],
+        None => invocation.default_schema.iter().chain(&known.path).collect(),
+    };
+    // As the caller wrote it, or as the source folds names that are not quoted.
+    for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
+        for schema in &schemas {
+            let found: Vec<&Routine> =
+                known.routines.iter().filter(|r| r.face.schema == **schema && r.face.name == name).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// For each slot the argument that fills it, if all arguments have a slot and all slots that need
+/// one an argument.
+fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> {
+    let mut places: Vec<Option<usize>> = vec![None; routine.slots.len()];
+    for (index, argument) in arguments.iter().enumerate() {
+        let name = argument.name.trim_start_matches('@');
+        if argument.value.get() == "null" && names_output(routine, name) {
+            continue;
+        }
+        let slot = slot_of(&routine.slots, name)?;
+        let place = places.get_mut(slot)?;
+        match *place {
+            None => *place = Some(index),
+            // Further values for the list that begins with that one.
+            Some(_) if name.parse::<usize>().is_ok() && routine.slots.get(slot).is_some_and(|slot| slot.variadic) => {}
+            Some(_) => return None,
+        }
+    }
+    let complete = routine
+        .slots
+        .iter()
+        .zip(&places)
+        .all(|(slot, place)| place.is_some() || slot.optional || slot.direction == Direction::Out);
+    complete.then_some(places)
+}
+
+/// Clients may also list what comes out, without a value.
+fn names_output(routine: &Routine, name: &str) -> bool {
+    let mut outputs = routine.face.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
+    outputs.any(|output| output.name.eq_ignore_ascii_case(name))
+}
+
+fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
+    let given = |slot: &Slot| slot.direction != Direction::Out;
+    slots
+        .iter()
+        .position(|slot| given(slot) && slot.name == name)
+        .or_else(|| slots.iter().position(|slot| given(slot) && slot.name.eq_ignore_ascii_case(name)))
+        .or_else(|| {
+            let number: usize = name.parse().ok()?;
+            let mut inputs = slots.iter().enumerate().filter(|(_, slot)| given(slot));
+            let numbered = inputs.clone().nth(number.checked_sub(1)?);
+            // Whatever comes behind the last input belongs to a list that takes any number.
+            numbered.or_else(|| inputs.next_back().filter(|(_, last)| last.variadic)).map(|(index, _)| index)
+        })
+}
+
+/// The value of a VARIADIC parameter: a JSON array as it is, else all values that belong to it.
+fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Argument {
+    if first.value.get().starts_with('[') || first.value.get() == "null" {
+        return first.clone();
+    }
+    let belongs = |argument: &&Argument| {
+        let slot = slot_of(&routine.slots, argument.name.trim_start_matches('@'));
+        slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
+    };
+    let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
+    // By number, where they have one: an object's members come in any order.
+    elements.sort_by_key(|element| element.name.trim_start_matches('@').parse::<usize>().unwrap_or(0));
+    let elements: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
+    let list = RawValue::from_string(format!("[{}]", elements.join(",")));
+    // A list of JSON values is JSON.
+    list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() })
+}
+
+fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, access: Access) -> Job {
+    let mut values = Vec::new();
+    let mut written = Vec::new();
+    let mut by_name = false;
+    for (slot, place) in routine.slots.iter().zip(places) {
+        let value = match (place.and_then(|index| invocation.arguments.get(index)), slot.direction) {
+            (Some(argument), _) => {
+                values.push(if slot.variadic { gathered(routine, argument, invocation) } else { argument.clone() });
+                format!("${}::{}", values.len(), slot.cast)
+            }
+            (None, Direction::Out) => format!("NULL::{}", slot.cast),
+            // No arguments at all are an empty list of them.
+            (None, _) if slot.variadic => format!("'{{}}'::{}", slot.cast),
+            // Left to its default; what follows can only be told by name.
+            (None, _) => {
+                by_name = true;
+                continue;
+            }
+        };
+        let variadic = if slot.variadic { "VARIADIC " } else { "" };
+        written.push(if by_name && !slot.name.is_empty() {
+            format!("{variadic}{} => {value}", quoted(&slot.name))
+        } else {
+            format!("{variadic}{value}")
+        });
+    }
+    let face = &routine.face;
+    let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
+    let opens_cursors = face.parameters.iter().any(is_cursor);
+    let target = format!("{}.{}({})", quoted(&face.schema), quoted(&face.name), written.join(", "));
+    let (text, class) = if routine.is_procedure {
+        (format!("CALL {target}"), Class::Call)
+    } else {
+        (format!("SELECT * FROM {target}"), Class::Select)
+    };
+    Job {
+        text,
+        class,
+        returns_rows: true,
+        access,
+        values: Values::Inferred(values),
+        default_schema: invocation.default_schema.clone(),
+        origin: None,
+        // Cursors live as long as their transaction.
+        place: if opens_cursors { Place { begins: true, ends: false } } else { Place::ALONE },
+        opens_cursors,
+    }
+}
+
+fn mismatch(overloads: &[&Routine], message: &str) -> Error {
+    let candidates: Vec<String> = overloads.iter().take(MOST_NAMES).map(|routine| signature(routine)).collect();
+    Error::invalid(format!("parameters: {message}; candidates: {}", candidates.join("; ")))
+}
+
+/// `schema.name(a integer, b text = default)`.
+fn signature(routine: &Routine) -> String {
+    let mut text = format!("{}.{}(", routine.face.schema, routine.face.name);
+    let given = routine.face.parameters.iter().filter(|p| matches!(p.direction, Direction::In | Direction::InOut));
+    for (index, parameter) in given.enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        let default = if parameter.optional { " = default" } else { "" };
+        let name = if parameter.name.is_empty() { format!("{}:", index + 1) } else { parameter.name.clone() };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{comma}{name} {}{default}", parameter.type_name);
+    }
+    text.push(')');
+    text
+}
+
+fn not_found(known: &Known, invocation: &Invocation) -> Error {
+    let shown = match &invocation.schema {
+        Some(schema) => format!("{schema}.{}", invocation.name),
+        None => invocation.name.clone(),
+    };
+    let error = Error::not_found(format!("there is no procedure or function {shown}"));
+    let names: Vec<String> =
+        known.routines.iter().map(|routine| format!("{}.{}", routine.face.schema, routine.face.name)).collect();
+    let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let near = near::nearest(&invocation.name, known.routines.iter().map(|routine| routine.face.name.as_str()));
+    let offered: Vec<&str> =
+        near.iter().filter_map(|near| names.iter().find(|name| bare(name) == **near)).map(String::as_str).collect();
+    match near::did_you_mean(&offered) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,146 @@
+//! Several statements in one transaction on one session, each prepared when those before it are
+//! done, since it may need what they made. How one of them runs is in `prepared.rs`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::stream;
+
+use super::clock::Clock;
+use super::prepared::{inferred, prepared};
+use super::rows::{self, Reading};
+use super::session::Session;
+use super::statement::{Job, seen};
+use super::transaction::{Place, close, give_up};
+use super::{Shared, failure, job};
+use crate::error::{Error, Kind, Result};
+use crate::reply::{Part, Results};
+use crate::source::{Access, Prepared};
+
+/// Runs `statements` in order, a result for each.
+pub(super) async fn results(
+    shared: &Shared,
+    statements: Vec<Prepared>,
+    access: Access,
+    clock: Clock,
+) -> Result<Results> {
+    run(shared, jobs(statements, access)?, access, clock).await
+}
+
+/// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
+pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, access: Access, clock: Clock) -> Result<Results> {
+    let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
+    let may_repeat = session.is_reused();
+    let mut script = Script::new(shared, jobs, access, clock);
+    match script.start(session).await {
+        // Nothing was done on a session that turned out dead while it was idle.
+        Err(error) if may_repeat && access == Access::ReadOnly && error.kind == Kind::Unavailable => {
+            shared.sessions.forget_idle();
+            let session = script.clock.bound(shared.sessions.take(script.clock.timeout())).await??;
+            script.start(session).await?;
+        }
+        started => started?,
+    }
+    Ok(Results::new(
+        access == Access::ReadWrite,
+        stream::unfold(script, |mut script| async move { script.next().await.map(|part| (part, script)) }),
+    ))
+}
+
+/// Tells the columns of `statements` and runs none of them.
+pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: Clock) -> Result<Results> {
+    let jobs = jobs(statements, Access::ReadOnly)?;
+    let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
+    let mut parts = Vec::with_capacity(jobs.len() * 2);
+    for job in &jobs {
+        let ready = match clock.bound(inferred(&session, job, &clock)).await? {
+            Ok(ready) => ready,
+            Err(error) => {
+                if clock.bound(give_up(&session, job.frame(), job.place)).await? {
+                    session.settle();
+                }
+                return Err(clock.judge(error));
+            }
+        };
+        let seen = seen(ready.columns());
+        parts.push(Ok(Part::Columns(rows::columns(&seen, &job.text, &shared.name, &shared.knowledge).await)));
+        parts.push(Ok(Part::Done { affected: -1 }));
+    }
+    if clock.bound(session.after_reading()).await? {
+        session.settle();
+    }
+    Ok(Results::new(false, stream::iter(parts)))
+}
+
+fn jobs(statements: Vec<Prepared>, access: Access) -> Result<VecDeque<Job>> {
+    let last = statements.len().saturating_sub(1);
+    let placed = |(number, prepared)| {
+        let place = Place { begins: number == 0, ends: number == last };
+        Ok(Job { place, ..job(prepared, access)? })
+    };
+    statements.into_iter().enumerate().map(placed).collect()
+}
+
+struct Script {
+    name: Arc<str>,
+    knowledge: Arc<super::Knowledge>,
+    clock: Clock,
+    access: Access,
+    jobs: VecDeque<Job>,
+    current: Option<Reading>,
+}
+
+impl Script {
+    fn new(shared: &Shared, jobs: VecDeque<Job>, access: Access, clock: Clock) -> Self {
+        let (name, knowledge) = (Arc::clone(&shared.name), Arc::clone(&shared.knowledge));
+        Self { name, knowledge, clock, access, jobs, current: None }
+    }
+
+    /// Begins the next statement; where that fails everything before it is undone.
+    async fn start(&mut self, session: Arc<Session>) -> Result<()> {
+        let Some(job) = self.jobs.front() else { return Ok(()) };
+        let answer = prepared(session, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
+        let Some(job) = self.jobs.pop_front() else { return Ok(()) };
+        let knowledge = Arc::clone(&self.knowledge);
+        self.current = Some(Reading::begin(answer, job, self.clock.clone(), &self.name, knowledge).await);
+        Ok(())
+    }
+
+    /// Ends a transaction whose last statement was not known to be the last.
+    async fn close(&mut self, session: Arc<Session>) -> Result<()> {
+        let word = (self.access == Access::ReadWrite).then_some("COMMIT");
+        let ended = self.clock.bound(close(&session, word)).await?;
+        if ended.clean {
+            session.settle();
+        }
+        ended.outcome.map_err(|error| self.clock.judge(failure::statement(&error, None, 0)))
+    }
+
+    async fn next(&mut self) -> Option<Result<Part>> {
+        loop {
+            let current = self.current.as_mut()?;
+            match current.next().await {
+                Some(Ok(_)) if current.only_names_cursors() => continue,
+                Some(Err(error)) => {
+                    self.jobs.clear();
+                    return Some(Err(error));
+                }
+                Some(part) => return Some(part),
+                None => {}
+            }
+            let (session, cursors) = self.current.take().map(Reading::into_rest).unwrap_or_default();
+            self.jobs.extend(cursors.iter().map(|cursor| Job::fetching(cursor, self.access)));
+            if self.jobs.is_empty() {
+                return self.close(session?).await.err().map(Err);
+            }
+            let started = match session {
+                Some(session) => self.start(session).await,
+                None => Err(Error::internal("a transaction lost its session between two statements")),
+            };
+            if let Err(error) = started {
+                self.jobs.clear();
+                return Some(Err(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! One statement from its text to its first rows: in one round trip where nothing must be known
+//! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::join3;
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{Oid, Type};
+
+use super::cells::Form;
+use super::clock::Clock;
+use super::failure;
+use super::knowledge::Knowledge;
+use super::prepared::{described, prepared};
+use super::running::Running;
+use super::session::{Session, Sessions};
+use super::transaction::{Frame, Place, beginning, ending, search_path};
+use crate::call::{Argument, Facet};
+use crate::error::{Error, Kind, Result};
+use crate::source::Access;
+use crate::sql::{Class, Statement};
+
+/// How long a silent statement goes on before we look whether it is the wire that is stuck.
+const SILENCE: Duration = Duration::from_secs(1);
+/// A last look before a statement is held to be stuck.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+/// One statement for the source.
+pub(super) struct Job {
+    pub(super) text: String,
+    pub(super) class: Class,
+    /// Whether it may return rows.
+    pub(super) returns_rows: bool,
+    pub(super) access: Access,
+    pub(super) values: Values,
+    /// In front of the search path, for this statement alone.
+    pub(super) default_schema: Option<String>,
+    /// The caller's statement, for positions in it.
+    pub(super) origin: Option<Statement>,
+    /// Where it stands in its transaction.
+    pub(super) place: Place,
+    /// Whether the values of type refcursor that it answers with are results of their own.
+    pub(super) opens_cursors: bool,
+}
+
+/// What is bound to a job's parameters.
+pub(super) enum Values {
+    /// A query of ours for a facet; its parameters are texts.
+    Facet(Facet, Vec<Option<String>>),
+    /// A caller's values, for types that the source infers.
+    Inferred(Vec<Argument>),
+}
+
+/// A column of a result as the wire tells it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) label: String,
+    pub(super) table: Option<Oid>,
+    pub(super) attribute: Option<i16>,
+    pub(super) modifier: i32,
+    pub(super) type_: Type,
+}
+
+/// A statement that has begun to answer.
+pub(super) struct Answer {
+    pub(super) columns: Vec<Seen>,
+    pub(super) forms: Vec<Form>,
+    /// Some rows, or `None` when the statement has ended without any (more).
+    pub(super) first: Option<Vec<Row>>,
+    pub(super) progress: Progress,
+    /// Characters in front of the statement's own text in what was sent.
+    pub(super) shift: usize,
+}
+
+/// How far a statement is.
+pub(super) enum Progress {
+    /// More rows may come.
+    Running(Running),
+    /// It is complete; so many rows were changed. The session, if its transaction goes on.
+    Over(u64, Option<Arc<Session>>),
+}
+
+impl Job {
+    /// What its transaction is.
+    pub(super) fn frame(&self) -> Frame {
+        match (self.access, self.class) {
+            (Access::ReadOnly, _) => Frame::ReadOnly,
+            (Access::ReadWrite, Class::Call) if self.place == Place::ALONE => Frame::Unattended,
+            (Access::ReadWrite, _) => Frame::ReadWrite,
+        }
+    }
+
+    /// Whether it can be sent without knowing anything about it: nothing to bind, and either
+    /// nothing to decode or nothing done that could not be done again.
+    fn goes_direct(&self) -> bool {
+        match (&self.values, self.access) {
+            _ if self.place != Place::ALONE => false,
+            (Values::Facet(..), _) => true,
+            (Values::Inferred(values), Access::ReadOnly) => values.is_empty(),
+            (Values::Inferred(values), Access::ReadWrite) => {
+                let no_rows = !self.returns_rows && matches!(self.class, Class::Insert | Class::Update | Class::Ddl);
+                values.is_empty() && no_rows
+            }
+        }
+    }
+
+    /// The rows of a cursor that the transaction has open.
+    pub(super) fn fetching(cursor: &str, access: Access) -> Self {
+        Self {
+            text: format!("FETCH ALL FROM {}", quoted(cursor)),
+            class: Class::Session,
+            returns_rows: true,
+            access,
+            values: Values::Inferred(Vec::new()),
+            default_schema: None,
+            origin: None,
+            place: Place { begins: false, ends: false },
+            opens_cursors: false,
+        }
+    }
+
+    /// The caller's values.
+    pub(super) fn arguments(&self) -> &[Argument] {
+        match &self.values {
+            Values::Facet(..) => &[],
+            Values::Inferred(values) => values,
+        }
+    }
+
+    /// What the source said, in the caller's terms.
+    pub(super) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
+        let mut failure = failure::statement(error, self.origin.as_ref(), shift);
+        let refused = failure::refused_parameter(error).and_then(|number| self.arguments().get(number.checked_sub(1)?));
+        if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
+            failure.kind = Kind::Invalid;
+            failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
+        }
+        failure
+    }
+}
+
+/// A name as it stands in a statement.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Runs `job` up to its first rows. A reader that meets a dead session tries once more.
+pub(super) async fn execute(sessions: &Sessions, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
+    let session = clock.bound(sessions.take(clock.timeout())).await??;
+    let may_repeat = job.access == Access::ReadOnly && session.is_reused();
+    let answer = match attempt(session, sessions, knowledge, job, clock).await {
+        Err(error) if may_repeat && error.kind == Kind::Unavailable => {
+            sessions.forget_idle();
+            let session = clock.bound(sessions.take(clock.timeout())).await??;
+            attempt(session, sessions, knowledge, job, clock).await
+        }
+        answer => answer,
+    };
+    answer.map_err(|error| clock.judge(error))
+}
+
+async fn attempt(
+    session: Arc<Session>,
+    sessions: &Sessions,
+    knowledge: &Knowledge,
+    job: &Job,
+    clock: &Clock,
+) -> Result<Answer> {
+    if !job.goes_direct() {
+        return prepared(session, job, clock).await;
+    }
+    let again = match direct(session, knowledge, job, clock).await? {
+        Direct::Answered(answer) => return Ok(answer),
+        Direct::NeedsText(running) => clock.bound(running.stop()).await?,
+        Direct::Stuck => None,
+    };
+    let session = match again {
+        Some(session) => session,
+        None => clock.bound(sessions.take(clock.timeout())).await??,
+    };
+    prepared(session, job, clock).await
+}
+
+enum Direct {
+    Answered(Answer),
+    /// A column's type can only be told by the source itself.
+    NeedsText(Running),
+    /// The wire library waits for a type behind an answer that nobody reads (`custom_types.rs`).
+    Stuck,
+}
+
+async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Direct> {
+    let frame = job.frame();
+    // Our own queries hold nothing that would need it.
+    let may_repeat = job.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
+    let opening = {
+        let (session, begin, text) = (Arc::clone(&session), beginning(frame, clock), job.text.clone());
+        let schema = job.default_schema.clone();
+        let values: Vec<(Option<String>, Type)> = match &job.values {
+            Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
+            Values::Inferred(_) => Vec::new(),
+        };
+        async move {
+            let path = search_path(&session, schema.as_deref(), frame);
+            let rows = session.query_typed_raw(&text, values);
+            let (opened, path, rows) = join3(session.batch_execute(&begin), path, rows).await;
+            opened.and(path).and(rows)
+        }
+        .boxed()
+    };
+    let mut running = Running::new(Arc::clone(&session), opening, ending(&session, frame, false, Place::ALONE));
+    let first = loop {
+        match clock.bound(timeout(SILENCE, running.batch())).await? {
+            Ok(first) => break first,
+            Err(_) if may_repeat && knowledge.is_stuck(session.process()).await => {
+                if let Ok(first) = timeout(LAST_LOOK, running.batch()).await {
+                    break first;
+                }
+                running.discard();
+                return Ok(Direct::Stuck);
+            }
+            Err(_) => {}
+        }
+    };
+    let first = match first {
+        Err(error) if may_repeat && error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => {
+            // Also said of a type without a binary form; preparing shows whether it is that.
+            return Ok(Direct::NeedsText(running));
+        }
+        first => first.map_err(|error| job.failure(&error, 0))?,
+    };
+    let mut columns = first.as_ref().and_then(|rows| rows.first()).map(|row| seen(row.columns())).unwrap_or_default();
+    let progress = if first.is_some() {
+        Progress::Running(running)
+    } else {
+        let (affected, session) = clock.bound(running.end()).await?.map_err(|error| job.failure(&error, 0))?;
+        match (&job.values, session) {
+            // No row told the columns' names and types.
+            (Values::Inferred(_), Some(session)) if job.returns_rows => {
+                let described = clock.bound(described(&session, job, clock)).await?;
+                columns = described.map_err(|error| job.failure(&error, 0))?;
+            }
+            (_, Some(session)) => session.settle(),
+            (_, None) => {}
+        }
+        Progress::Over(affected, None)
+    };
+    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    Ok(match (natively, progress) {
+        (Some(forms), progress) => Direct::Answered(Answer { columns, forms, first, progress, shift: 0 }),
+        (None, Progress::Running(running)) if may_repeat => Direct::NeedsText(running),
+        (None, progress) => {
+            let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
+            Direct::Answered(Answer { columns, forms, first, progress, shift: 0 })
+        }
+    })
+}
+
+/// Waits for the end of a statement that has no more rows: how many rows were changed, and the
+/// session where its transaction goes on. Elsewhere it is given back.
+pub(super) async fn finish(
+    running: Running,
+    clock: &Clock,
+    place: Place,
+) -> Result<Result<(u64, Option<Arc<Session>>), tokio_postgres::Error>> {
+    Ok(clock.bound(running.end()).await?.map(|(affected, session)| match session {
+        Some(session) if place.ends => {
+            session.settle();
+            (affected, None)
+        }
+        session => (affected, session),
+    }))
+}
+
+/// The columns of a row description.
+pub(super) fn seen(columns: &[tokio_postgres::Column]) -> Vec<Seen> {
+    let seen = |column: &tokio_postgres::Column| Seen {
+        label: column.name().to_owned(),
+        table: column.table_oid(),
+        attribute: column.column_id(),
+        modifier: column.type_modifier(),
+        type_: column.type_().clone(),
+    };
+    columns.iter().map(seen).collect()
+}

@@ -1,0 +1,183 @@
+//! PostgreSQL's binary dates, times and intervals as text. Every value the source can hold has a
+//! form here, infinity and years before Christ included; calendars of libraries stop short of them.
+
+use std::fmt::Write;
+
+use super::cells::Malformed;
+
+const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
+const MICROSECONDS_PER_DAY: i64 = 86_400 * MICROSECONDS_PER_SECOND;
+/// Days from 0000-03-01 of the proleptic Gregorian calendar to PostgreSQL's epoch, 2000-01-01.
+const EPOCH: i64 = 730_425;
+
+/// `YYYY-MM-DD`.
+pub(super) fn date(raw: &[u8]) -> Result<String, Malformed> {
+    let days = i32::from_be_bytes(whole(raw, "date")?);
+    match days {
+        i32::MAX => return Ok("infinity".to_owned()),
+        i32::MIN => return Ok("-infinity".to_owned()),
+        _ => {}
+    }
+    let (day, before_christ) = calendar(i64::from(days));
+    Ok(if before_christ { format!("{day} BC") } else { day })
+}
+
+/// `YYYY-MM-DDTHH:MM:SS[.f]` and the `zone` mark; before Christ in the source's own form.
+pub(super) fn timestamp(raw: &[u8], zone: Zone) -> Result<String, Malformed> {
+    let microseconds = i64::from_be_bytes(whole(raw, "timestamp")?);
+    match microseconds {
+        i64::MAX => return Ok("infinity".to_owned()),
+        i64::MIN => return Ok("-infinity".to_owned()),
+        _ => {}
+    }
+    let (day, before_christ) = calendar(microseconds.div_euclid(MICROSECONDS_PER_DAY));
+    let time = clock(microseconds.rem_euclid(MICROSECONDS_PER_DAY));
+    Ok(match (before_christ, zone) {
+        (false, Zone::None) => format!("{day}T{time}"),
+        (false, Zone::Utc) => format!("{day}T{time}Z"),
+        (true, Zone::None) => format!("{day} {time} BC"),
+        (true, Zone::Utc) => format!("{day} {time}+00 BC"),
+    })
+}
+
+/// Whether a timestamp is a moment, told in UTC, or a wall clock's reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Zone {
+    None,
+    Utc,
+}
+
+/// `HH:MM:SS[.f]`; 24:00:00 is legal.
+pub(super) fn time(raw: &[u8]) -> Result<String, Malformed> {
+    Ok(clock(i64::from_be_bytes(whole(raw, "time")?)))
+}
+
+/// `HH:MM:SS[.f]±HH[:MM[:SS]]`.
+pub(super) fn time_with_zone(raw: &[u8]) -> Result<String, Malformed> {
+    let (time, zone) = raw.split_first_chunk::<8>().ok_or(Malformed("timetz"))?;
+    let mut text = clock(i64::from_be_bytes(*time));
+    // The source counts seconds west of Greenwich.
+    let west = i64::from(i32::from_be_bytes(whole(zone, "timetz")?));
+    let seconds = west.abs();
+    text.push(if west > 0 { '-' } else { '+' });
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{:02}", seconds / 3600);
+    if seconds % 3600 != 0 {
+        let _ = write!(text, ":{:02}", seconds / 60 % 60);
+    }
+    if seconds % 60 != 0 {
+        let _ = write!(text, ":{:02}", seconds % 60);
+    }
+    Ok(text)
+}
+
+/// The form of `IntervalStyle = postgres`: `1 year 2 mons 3 days 04:05:06.7`.
+pub(super) fn interval(raw: &[u8]) -> Result<String, Malformed> {
+    let (time, rest) = raw.split_first_chunk::<8>().ok_or(Malformed("interval"))?;
+    let (days, months) = rest.split_first_chunk::<4>().ok_or(Malformed("interval"))?;
+    let microseconds = i64::from_be_bytes(*time);
+    let days = i32::from_be_bytes(*days);
+    let months = i32::from_be_bytes(whole(months, "interval")?);
+    match (microseconds, days, months) {
+        (i64::MAX, i32::MAX, i32::MAX) => return Ok("infinity".to_owned()),
+        (i64::MIN, i32::MIN, i32::MIN) => return Ok("-infinity".to_owned()),
+        _ => {}
+    }
+
+    let mut text = String::new();
+    let mut negative_before = false;
+    for (value, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
+        if value == 0 {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        if negative_before && value > 0 {
+            text.push('+');
+        }
+        let plural = if value == 1 { "" } else { "s" };
+        let _ = write!(text, "{value} {unit}{plural}");
+        negative_before = value < 0;
+    }
+    if text.is_empty() || microseconds != 0 {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        if microseconds < 0 {
+            text.push('-');
+        } else if negative_before {
+            text.push('+');
+        }
+        text.push_str(&unsigned_clock(microseconds.unsigned_abs()));
+    }
+    Ok(text)
+}
+
+/// A day counted from the epoch, and whether its year is before Christ.
+fn calendar(days: i64) -> (String, bool) {
+    // The arithmetic of eras of 400 years that begin on 1 March.
+    let shifted = days + EPOCH;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    // There is no year 0: the year before 1 is 1 BC.
+    let before_christ = year <= 0;
+    let year = if before_christ { 1 - year } else { year };
+    (format!("{year:04}-{month:02}-{day:02}"), before_christ)
+}
+
+fn clock(microseconds: i64) -> String {
+    unsigned_clock(microseconds.unsigned_abs())
+}
+
+fn unsigned_clock(microseconds: u64) -> String {
+    let seconds = microseconds / 1_000_000;
+    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let fraction = microseconds % 1_000_000;
+    if fraction > 0 {
+        let digits = format!("{fraction:06}");
+        text.push('.');
+        text.push_str(digits.trim_end_matches('0'));
+    }
+    text
+}
+
+fn whole<const N: usize>(raw: &[u8], what: &'static str) -> Result<[u8; N], Malformed> {
+    raw.try_into().map_err(|_| Malformed(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_around_the_turns_of_eras() {
+        let at = |days: i32| date(&days.to_be_bytes()).unwrap();
+        assert_eq!(at(0), "2000-01-01");
+        assert_eq!(at(-1), "1999-12-31");
+        assert_eq!(at(59), "2000-02-29");
+        assert_eq!(at(-730_119), "0001-01-01");
+        assert_eq!(at(-730_120), "0001-12-31 BC");
+        assert_eq!(at(2_921_940), "10000-01-01");
+        assert_eq!(at(i32::MIN), "-infinity");
+    }
+
+    #[test]
+    fn a_moment_before_the_epoch_has_a_positive_time_of_day() {
+        assert_eq!(timestamp(&(-1_i64).to_be_bytes(), Zone::Utc).unwrap(), "1999-12-31T23:59:59.999999Z");
+        assert_eq!(timestamp(&1_500_000_i64.to_be_bytes(), Zone::None).unwrap(), "2000-01-01T00:00:01.5");
+    }
+
+    #[test]
+    fn too_few_octets_are_an_error() {
+        assert!(date(&[1]).is_err());
+        assert!(interval(&[0; 15]).is_err());
+        assert!(time_with_zone(&[0; 8]).is_err());
+    }
+}

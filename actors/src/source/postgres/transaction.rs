@@ -1,0 +1,130 @@
+//! What stands around a statement: how its transaction begins, where names are looked for in it,
+//! and how it ends.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join, maybe_done};
+use tokio_postgres::types::Type;
+
+use super::clock::Clock;
+use super::running::{End, Ended};
+use super::session::Session;
+
+/// How a job's transaction is opened and closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    ReadOnly,
+    ReadWrite,
+    /// A CALL that may write has no transaction around it: the procedure may commit by itself.
+    Unattended,
+}
+
+/// Where a statement stands in its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Nothing was run before it.
+    pub(super) begins: bool,
+    /// Nothing comes after it.
+    pub(super) ends: bool,
+}
+
+impl Place {
+    /// A statement with a transaction of its own.
+    pub(super) const ALONE: Self = Self { begins: true, ends: true };
+}
+
+/// What goes in front of a statement that is not the first of its transaction. What fails while it
+/// is prepared can be taken back without what was done before.
+pub(super) fn continuing(clock: &Clock) -> String {
+    format!("SET LOCAL statement_timeout = {}; SAVEPOINT portico_preparing", clock.milliseconds())
+}
+
+/// Goes with the run of a statement that was prepared behind [`continuing`].
+pub(super) const PREPARED: &str = "RELEASE SAVEPOINT portico_preparing";
+const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAVEPOINT portico_preparing";
+
+pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
+    let milliseconds = clock.milliseconds();
+    match frame {
+        Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}"),
+        Frame::ReadWrite => format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}"),
+        Frame::Unattended => {
+            format!("SET statement_timeout = {milliseconds}; SET default_transaction_read_only = off")
+        }
+    }
+}
+
+/// The end of a statement; `holds_rows` when it may answer with rows.
+pub(super) fn ending(session: &Arc<Session>, frame: Frame, holds_rows: bool, place: Place) -> End {
+    match frame {
+        _ if !place.ends => {
+            let goes_on = async { Ended { outcome: Ok(()), clean: true } };
+            End::Held { keep: goes_on.boxed(), undo: undoing(session, frame) }
+        }
+        Frame::ReadOnly => End::Sent(maybe_done(close(session, None))),
+        Frame::Unattended => End::Sent(maybe_done(close(session, Some("")))),
+        Frame::ReadWrite if holds_rows => {
+            End::Held { keep: close(session, Some("COMMIT")), undo: close(session, Some("ROLLBACK")) }
+        }
+        Frame::ReadWrite => End::Sent(maybe_done(close(session, Some("COMMIT")))),
+    }
+}
+
+/// Ends a reader, or a writer with `word`.
+pub(super) fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'static, Ended> {
+    let session = Arc::clone(session);
+    async move {
+        match word {
+            None => Ended { outcome: Ok(()), clean: session.after_reading().await },
+            Some(word) => {
+                // In two messages: where COMMIT fails, what follows it in one message is not run.
+                let (outcome, clean) = join(session.batch_execute(word), session.after_writing()).await;
+                Ended { outcome, clean }
+            }
+        }
+    }
+    .boxed()
+}
+
+fn undoing(session: &Arc<Session>, frame: Frame) -> BoxFuture<'static, Ended> {
+    close(session, Some("ROLLBACK").filter(|_| frame != Frame::ReadOnly))
+}
+
+/// Takes back what was done to prepare a statement, so that it can be prepared in another way.
+pub(super) async fn step_back(session: &Session, frame: Frame, place: Place) {
+    if place.begins {
+        undo(session, frame).await;
+    } else {
+        // Should it fail, so does what comes next.
+        let _ = session.batch_execute(NOT_PREPARED).await;
+    }
+}
+
+/// Ends a transaction because a statement of it cannot be run; whether the session is as good as new.
+pub(super) async fn give_up(session: &Arc<Session>, frame: Frame, place: Place) -> bool {
+    if place.begins { undo(session, frame).await } else { undoing(session, frame).await.clean }
+}
+
+/// Ends a transaction in which nothing was run yet; whether the session is as good as new.
+pub(super) async fn undo(session: &Session, frame: Frame) -> bool {
+    match frame {
+        Frame::ReadOnly | Frame::ReadWrite => session.after_reading().await,
+        Frame::Unattended => session.after_writing().await,
+    }
+}
+
+/// Puts a schema in front of the search path, or fails where there is none of that name.
+pub(super) async fn search_path(
+    session: &Session,
+    schema: Option<&str>,
+    frame: Frame,
+) -> Result<(), tokio_postgres::Error> {
+    const FOR_TRANSACTION: &str = "SELECT pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', \
+        pg_catalog.quote_ident($1)::regnamespace::text, nullif(pg_catalog.current_setting('search_path'), '')), true)";
+    const FOR_SESSION: &str = "SELECT pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', \
+        pg_catalog.quote_ident($1)::regnamespace::text, nullif(pg_catalog.current_setting('search_path'), '')), false)";
+    let Some(schema) = schema else { return Ok(()) };
+    let text = if frame == Frame::Unattended { FOR_SESSION } else { FOR_TRANSACTION };
+    session.query_typed(text, &[(&schema, Type::TEXT)]).await.map(drop)
+}

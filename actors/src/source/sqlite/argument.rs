@@ -1,0 +1,219 @@
+//! Values for placeholders: from the JSON text they came in to what is bound. Nothing here puts
+//! a value into a statement's text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rusqlite::types::Value;
+
+use crate::call::Argument;
+use crate::error::{Error, Result};
+use crate::reply::DataType;
+
+/// One value for each of `placeholders`, found by name, else by its number.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the placeholders without a value, the
+/// values without a placeholder, or the value that cannot be read.
+pub(super) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Value>> {
+    for argument in given {
+        let numbered = number_of(argument).is_some_and(|number| number <= placeholders.len());
+        if !numbered && !placeholders.iter().any(|name| same(name, &argument.name)) {
+            return Err(Error::invalid(format!(
+                "`parameters` has a value for {}, which the statement does not use",
+                at(&argument.name)
+            ))
+            .hint(match placeholders {
+                [] => "the statement has no placeholders; they are written as @name".to_owned(),
+                names => format!("it uses {}", listed(names)),
+            }));
+        }
+    }
+    let missing: Vec<&String> = placeholders
+        .iter()
+        .zip(1..)
+        .filter(|(name, number)| find(given, name, *number).is_none())
+        .map(|(name, _)| name)
+        .collect();
+    if !missing.is_empty() {
+        let names: Vec<String> = missing.into_iter().cloned().collect();
+        return Err(Error::invalid(format!("`parameters` has no value for {}", listed(&names))));
+    }
+    if given.len() > placeholders.len() {
+        return Err(Error::invalid(format!("`parameters` has two values for one of {}", listed(placeholders))));
+    }
+    placeholders.iter().zip(1..).filter_map(|(name, number)| find(given, name, number)).map(value).collect()
+}
+
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| at(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// A name with its one `@`.
+pub(super) fn at(name: &str) -> String {
+    format!("@{}", bare(name))
+}
+
+/// A name without its `@`.
+pub(super) fn bare(name: &str) -> &str {
+    name.strip_prefix('@').unwrap_or(name)
+}
+
+/// The number that stands for a name.
+fn number_of(argument: &Argument) -> Option<usize> {
+    bare(&argument.name).parse().ok().filter(|number| *number > 0)
+}
+
+/// The argument of that name: exactly, else whatever its case, else the one with its number.
+fn find<'a>(given: &'a [Argument], name: &str, number: usize) -> Option<&'a Argument> {
+    let exact = given.iter().find(|argument| bare(&argument.name) == bare(name));
+    exact
+        .or_else(|| given.iter().find(|argument| same(&argument.name, name)))
+        .or_else(|| given.iter().find(|argument| number_of(argument) == Some(number)))
+}
+
+/// Whether two names mean the same placeholder.
+pub(super) fn same(one: &str, other: &str) -> bool {
+    bare(one).eq_ignore_ascii_case(bare(other))
+}
+
+/// What is bound for one argument.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) when it is said to be BINARY and is not base64.
+pub(super) fn value(argument: &Argument) -> Result<Value> {
+    let json = argument.value.get().trim();
+    Ok(match json.as_bytes().first() {
+        Some(b'n') | None => Value::Null,
+        Some(b't') => Value::Integer(1),
+        Some(b'f') => Value::Integer(0),
+        Some(b'"') => {
+            let text: String = serde_json::from_str(json)
+                .map_err(|error| Error::invalid(format!("the value of {} is no text: {error}", at(&argument.name))))?;
+            match argument.data_type {
+                Some(hint) if hint == i32::from(DataType::Binary.code()) => {
+                    Value::Blob(STANDARD.decode(&text).map_err(|error| {
+                        Error::invalid(format!(
+                            "the value of {} has dataType 1 (BINARY) but is not base64: {error}",
+                            at(&argument.name)
+                        ))
+                    })?)
+                }
+                Some(hint) if hint == i32::from(DataType::Boolean.code()) => match text.as_str() {
+                    "true" => Value::Integer(1),
+                    "false" => Value::Integer(0),
+                    _ => Value::Text(text),
+                },
+                _ => Value::Text(text),
+            }
+        }
+        Some(b'{' | b'[') => Value::Text(json.to_owned()),
+        Some(_) => number(json),
+    })
+}
+
+/// A JSON number in the smallest of SQLite's classes that keeps all its digits.
+fn number(json: &str) -> Value {
+    if let Ok(integer) = json.parse::<i64>() {
+        return Value::Integer(integer);
+    }
+    match json.parse::<f64>() {
+        Ok(real) if real.is_finite() && decimal_parts(json) == decimal_parts(&format!("{real:e}")) => Value::Real(real),
+        _ => Value::Text(json.to_owned()),
+    }
+}
+
+/// A number in JSON's syntax as its sign, its digits without zeros at either end, and the power
+/// of ten of the first; equal parts mean the same number. `None` for anything else.
+pub(super) fn decimal_parts(json: &str) -> Option<(bool, String, i64)> {
+    let (negative, rest) = match json.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, json),
+    };
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (rest, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    if !all_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) || !fraction.is_none_or(all_digits) {
+        return None;
+    }
+    let exponent = match exponent {
+        Some(text) => {
+            let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+            if !all_digits(unsigned) {
+                return None;
+            }
+            // A power of ten beyond 32 bits is a number all the same; no float is ever equal to it.
+            text.trim_start_matches('+').parse::<i32>().map_or(i64::from(i32::MAX), i64::from)
+        }
+        None => 0,
+    };
+    let digits = format!("{whole}{}", fraction.unwrap_or(""));
+    let leading = digits.len() - digits.trim_start_matches('0').len();
+    let significant = digits.trim_matches('0').to_owned();
+    if significant.is_empty() {
+        return Some((negative, significant, 0));
+    }
+    let power = i64::try_from(whole.len()).ok()? - i64::try_from(leading).ok()? - 1;
+    Some((negative, significant, power.saturating_add(exponent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn given(name: &str, json: &str, data_type: Option<i32>) -> Argument {
+        Argument { name: name.to_owned(), value: RawValue::from_string(json.to_owned()).unwrap(), data_type }
+    }
+
+    #[test]
+    fn json_values_become_the_closest_values_of_sqlite() {
+        for (json, hint, expected) in [
+            ("null", None, Value::Null),
+            ("true", None, Value::Integer(1)),
+            ("false", Some(14), Value::Integer(0)),
+            ("\"true\"", Some(14), Value::Integer(1)),
+            ("9223372036854775807", Some(8), Value::Integer(i64::MAX)),
+            ("9223372036854775808", Some(8), Value::Text("9223372036854775808".to_owned())),
+            ("0.1", Some(12), Value::Real(0.1)),
+            ("-1.50e2", None, Value::Real(-150.0)),
+            ("1e400", None, Value::Text("1e400".to_owned())),
+            ("3.14159265358979323846", None, Value::Text("3.14159265358979323846".to_owned())),
+            ("\"Łódź \\u0041\"", Some(5), Value::Text("Łódź A".to_owned())),
+            ("\"AQID\"", Some(1), Value::Blob(vec![1, 2, 3])),
+            ("[1, 2]", None, Value::Text("[1, 2]".to_owned())),
+            ("{\"a\":1}", None, Value::Text("{\"a\":1}".to_owned())),
+        ] {
+            assert_eq!(value(&given("x", json, hint)).unwrap(), expected, "{json}");
+        }
+        assert!(value(&given("x", "\"no base64!\"", Some(1))).unwrap_err().message.contains("@x"));
+    }
+
+    #[test]
+    fn names_match_with_or_without_their_at_and_whatever_their_case() {
+        let names = ["a".to_owned(), "B".to_owned()];
+        let values = bind(&names, &[given("@b", "2", None), given("a", "1", None)]).unwrap();
+        assert_eq!(values, [Value::Integer(1), Value::Integer(2)]);
+        let missing = bind(&names, &[given("a", "1", None)]).unwrap_err();
+        assert!(missing.message.contains("@B"), "{}", missing.message);
+        let unknown = bind(&names, &[given("c", "1", None)]).unwrap_err();
+        assert!(unknown.message.contains("@c") && unknown.get_hint().unwrap().contains("@a, @B"));
+    }
+
+    #[test]
+    fn number_syntax_is_that_of_json() {
+        for number in ["0", "-0", "10", "0.50", "1e5", "1E+5", "12.5e-3", "1e99999999999999"] {
+            assert!(decimal_parts(number).is_some(), "{number}");
+        }
+        for other in ["", "-", "01", ".5", "5.", "1e", "1e+", "+1", "NaN", "0x1", "1 ", "1_0", "1.2.3"] {
+            assert!(decimal_parts(other).is_none(), "{other}");
+        }
+        assert_eq!(decimal_parts("0.0120"), decimal_parts("1.2e-2"));
+    }
+}

@@ -1,0 +1,297 @@
+//! Runs one statement on a session: compiled, checked, bound, streamed, and committed or undone.
+//! Threads and switches are in `session` and `halt`, values in `rows`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use super::authorizer::Warden;
+use super::catalog;
+use super::columns::describe;
+use super::failure::{Circumstances, read_only, session, several, transaction, translate};
+use super::halt::Halt;
+use super::lexer::tokens;
+use super::opening::{Opened, Role};
+use super::outlet::Outlet;
+use super::rows::Filling;
+use super::step::Step;
+use crate::error::{Error, Kind, Result};
+use crate::near;
+use crate::reply::{Column, Part};
+use crate::source::{Access, Repeated};
+use crate::sql::{Class, Statement};
+
+/// How the statements of an order are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// One statement, once: in a transaction only if it writes.
+    Once,
+    /// All in one transaction.
+    Together,
+    /// Not at all: only their columns are told.
+    Never,
+}
+
+/// Statements with everything they need.
+pub(super) struct Order {
+    pub(super) steps: Vec<Step>,
+    pub(super) runs: Runs,
+    pub(super) access: Access,
+    /// The reader stops after so many rows.
+    pub(super) rows: Option<u64>,
+    /// The connection's name.
+    pub(super) catalog: Arc<str>,
+}
+
+impl Order {
+    /// How many results it has.
+    pub(super) fn results(&self) -> usize {
+        if self.runs == Runs::Never { self.steps.len() } else { self.steps.iter().map(|step| step.sets.len()).sum() }
+    }
+}
+
+/// Statements in one trigger's body at most: each costs a little of the thread's stack.
+const TRIGGER_STEPS: usize = 200;
+
+/// Refuses what no session should see.
+///
+/// # Errors
+/// [`Kind::Invalid`] with the remedy.
+pub(super) fn check(statement: &Statement) -> Result<()> {
+    let text = &statement.text;
+    if text.contains('\0') {
+        return Err(Error::invalid("the statement holds a NUL character"));
+    }
+    let mut words = tokens(text).filter(|token| !token.is_comment() && !token.is_symbol(';'));
+    let Some(first) = words.next() else {
+        return Err(Error::invalid("the statement is empty"));
+    };
+    match statement.class {
+        Class::Transaction => return Err(transaction()),
+        // The authorizer tells a PRAGMA that reads from one that sets.
+        Class::Session if !first.is_word("PRAGMA") => return Err(session(&first.text.to_uppercase())),
+        _ => {}
+    }
+    // Counted here because the driver looks for a second statement by recursion.
+    let creates = first.is_word("CREATE") || first.is_word("EXPLAIN");
+    let trigger = creates && words.take(5).any(|word| word.is_word("TRIGGER"));
+    let mut ends = 0;
+    for token in tokens(text).filter(|token| !token.is_comment()) {
+        if token.is_symbol(';') {
+            ends += 1;
+        } else if (ends > 0 && !trigger) || ends > TRIGGER_STEPS {
+            return Err(several());
+        }
+    }
+    Ok(())
+}
+
+/// Whether `text` only asks for a plan.
+pub(super) fn explains(text: &str) -> bool {
+    tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("EXPLAIN"))
+}
+
+/// Runs `order`, sending its parts to `outlet`.
+///
+/// # Errors
+/// What SQLite said, in our words; everything it changed is then undone.
+pub(super) fn run(opened: &mut Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Result<()> {
+    let (connection, warden) = (&opened.connection, &opened.warden);
+    // What an earlier statement was refused without failing is not this one's reason.
+    let _stale = warden.refusal();
+    let run = Run { opened, halt, outlet, order };
+    let mut open = match order.runs {
+        Runs::Together => Some(Transaction::begin(connection, warden, halt, opened.role)?),
+        Runs::Once | Runs::Never => None,
+    };
+    let last = order.steps.len().saturating_sub(1);
+    for (number, step) in order.steps.iter().enumerate() {
+        // Prepared only now: it may need what those before it made.
+        let mut prepared = connection.prepare(&step.statement.text).map_err(|error| run.explain(step, &error))?;
+        if order.runs == Runs::Never {
+            let columns = describe(connection, warden, &prepared, None, &order.catalog)?.columns;
+            outlet.send(Part::Columns(columns))?;
+            outlet.send(Part::Done { affected: -1 })?;
+            continue;
+        }
+        let reads = run.admit(step, &prepared)?;
+        if !reads && open.is_none() {
+            open = Some(Transaction::begin(connection, warden, halt, opened.role)?);
+        }
+        let last_set = step.sets.len().saturating_sub(1);
+        for (set, values) in step.sets.iter().enumerate() {
+            let named = |error| if step.repeats { Repeated::failure(set, error) } else { error };
+            let end = run.step(step, &mut prepared, values, reads).map_err(named)?;
+            if (number, set) == (last, last_set) {
+                drop(prepared);
+                if let Some(open) = open.take() {
+                    open.commit(halt)?;
+                }
+                return end.tell(outlet);
+            }
+            end.tell(outlet)?;
+        }
+    }
+    Ok(())
+}
+
+/// One order on its session.
+struct Run<'a> {
+    opened: &'a Opened,
+    halt: &'a Halt,
+    outlet: &'a Outlet,
+    order: &'a Order,
+}
+
+/// What is told of a statement's end, once it is certain.
+struct End {
+    columns: Option<Arc<[Column]>>,
+    affected: i64,
+}
+
+impl End {
+    fn tell(self, outlet: &Outlet) -> Result<()> {
+        if let Some(columns) = self.columns {
+            outlet.send(Part::Columns(columns))?;
+        }
+        outlet.send(Part::Done { affected: self.affected })
+    }
+}
+
+impl Run<'_> {
+    fn explain(&self, step: &Step, error: &rusqlite::Error) -> Error {
+        let warden = &self.opened.warden;
+        let circumstances =
+            Circumstances { statement: Some(&step.statement), refusal: warden.refusal(), halt: self.halt };
+        suggest(&self.opened.connection, warden, translate(error, circumstances))
+    }
+
+    /// Refuses what may not run here; whether the statement only reads.
+    fn admit(&self, step: &Step, prepared: &rusqlite::Statement<'_>) -> Result<bool> {
+        if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
+            return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
+        }
+        let reads = prepared.readonly() || prepared.is_explain() != 0;
+        if !reads && (self.order.access == Access::ReadOnly || self.opened.role == Role::Reader) {
+            return Err(read_only());
+        }
+        Ok(reads)
+    }
+
+    /// Runs a statement to its end, which is left to be told.
+    fn step(&self, step: &Step, prepared: &mut rusqlite::Statement<'_>, values: &[Value], reads: bool) -> Result<End> {
+        let (connection, warden, outlet) = (&self.opened.connection, &self.opened.warden, self.outlet);
+        let changed = connection.total_changes();
+        for (at, value) in values.iter().enumerate() {
+            prepared.raw_bind_parameter(at + 1, value).map_err(|error| self.explain(step, &error))?;
+        }
+        let mut filling: Option<Filling> = None;
+        let mut rows = prepared.raw_query();
+        let mut count = 0_u64;
+        let failure = loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => break None,
+                Err(error) => break Some(self.explain(step, &error)),
+            };
+            let filling = if let Some(filling) = &mut filling {
+                filling
+            } else {
+                let described = describe(connection, warden, row.as_ref(), Some(row), &self.order.catalog)?;
+                outlet.send(Part::Columns(described.columns))?;
+                filling.insert(Filling::new(described.forms))
+            };
+            filling.push(row)?;
+            if let Some(batch) = filling.full() {
+                outlet.send_rows(batch)?;
+            }
+            count += 1;
+            // One row past the bound, by which the reader sees that there were more.
+            if reads && self.order.rows.is_some_and(|most| count > most) {
+                break None;
+            }
+        };
+        drop(rows);
+        if let Some(failure) = failure {
+            // What was read is true; what was written is undone.
+            if let Some(batch) = filling.as_mut().filter(|_| reads).and_then(Filling::rest) {
+                outlet.send(Part::Rows(Box::new(batch)))?;
+            }
+            return Err(failure);
+        }
+        let affected = if reads {
+            -1
+        } else if connection.total_changes() == changed {
+            // `changes` would still tell of an earlier statement.
+            0
+        } else {
+            i64::try_from(connection.changes()).unwrap_or(i64::MAX)
+        };
+        if let Some(batch) = filling.as_mut().and_then(Filling::rest) {
+            outlet.send_rows(batch)?;
+        }
+        let columns = match filling {
+            Some(_) => None,
+            None => Some(describe(connection, warden, prepared, None, &self.order.catalog)?.columns),
+        };
+        Ok(End { columns, affected })
+    }
+}
+
+/// Adds near names to a failure about a name.
+fn suggest(connection: &Connection, warden: &Warden, failure: Error) -> Error {
+    let subject = failure.message.rsplit_once(": ").map(|(_, name)| name.rsplit('.').next().unwrap_or(name).to_owned());
+    let (Some(wrong), Some(sqlstate)) = (subject, failure.get_sqlstate()) else {
+        return failure;
+    };
+    let names = match sqlstate {
+        "42P01" => warden.trusting(|| catalog::table_names(connection)),
+        "42703" => warden.trusting(|| catalog::column_names(connection)),
+        _ => return failure,
+    };
+    match near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A transaction that is undone unless it is committed.
+struct Transaction<'a> {
+    connection: &'a Connection,
+    warden: &'a Warden,
+}
+
+impl<'a> Transaction<'a> {
+    /// A writer takes the lock at once: what fails later cannot fail for want of it.
+    fn begin(connection: &'a Connection, warden: &'a Warden, halt: &Halt, role: Role) -> Result<Self> {
+        let begin = if role == Role::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        warden.trusting(|| connection.execute_batch(begin)).map_err(|error| {
+            let failure = translate(&error, Circumstances { statement: None, refusal: None, halt });
+            if failure.kind == Kind::Conflict {
+                Error::new(Kind::Busy, "another process is writing to the database")
+                    .retry_after(Duration::from_secs(1))
+                    .because(error)
+            } else {
+                failure
+            }
+        })?;
+        Ok(Self { connection, warden })
+    }
+
+    fn commit(self, halt: &Halt) -> Result<()> {
+        halt.settle()?;
+        let committed = self.warden.trusting(|| self.connection.execute_batch("COMMIT"));
+        committed.map_err(|error| translate(&error, Circumstances { statement: None, refusal: None, halt }))
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.connection.is_autocommit() {
+            // If even this fails, the session throws its connection away.
+            let _undone = self.warden.trusting(|| self.connection.execute_batch("ROLLBACK"));
+        }
+    }
+}

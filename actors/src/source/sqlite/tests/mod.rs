@@ -1,0 +1,193 @@
+//! The driver through the trait, on files of its own. Pure parts are tested where they are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Argument, Limits};
+use crate::error::{Error, Result};
+use crate::reply::{Cell, Column, Part, Results};
+use crate::source::{Access, Declared, Locator, Plan, Prepared, Settings, Source, Task, open};
+use crate::sql::{self, Class, Dialect, Naming, Statement};
+
+mod facets;
+mod halting;
+mod locks;
+mod procedures;
+mod values;
+mod writes;
+
+/// A database file and a source on it.
+pub(super) struct Fixture {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) path: PathBuf,
+    _directory: TempDir,
+}
+
+/// What a test may vary.
+pub(super) struct Options {
+    pub(super) access: Access,
+    pub(super) pool: usize,
+    pub(super) declared: Vec<Declared>,
+    pub(super) connect_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let connect_timeout = Duration::from_secs(10);
+        Self { access: Access::ReadWrite, pool: 2, declared: Vec::new(), connect_timeout }
+    }
+}
+
+/// A source on a fresh file made by `script`.
+pub(super) fn fixture(script: &str, options: Options) -> Fixture {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("test.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
+    Fixture { source: source(&path, options), path, _directory: directory }
+}
+
+pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
+    open(Settings {
+        name: "shop".into(),
+        locator: Locator::Sqlite(path.to_owned()),
+        access: options.access,
+        pool: options.pool,
+        connect_timeout: options.connect_timeout,
+        declared: options.declared.into(),
+    })
+    .unwrap()
+}
+
+/// `text` as `sql` hands it over; placeholders that stand as numbers already are named here. What
+/// `sql` refuses goes to the driver all the same: it does not rely on it.
+pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
+    let naming = Naming { connection: "shop", others: &[] };
+    let understood = sql::statements(text, Dialect::Sqlite, naming).ok().filter(|all| all.len() == 1);
+    let mut statement = understood.and_then(|mut all| all.pop()).unwrap_or_else(|| Statement {
+        text: text.to_owned(),
+        class: Class::Other,
+        returns_rows: false,
+        calls_functions: true,
+        placeholders: Vec::new(),
+        edits: Vec::new(),
+        anchors: Vec::new(),
+        names: Vec::new(),
+    });
+    if !placeholders.is_empty() {
+        statement.placeholders = placeholders.iter().map(|name| (*name).to_owned()).collect();
+    }
+    statement
+}
+
+pub(super) fn argument(name: &str, json: &str) -> Argument {
+    Argument { name: name.to_owned(), value: RawValue::from_string(json.to_owned()).unwrap(), data_type: None }
+}
+
+pub(super) fn plan(text: &str, access: Access) -> Plan {
+    Plan {
+        task: Task::Statement(Prepared {
+            statement: statement(text, &[]),
+            values: Vec::new(),
+            default_schema: None,
+            by_administrator: false,
+        }),
+        access,
+        limits: Limits::default(),
+        abandoned: CancellationToken::new(),
+    }
+}
+
+/// A result read to its end.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell<'static>>>,
+    pub(super) affected: Option<i64>,
+}
+
+impl Whole {
+    /// Every row as words, for comparisons that read well.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.rows.iter().map(|row| row.iter().map(word).collect::<Vec<_>>().join("|")).collect()
+    }
+}
+
+fn word(cell: &Cell<'_>) -> String {
+    match cell {
+        Cell::Null => "NULL".to_owned(),
+        Cell::Boolean(value) => value.to_string(),
+        Cell::Integer(value) => value.to_string(),
+        Cell::Float(value) => value.to_string(),
+        Cell::Double(value) => value.to_string(),
+        Cell::Decimal(text) | Cell::Text(text) | Cell::Json(text) => text.to_string(),
+        Cell::Bytes(octets) => format!("{octets:?}"),
+    }
+}
+
+pub(super) fn owned(cell: Cell<'_>) -> Cell<'static> {
+    match cell {
+        Cell::Decimal(text) => Cell::Decimal(text.into_owned().into()),
+        Cell::Text(text) => Cell::Text(text.into_owned().into()),
+        Cell::Json(text) => Cell::Json(text.into_owned().into()),
+        Cell::Bytes(octets) => Cell::Bytes(octets.into_owned().into()),
+        Cell::Null => Cell::Null,
+        Cell::Boolean(value) => Cell::Boolean(value),
+        Cell::Integer(value) => Cell::Integer(value),
+        Cell::Float(value) => Cell::Float(value),
+        Cell::Double(value) => Cell::Double(value),
+    }
+}
+
+pub(super) async fn whole(mut results: Results) -> Result<Whole> {
+    let mut whole = Whole::default();
+    while let Some(part) = results.next().await {
+        match part? {
+            Part::Columns(columns) => whole.columns = columns.to_vec(),
+            Part::Rows(batch) => {
+                assert!(batch.rows() > 0, "an empty batch");
+                for row in 0..batch.rows() {
+                    let cells = (0..whole.columns.len()).map(|column| batch.cell(row, column).map(owned));
+                    whole.rows.push(cells.collect::<Result<_>>()?);
+                }
+            }
+            Part::Done { affected } => {
+                assert!(whole.affected.replace(affected).is_none(), "done twice");
+            }
+        }
+    }
+    assert!(whole.affected.is_some(), "ended without a word");
+    Ok(whole)
+}
+
+impl Fixture {
+    pub(super) async fn run(&self, text: &str, access: Access) -> Result<Whole> {
+        whole(self.source.run(plan(text, access)).await?).await
+    }
+
+    pub(super) async fn read(&self, text: &str) -> Result<Whole> {
+        self.run(text, Access::ReadOnly).await
+    }
+
+    pub(super) async fn write(&self, text: &str) -> Result<Whole> {
+        self.run(text, Access::ReadWrite).await
+    }
+
+    /// The one value of a query.
+    pub(super) async fn value(&self, text: &str) -> String {
+        self.read(text).await.unwrap().words().join(";")
+    }
+
+    /// The error of a statement, which must have one.
+    pub(super) async fn error(&self, text: &str, access: Access) -> Error {
+        match self.run(text, access).await {
+            Ok(whole) => panic!("`{text}` went through: {whole:?}"),
+            Err(error) => error,
+        }
+    }
+}

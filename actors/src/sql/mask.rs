@@ -1,0 +1,76 @@
+//! What the parser is shown instead of a statement: the same bytes where it understands them,
+//! and something of equal length where it does not. So its ranges are ranges of the original,
+//! and it cannot read a literal differently from us.
+
+use super::Dialect;
+use super::token::{Kind, Token};
+
+/// The statement in the parser's words, of exactly the same length in bytes.
+pub(super) fn mask(text: &str, tokens: &[Token], dialect: Dialect) -> String {
+    let start = tokens.first().map_or(0, |token| token.start);
+    let end = tokens.last().map_or(start, |token| token.end);
+    let mut masked = String::with_capacity(end - start);
+    for token in tokens {
+        let original = token.text(text);
+        match token.kind {
+            Kind::Blank => repeat(&mut masked, ' ', original.len()),
+            Kind::Text => quote(&mut masked, '\'', original.len()),
+            Kind::Name => name(&mut masked, original),
+            Kind::Placeholder => parameter(&mut masked, original.len()),
+            Kind::Parameter if dialect == Dialect::Sqlite => parameter(&mut masked, original.len()),
+            _ => masked.push_str(original),
+        }
+    }
+    if dialect == Dialect::Sqlite {
+        conform(&mut masked, text, tokens, start);
+    }
+    masked
+}
+
+fn repeat(masked: &mut String, filler: char, count: usize) {
+    masked.extend(std::iter::repeat_n(filler, count));
+}
+
+/// An unterminated literal of one byte is no literal; a number stands for it.
+fn quote(masked: &mut String, mark: char, length: usize) {
+    if length < 2 {
+        repeat(masked, '0', length);
+    } else {
+        masked.push(mark);
+        repeat(masked, 'a', length - 2);
+        masked.push(mark);
+    }
+}
+
+/// Only where a name stands matters to the parser, not which: the name itself is read from the
+/// original.
+fn name(masked: &mut String, original: &str) {
+    quote(masked, '"', original.len());
+}
+
+fn parameter(masked: &mut String, length: usize) {
+    if length > 1 {
+        masked.push('$');
+    }
+    repeat(masked, '0', length.max(1) - usize::from(length > 1));
+}
+
+/// SQLite's INSERT OR … and REPLACE, in words that the parser knows.
+fn conform(masked: &mut String, text: &str, tokens: &[Token], start: usize) {
+    let words: Vec<&Token> = tokens.iter().filter(|token| token.kind != Kind::Blank).collect();
+    for (index, token) in words.iter().enumerate() {
+        let follower = |ahead: usize| words.get(index + ahead).copied();
+        let says = |ahead: usize, word: &str| follower(ahead).is_some_and(|token| token.is_word(text, word));
+        let action =
+            index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|token| token.is_word(text, "OR"));
+        if token.is_word(text, "REPLACE") && says(1, "INTO") && !action {
+            masked.replace_range(token.start - start..token.end - start, "INSERT ");
+        }
+        let writes = token.is_any(text, &["INSERT", "UPDATE"]);
+        if let (true, true, Some(action)) = (writes, says(1, "OR"), follower(2)) {
+            let range = token.end - start..action.end - start;
+            let blanks = " ".repeat(range.len());
+            masked.replace_range(range, &blanks);
+        }
+    }
+}

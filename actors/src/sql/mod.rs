@@ -1,0 +1,231 @@
+//! Names, classes and placeholders of SQL statements: pure functions over one guarded parse.
+//! Nothing here runs a statement; the engine's own locks do not rely on it.
+//!
+//! A text goes through [`token`] (with [`bracket`] and [`placeholder`]), [`split`] and [`guard`];
+//! each statement through [`mask`] and [`tree`], or the scans of [`names`] and [`effects`] where
+//! it is not parsed; then [`class`], [`names`] and [`rewrite`] make a [`Statement`] of it.
+
+mod bracket;
+mod class;
+mod effects;
+mod functions;
+mod guard;
+mod mask;
+mod names;
+mod placeholder;
+mod procedure;
+mod rewrite;
+mod split;
+mod token;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+pub use self::procedure::procedure_name;
+use self::token::{Kind, Token};
+use crate::error::{Error, Result};
+
+/// Whose SQL it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// PostgreSQL 15–18.
+    PostgreSql,
+    /// SQLite 3.
+    Sqlite,
+}
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Only reads: SELECT, VALUES, TABLE, SHOW, EXPLAIN of such. A function inside may still
+    /// write; the engine's read-only mode is what forbids that.
+    Select,
+    /// INSERT, and MERGE that only inserts.
+    Insert,
+    /// UPDATE, DELETE, any other MERGE, and a query with one of these in its WITH.
+    Update,
+    /// CALL and DO.
+    Call,
+    /// CREATE, ALTER, DROP, SELECT INTO and their kin.
+    Ddl,
+    /// BEGIN, COMMIT, SAVEPOINT …: never run for a caller, each call is its own transaction.
+    Transaction,
+    /// SET, PREPARE, LISTEN …: changes the session, which the next caller would inherit.
+    Session,
+    /// Anything else, also what could not be parsed.
+    Other,
+}
+
+impl Class {
+    /// Whether statements of this class only read.
+    pub const fn reads_only(self) -> bool {
+        matches!(self, Self::Select)
+    }
+
+    /// One lower-case word for logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Call => "call",
+            Self::Ddl => "ddl",
+            Self::Transaction => "transaction",
+            Self::Session => "session",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One statement, understood and put into the source's own names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The text for the source.
+    pub text: String,
+    /// What it does.
+    pub class: Class,
+    /// Whether it is known to return rows: a query, or a writer with RETURNING.
+    pub returns_rows: bool,
+    /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
+    pub calls_functions: bool,
+    /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
+    /// occurs twice has one number.
+    pub placeholders: Vec<String>,
+    /// The relations and routines that it names, each once. Where it could not be parsed these are
+    /// all its names, also those of columns.
+    pub names: Vec<Named>,
+    /// Where `text` differs from what the caller wrote, in order.
+    pub(crate) edits: Vec<Edit>,
+    /// The way back to the caller's positions.
+    pub(crate) anchors: Vec<rewrite::Anchor>,
+}
+
+/// A name in a statement: its parts without the connection, unquoted, and in small letters where
+/// they were not quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// `[table]` or `[schema, table]`; more where a column may be behind them.
+    pub parts: Vec<String>,
+    /// Whether arguments follow: then it is a routine.
+    pub called: bool,
+}
+
+impl Statement {
+    /// Where in the caller's whole text a position of [`Statement::text`] lies; both in
+    /// characters counted from 1.
+    pub fn original_position(&self, position: usize) -> usize {
+        rewrite::original(&self.anchors, position)
+    }
+}
+
+/// A range of the caller's text that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) range: Range<usize>,
+    pub(crate) replacement: String,
+}
+
+/// How names in statements are understood.
+#[derive(Clone, Copy, Debug)]
+pub struct Naming<'a> {
+    /// The connection that the statement runs on; `connection.schema.table` loses this part.
+    pub connection: &'a str,
+    /// Every other name that would address a connection, to tell a wrong connection from a
+    /// wrong table.
+    pub others: &'a [&'a str],
+}
+
+/// Splits `text` into its statements and puts each into the source's own words.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) for a text without a statement, with a NUL,
+/// that nests too deep or mixes `@name` with the source's own parameters;
+/// [`Kind::TooLarge`](crate::error::Kind::TooLarge) over a bound on its size;
+/// [`Kind::NotFound`](crate::error::Kind::NotFound) for a name of another connection.
+pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Vec<Statement>> {
+    guard::admit(text)?;
+    let tokens = token::tokens(text, dialect);
+    guard::admit_tokens(&tokens)?;
+    let parts = split::split(text, &tokens);
+    guard::admit_statements(parts.len())?;
+    if parts.is_empty() {
+        return Err(Error::invalid("query holds no statement"));
+    }
+    let mut statements = Vec::with_capacity(parts.len());
+    let (mut at, mut characters) = (0, 0);
+    for tokens in parts {
+        let start = tokens.first().map_or(at, |first| first.start);
+        characters += text.get(at..start).unwrap_or_default().chars().count();
+        at = start;
+        statements.push(understand(text, tokens, dialect, naming, characters)?);
+    }
+    Ok(statements)
+}
+
+/// One statement; `before` is the number of characters in front of it.
+fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
+    let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+    let facts = facts(text, tokens, &words, dialect)?;
+    let sure = facts.is_some();
+    let facts = facts
+        .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, &words), mentions: names::scan(text, &words) });
+    let (class, returns_rows) = class::classify(text, &words, facts.effects, dialect);
+    let calls_functions =
+        !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
+
+    let named = names::named(text, &words, &facts.mentions, sure, dialect, naming.connection);
+    let mut edits = Vec::new();
+    names::strip(text, &words, &facts.mentions, sure, naming, &mut edits)?;
+    let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
+    if dialect == Dialect::PostgreSql {
+        bracket::requote(text, &words, &mut edits);
+    }
+    edits.sort_by_key(|edit| edit.range.start);
+    // A part that was removed needs no other quotes.
+    edits.dedup_by(|later, earlier| later.range == earlier.range);
+
+    let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
+    let (text, anchors) = rewrite::apply(text, range, before, &edits);
+    Ok(Statement { text, class, returns_rows, calls_functions, placeholders, names: named, edits, anchors })
+}
+
+/// What the parser says, if the statement is one that it is shown and understands.
+fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Option<tree::Facts>> {
+    let start = tokens.first().map_or(0, |first| first.start);
+    Ok(if guard::parses(text, words)? { tree::read(&mask::mask(text, tokens, dialect), start) } else { None })
+}
+
+/// The connections that `text` may address: the distinct first parts of its three-part names of
+/// relations and routines, in order, unquoted and folded. For use before the dialect is known.
+///
+/// # Errors
+/// As [`statements`], for what holds in every dialect.
+pub fn catalogs(text: &str) -> Result<Vec<String>> {
+    guard::admit(text)?;
+    let mut found = Vec::new();
+    if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
+        return Ok(found);
+    }
+    let tokens = token::tokens(text, Dialect::PostgreSql);
+    guard::admit_tokens(&tokens)?;
+    for tokens in split::split(text, &tokens) {
+        let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+        let chained = words.windows(5).any(|five| {
+            matches!(five, [first, dot, second, other, _] if first.is_name()
+                && dot.kind == Kind::Dot
+                && second.is_name()
+                && other.kind == Kind::Dot)
+        });
+        if chained {
+            let mentions = match facts(text, tokens, &words, Dialect::PostgreSql)? {
+                Some(facts) => facts.mentions,
+                None => names::scan(text, &words),
+            };
+            names::catalogs(text, &words, &mentions, &mut found);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,243 @@
+//! Names in a statement: which of them begin with a connection, and how they lose that part.
+//! Finding the names is the tree's work, or the scan's where there is no tree.
+
+use std::ops::Range;
+
+use super::token::{Kind, Token, begins_word, continues_word, identifier};
+use super::{Dialect, Edit, Named, Naming, functions};
+use crate::error::{Error, Result};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A relation, a routine, a sequence: anything that lives in a schema.
+    Object,
+    /// A function that is called.
+    Call,
+    /// A type; `schema.table.column%TYPE` is one too.
+    Type,
+    /// A column or a field: its first part may be a schema or a table.
+    Column,
+}
+
+/// One name as a whole, by its bytes in the whole text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mention {
+    pub(super) role: Role,
+    pub(super) range: Range<usize>,
+}
+
+/// A name in its parts.
+struct Parts<'a> {
+    names: Vec<Token>,
+    dot: Option<Token>,
+    star: bool,
+    next: Option<&'a Token>,
+}
+
+/// The part of the words that a mention covers.
+fn parts<'a>(mention: &Mention, words: &'a [Token]) -> Parts<'a> {
+    let from = words.partition_point(|token| token.start < mention.range.start);
+    let to = words.partition_point(|token| token.start < mention.range.end);
+    let inside = words.get(from..to).unwrap_or_default();
+    Parts {
+        names: inside.iter().copied().filter(|token| token.is_name()).collect(),
+        dot: inside.get(1).copied().filter(|token| token.kind == Kind::Dot),
+        star: inside.last().is_some_and(|token| token.kind == Kind::Operator),
+        next: words.get(to),
+    }
+}
+
+/// Whether a name of this role and length names its connection, if it can.
+fn may_name_connection(role: Role, parts: &Parts<'_>, text: &str) -> bool {
+    let length = parts.names.len() + usize::from(parts.star);
+    match role {
+        // schema.table.column%TYPE has three parts of its own.
+        Role::Type if parts.next.is_some_and(|next| next.text(text) == "%") => length >= 4,
+        Role::Object | Role::Call | Role::Type => length >= 3,
+        // schema.table.column and schema.table.* are legal; a fourth part can only be a catalogue.
+        Role::Column => length >= 4,
+    }
+}
+
+/// Removes the connection from every name, at the places where it stands. `sure` says that the
+/// roles come from the tree; what the scan took for a relation may be a column after all.
+///
+/// # Errors
+/// [`Kind::NotFound`](crate::error::Kind::NotFound) when a relation or a routine names another one.
+pub(super) fn strip(
+    text: &str,
+    words: &[Token],
+    mentions: &[Mention],
+    sure: bool,
+    naming: Naming<'_>,
+    edits: &mut Vec<Edit>,
+) -> Result<()> {
+    for mention in mentions {
+        let parts = parts(mention, words);
+        let (Some(first), Some(dot)) = (parts.names.first(), parts.dot) else { continue };
+        if !may_name_connection(mention.role, &parts, text) {
+            continue;
+        }
+        if addresses(first.text(text), naming) {
+            edits.push(Edit { range: first.range(), replacement: glue(text, *first, dot).to_owned() });
+            edits.push(Edit { range: dot.range(), replacement: String::new() });
+        } else if matches!(mention.role, Role::Object | Role::Call) && (sure || is_other(first.text(text), naming)) {
+            return Err(elsewhere(text, *first, naming));
+        }
+    }
+    Ok(())
+}
+
+/// Connections are few: where the spelling decides nothing, capitals do not either.
+fn addresses(part: &str, naming: Naming<'_>) -> bool {
+    let name = identifier(part);
+    name == naming.connection || (same(&name, naming.connection) && !naming.others.iter().any(|other| name == *other))
+}
+
+fn is_other(part: &str, naming: Naming<'_>) -> bool {
+    let name = identifier(part);
+    naming.others.iter().any(|other| same(&name, other))
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
+    let name = identifier(first.text(text));
+    let here = naming.connection;
+    let position = text.get(..first.start).unwrap_or_default().chars().count() + 1;
+    let error = if is_other(first.text(text), naming) {
+        Error::not_found(format!(
+            "{name} is another connection; one statement addresses one connection, and this call addresses {here}"
+        ))
+    } else {
+        Error::not_found(format!("{name} is no connection of yours; this call addresses {here}"))
+    };
+    error.hint(format!("write {here}.schema.table, or schema.table")).position(position)
+}
+
+/// What has to stand in the place of a removed part, so that `JOIN"sales".public.t` does not
+/// become one word.
+fn glue(text: &str, first: Token, dot: Token) -> &'static str {
+    let bytes = text.as_bytes();
+    let before = first.start.checked_sub(1).and_then(|before| bytes.get(before)).copied();
+    let after = bytes.get(dot.end).copied();
+    let apart = dot.start > first.end || before.is_none_or(|byte| !continues_word(byte) && byte != b'"');
+    let joins = after.is_some_and(|byte| begins_word(byte) || matches!(byte, b'"' | b'['));
+    if !apart && joins { " " } else { "" }
+}
+
+/// The first parts of all names that can only begin with a connection.
+pub(super) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], found: &mut Vec<String>) {
+    for mention in mentions.iter().filter(|mention| matches!(mention.role, Role::Object | Role::Call)) {
+        let parts = parts(mention, words);
+        let Some(first) = parts.names.first() else { continue };
+        if may_name_connection(mention.role, &parts, text) {
+            let name = identifier(first.text(text));
+            if !found.iter().any(|known| *known == name) {
+                found.push(name.into_owned());
+            }
+        }
+    }
+}
+
+/// What a statement names that may be a relation or a routine, each name once, without the
+/// connection. Where it was not parsed (`sure` is false) columns are among them: nobody could tell.
+pub(super) fn named(
+    text: &str,
+    words: &[Token],
+    mentions: &[Mention],
+    sure: bool,
+    dialect: Dialect,
+    connection: &str,
+) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    let mut add = |mut parts: Vec<String>, called: bool| {
+        if parts.len() > 2 && same(&parts[0], connection) {
+            parts.remove(0);
+        }
+        let name = Named { parts, called };
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    };
+    for mention in mentions {
+        let called = mention.role == Role::Call;
+        if sure && !called && mention.role != Role::Object {
+            continue;
+        }
+        let parts = parts(mention, words);
+        let after = parts.next.is_some_and(|next| next.text(text) == "(");
+        add(
+            parts.names.iter().map(|name| identifier(name.text(text)).into_owned()).collect(),
+            called || (!sure && after),
+        );
+    }
+    if dialect == Dialect::Sqlite && !sure {
+        // SQLite takes a string for a name where only a name can stand (its page "keywords").
+        for pair in words.windows(2) {
+            let [before, word] = pair else { continue };
+            let placed = word.in_relations || before.kind == Kind::Dot || before.is_any(text, RELATION_FOLLOWS);
+            if placed && word.kind == Kind::Text {
+                add(vec![word.text(text).trim_matches('\'').replace("''", "'")], false);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a function is called that is not known to be harmless.
+pub(super) fn calls(text: &str, words: &[Token], mentions: &[Mention]) -> bool {
+    mentions.iter().filter(|mention| mention.role == Role::Call).any(|mention| {
+        let parts = parts(mention, words);
+        let names: Vec<_> = parts.names.iter().map(|token| identifier(token.text(text))).collect();
+        match names.as_slice() {
+            [function] => !functions::is_harmless(function),
+            [schema, function] => schema != "pg_catalog" || !functions::is_harmless(function),
+            _ => true,
+        }
+    })
+}
+
+/// Finds the names of a statement that was not parsed: chains of names and dots, told apart by
+/// the word in front and the clause around them.
+pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
+    let mut mentions = Vec::new();
+    let mut at = 0;
+    while let Some(first) = words.get(at) {
+        let mut end = at + 1;
+        if first.is_name() {
+            while let (Some(dot), Some(part)) = (words.get(end), words.get(end + 1)) {
+                if dot.kind != Kind::Dot || !(part.is_name() || part.text(text) == "*") {
+                    break;
+                }
+                end += 2;
+            }
+            let last = words.get(end - 1).unwrap_or(first);
+            let before = at.checked_sub(1).and_then(|before| words.get(before));
+            let called = words.get(end).is_some_and(|next| next.text(text) == "(");
+            // A list of relations goes on after a keyword or a comma; after anything else a name
+            // is an alias or part of an expression.
+            let listed = first.in_relations
+                && before.is_some_and(|before| match before.kind {
+                    Kind::Comma | Kind::Open => true,
+                    Kind::Word => before.is_any(text, RELATION_FOLLOWS),
+                    _ => false,
+                });
+            let starts = before.is_some_and(|before| before.is_any(text, RELATION_FOLLOWS));
+            let role = match () {
+                () if listed || (starts && end - at >= 5) => Role::Object,
+                () if called && end - at >= 3 => Role::Call,
+                () => Role::Column,
+            };
+            mentions.push(Mention { role, range: first.start..last.end });
+        }
+        at = end;
+    }
+    mentions
+}
+
+const RELATION_FOLLOWS: &[&str] =
+    &["CALL", "EXISTS", "FROM", "INTO", "JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE", "TRUNCATE", "UPDATE", "VIEW"];

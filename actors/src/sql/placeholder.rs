@@ -1,0 +1,58 @@
+//! `@name`: where a placeholder begins, and which number each one gets.
+//! What value it gets is decided by whoever runs the statement.
+
+use super::token::{Kind, Token};
+use super::{Dialect, Edit};
+use crate::error::{Error, Result};
+
+/// Operators that end in `@`, of PostgreSQL itself and of its common extensions. Glued to a name
+/// they stay operators; any other character before `@` leaves it to the placeholder, since
+/// `id=@id` and `'%'||@word` are what callers write.
+const OPERATORS: &[&str] =
+    &["!@", "&@", "<@", "?<@", "?@", "@-@", "@@", "@@@", "^<@", "^@", "|@", "~@", "@~@", "&&@", "#@"];
+
+/// Whether the `@` at the end of this run of operator characters begins a placeholder.
+pub(super) fn begins(run: &str, dialect: Dialect) -> bool {
+    dialect == Dialect::Sqlite || !OPERATORS.contains(&run)
+}
+
+/// Whether a placeholder's name goes on with this byte. A `$` would end it: what follows a
+/// number in the source's own form must not become part of it.
+pub(super) const fn continues(byte: u8) -> bool {
+    super::token::continues_word(byte) && byte != b'$'
+}
+
+/// Numbers the placeholders of one statement in the order of their first occurrence.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) when the statement has parameters in the
+/// source's own form as well: their numbers would collide.
+pub(super) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut Vec<Edit>) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers = std::collections::HashMap::new();
+    let mut native = None;
+    for token in tokens {
+        match token.kind {
+            Kind::Parameter => native = native.or(Some(*token)),
+            Kind::Placeholder => {
+                let name = token.text(text).get(1..).unwrap_or_default();
+                let number = *numbers.entry(name).or_insert_with(|| {
+                    names.push(name.to_owned());
+                    names.len()
+                });
+                let mark = if dialect == Dialect::Sqlite { '?' } else { '$' };
+                // A mark right behind another `$` would open a dollar quote.
+                let space = if text.as_bytes().get(token.start.wrapping_sub(1)) == Some(&b'$') { " " } else { "" };
+                edits.push(Edit { range: token.range(), replacement: format!("{space}{mark}{number}") });
+            }
+            _ => {}
+        }
+    }
+    match (names.first(), native) {
+        (Some(name), Some(native)) => Err(Error::invalid(format!(
+            "query mixes @{name} with {}; write every parameter as @name",
+            native.text(text)
+        ))),
+        _ => Ok(names),
+    }
+}

@@ -1,0 +1,81 @@
+//! `@name`.
+
+use super::*;
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn each_name_gets_one_number() {
+    for (text, expected, placeholders) in [
+        ("select @a, @b, @a", "select $1, $2, $1", names(&["a", "b"])),
+        ("select @2, @1", "select $1, $2", names(&["2", "1"])),
+        ("select @name, @name2, @name_3, @Name", "select $1, $2, $3, $4", names(&["name", "name2", "name_3", "Name"])),
+        ("select * from t where id=@id and n>=@n", "select * from t where id=$1 and n>=$2", names(&["id", "n"])),
+        ("select '%'||@x||'%'", "select '%'||$1||'%'", names(&["x"])),
+        ("select -@x, 1+@x, (@x), a<>@x, a!=@x", "select -$1, 1+$1, ($1), a<>$1, a!=$1", names(&["x"])),
+        ("select a @>@x, a->>@y, @x::int", "select a @>$1, a->>$2, $1::int", names(&["x", "y"])),
+        ("select * from f(@a,@b)limit@c", "select * from f($1,$2)limit@c", names(&["a", "b"])),
+        ("select @größe", "select $1", names(&["größe"])),
+        ("values (@a),(@b)", "values ($1),($2)", names(&["a", "b"])),
+        ("select *from t where a like @p escape '@x'", "select *from t where a like $1 escape '@x'", names(&["p"])),
+        ("select @e'x'", "select $1'x'", names(&["e"])),
+    ] {
+        let statement = one(text);
+        assert_eq!((statement.text.as_str(), statement.placeholders), (expected, placeholders), "{text}");
+    }
+}
+
+#[test]
+fn strings_comments_names_and_operators_hold_none() {
+    for text in [
+        "select '@a', E'\\'@a', $$@a$$, $x$ @a $x$, \"@a\", U&'@a' -- @a\n, 1",
+        "/* @a */ select /* @a /* @b */ @c */ 1",
+        "select a @> b, a <@ b, a<@b, a @@ b, a@@b, a @? b, @ -5, @-5, @ a, a ^@ b, a^@b",
+        "select a@b",
+        "select E'a'\n'\\'@b'",
+        "select x -> '@a'",
+        "select a <-> b, a &&& c, @(1), a @ > b",
+    ] {
+        let statement = one(text);
+        assert_eq!((statement.text.as_str(), statement.placeholders.len()), (text, 0));
+    }
+}
+
+#[test]
+fn the_sources_own_parameters_stay_but_do_not_mix() {
+    assert_eq!(one("select $1, $2").text, "select $1, $2");
+    assert_eq!(lite("select ?, ?2, :a, $b").text, "select ?, ?2, :a, $b");
+    for (text, dialect) in [
+        ("select $1, @a", Dialect::PostgreSql),
+        ("select @a, $2", Dialect::PostgreSql),
+        ("select ?, @a", Dialect::Sqlite),
+        ("select :x, @a", Dialect::Sqlite),
+    ] {
+        let error = statements(text, dialect, SALES).unwrap_err();
+        assert_eq!(error.kind, Failure::Invalid, "{text}");
+        assert!(error.message.contains("query mixes @a"), "{}", error.message);
+    }
+    let apart = statements("select $1; select @a", Dialect::PostgreSql, SALES).unwrap();
+    assert_eq!(apart[1].text, "select $1");
+}
+
+#[test]
+fn sqlite_numbers_with_its_own_mark() {
+    let statement = lite("select @a, @b, @a, a<@c, `@d`, [@e]");
+    assert_eq!(statement.text, "select ?1, ?2, ?1, a<?3, `@d`, [@e]");
+    assert_eq!(statement.placeholders, names(&["a", "b", "c"]));
+}
+
+#[test]
+fn each_statement_counts_its_own() {
+    let all = statements("select @a, @b; select @b", Dialect::PostgreSql, SALES).unwrap();
+    assert_eq!((all[0].text.as_str(), all[1].text.as_str()), ("select $1, $2", "select $1"));
+    assert_eq!(all[1].placeholders, names(&["b"]));
+}
+
+#[test]
+fn a_dollar_in_front_does_not_open_a_quote() {
+    assert_eq!(one("select $@a$ from t").text, "select $ $1$ from t");
+}

@@ -1,0 +1,51 @@
+//! The way back to the caller's own text.
+
+use super::*;
+
+/// Every place that survived is found again.
+fn check(text: &str) {
+    let original: Vec<char> = text.chars().collect();
+    for statement in statements(text, Dialect::PostgreSql, SALES).unwrap() {
+        for mark in ['!', '~', '%'] {
+            for (index, _) in statement.text.chars().enumerate().filter(|(_, found)| *found == mark) {
+                let position = statement.original_position(index + 1);
+                assert_eq!(original.get(position - 1), Some(&mark), "{text}: {index} of {}", statement.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn positions_map_back_through_edits_and_statements() {
+    check("select 1 ! 2");
+    check("select @longname ! @b % [c] ~ from sales.public.t ! ");
+    check("select 'ä€😀' ! @größe % [x]]y] ~ 1; select '😀' ! sales.public.f(@a) % 2;select ~ 3");
+    check("; ; -- é\nselect % @a ! 1");
+}
+
+#[test]
+fn positions_inside_an_edit_stay_inside() {
+    let text = "select @abc, sales.b.f(1)";
+    let statement = one(text);
+    assert_eq!(statement.text, "select $1, b.f(1)");
+    assert_eq!(statement.original_position(8), 8);
+    assert_eq!(statement.original_position(9), 9);
+    assert_eq!(statement.original_position(10), 12);
+    assert_eq!(statement.original_position(12), 20);
+    assert_eq!(statement.original_position(0), 1);
+    let grown = one("select [a\"\"\"b] + 1");
+    assert_eq!(grown.text, "select \"a\"\"\"\"\"\"b\" + 1");
+    for position in 8..=grown.text.chars().count() {
+        let original = grown.original_position(position);
+        assert!((8..=18).contains(&original), "{position} -> {original}");
+    }
+    assert_eq!(grown.original_position(19), 16);
+}
+
+#[test]
+fn edits_are_ranges_of_the_whole_text() {
+    let text = "select 1; select @a from sales.b.c";
+    let all = statements(text, Dialect::PostgreSql, SALES).unwrap();
+    let cut: Vec<&str> = all[1].edits.iter().map(|edit| &text[edit.range.clone()]).collect();
+    assert_eq!(cut, ["@a", "sales", "."]);
+}

@@ -1,0 +1,63 @@
+//! Where statements end.
+
+use super::*;
+
+fn split(text: &str, dialect: Dialect) -> Vec<String> {
+    statements(text, dialect, SALES).unwrap().into_iter().map(|statement| statement.text).collect()
+}
+
+#[test]
+fn semicolons_end_statements_where_they_are_their_own() {
+    for (text, expected) in [
+        ("select 1", vec!["select 1"]),
+        (" select 1 ; ", vec!["select 1"]),
+        (";;select 1;; ;select 2;-- end", vec!["select 1", "select 2"]),
+        ("select ';'; select \";\"", vec!["select ';'", "select \";\""]),
+        ("select $$;$$; select $a$;$$;$a$", vec!["select $$;$$", "select $a$;$$;$a$"]),
+        ("select E'\\';'; select 2", vec!["select E'\\';'", "select 2"]),
+        ("select '\\'; select 2", vec!["select '\\'", "select 2"]),
+        ("select 1 /* ; /* ; */ ; */; select 2", vec!["select 1", "select 2"]),
+        ("select 1 -- ;\n; select 2", vec!["select 1", "select 2"]),
+        ("select a[1]; select [b;c]", vec!["select a[1]", "select \"b;c\""]),
+        (
+            "create rule r as on insert to t do also (select 1; select 2); select 3",
+            vec!["create rule r as on insert to t do also (select 1; select 2)", "select 3"],
+        ),
+        (
+            "create or replace function f() returns int begin atomic select case when a then 1 end; select 2; end; select 3",
+            vec![
+                "create or replace function f() returns int begin atomic select case when a then 1 end; select 2; end",
+                "select 3",
+            ],
+        ),
+        (
+            "create procedure p() begin atomic delete from t; end",
+            vec!["create procedure p() begin atomic delete from t; end"],
+        ),
+        (
+            "create function f() returns int language sql as $$ select 1; $$; select 2",
+            vec!["create function f() returns int language sql as $$ select 1; $$", "select 2"],
+        ),
+        ("begin; select 1; end; select 2", vec!["begin", "select 1", "end", "select 2"]),
+    ] {
+        assert_eq!(split(text, Dialect::PostgreSql), expected, "{text}");
+    }
+}
+
+#[test]
+fn triggers_of_sqlite_stay_whole() {
+    let trigger = "create temp trigger r after update on t when new.a > 1 begin \
+                   update u set x = case when 1 then 2 end; delete from v; end";
+    assert_eq!(split(&format!("{trigger}; select 1"), Dialect::Sqlite), [trigger, "select 1"]);
+    assert_eq!(split("select 1 /* ; /* */; select 2", Dialect::Sqlite), ["select 1", "select 2"]);
+    assert_eq!(split("select `;`, [;]; select 2", Dialect::Sqlite), ["select `;`, [;]", "select 2"]);
+}
+
+#[test]
+fn nothing_to_run_is_refused() {
+    for text in ["", " \n", ";", " ; ;", "-- a", "/* a */", "/* a", "; -- a"] {
+        let error = statements(text, Dialect::PostgreSql, SALES).unwrap_err();
+        assert_eq!(error.kind, Failure::Invalid, "{text}");
+        assert!(error.message.contains("query"), "{}", error.message);
+    }
+}

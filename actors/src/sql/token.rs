@@ -1,0 +1,393 @@
+//! The words of a SQL text: what is a name, a literal, a comment, an operator, in either dialect.
+//! What the words mean together is not known here.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::Dialect;
+use super::bracket::Context;
+use super::placeholder;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// White space and comments.
+    Blank,
+    /// A keyword or an unquoted identifier.
+    Word,
+    /// A quoted identifier: `"x"`, `[x]` or `` `x` ``.
+    Name,
+    /// A string, bit string or dollar-quoted literal.
+    Text,
+    /// A number.
+    Number,
+    /// A parameter that the source itself understands: `$1`, and in SQLite `?`, `?1`, `:x`, `$x`.
+    Parameter,
+    /// `@name`, a parameter of ours.
+    Placeholder,
+    /// `(`, or a `[` that does not quote a name.
+    Open,
+    /// `)`, or a `]` that does not quote a name.
+    Close,
+    Comma,
+    Dot,
+    Semicolon,
+    /// A run of operator characters.
+    Operator,
+    /// Any other single character.
+    Other,
+}
+
+/// One token: its kind and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Whether the clause around it lists relations, as FROM does.
+    pub(super) in_relations: bool,
+}
+
+impl Token {
+    pub(super) fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    pub(super) fn text(self, text: &str) -> &str {
+        text.get(self.range()).unwrap_or_default()
+    }
+
+    /// Whether it is this keyword, given in capitals.
+    pub(super) fn is_word(self, text: &str, word: &str) -> bool {
+        self.kind == Kind::Word && self.text(text).eq_ignore_ascii_case(word)
+    }
+
+    /// Whether it is one of these keywords, given in capitals.
+    pub(super) fn is_any(self, text: &str, words: &[&str]) -> bool {
+        if self.kind != Kind::Word {
+            return false;
+        }
+        let own = self.text(text);
+        words.iter().any(|word| word.len() == own.len() && own.eq_ignore_ascii_case(word))
+    }
+
+    pub(super) fn is_comment(self, text: &str) -> bool {
+        self.kind == Kind::Blank && self.text(text).starts_with(['-', '/'])
+    }
+
+    pub(super) fn is_name(self) -> bool {
+        matches!(self.kind, Kind::Word | Kind::Name)
+    }
+}
+
+/// The identifier that a name stands for: unquoted, and in small letters if it was not quoted.
+pub(super) fn identifier(name: &str) -> Cow<'_, str> {
+    match name.as_bytes() {
+        [b'"', .., b'"'] => undouble(name, "\"\"", "\""),
+        [b'`', .., b'`'] => undouble(name, "``", "`"),
+        [b'[', .., b']'] => undouble(name, "]]", "]"),
+        [b'u' | b'U', b'&', b'"', ..] => Cow::Borrowed(name),
+        _ => Cow::Owned(name.to_lowercase()),
+    }
+}
+
+fn undouble<'a>(name: &'a str, doubled: &str, single: &str) -> Cow<'a, str> {
+    let inner = name.get(1..name.len() - 1).unwrap_or_default();
+    if inner.contains(doubled) { Cow::Owned(inner.replace(doubled, single)) } else { Cow::Borrowed(inner) }
+}
+
+/// Cuts `text` into tokens that cover it without a gap.
+pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token> {
+    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, at: 0 };
+    let mut context = Context::new(dialect);
+    let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 4 + 1);
+    while reader.at < text.len() {
+        let start = reader.at;
+        let kind = reader.next(&context);
+        // Whatever the rules above do, each step must gain ground and end between characters.
+        let mut end = reader.at.max(start + 1).min(text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        reader.at = end;
+        let token = Token { kind, start, end, in_relations: context.in_relations() };
+        context.pass(token, text);
+        tokens.push(token);
+    }
+    tokens
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    dialect: Dialect,
+    at: usize,
+}
+
+/// Whether an identifier may begin with this byte; every byte of a non-ASCII character counts.
+pub(super) const fn begins_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether an identifier may go on with this byte.
+pub(super) const fn continues_word(byte: u8) -> bool {
+    begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+impl Reader<'_> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn sqlite(&self) -> bool {
+        self.dialect == Dialect::Sqlite
+    }
+
+    fn skip_while(&mut self, fits: impl Fn(u8) -> bool) {
+        while self.at < self.bytes.len() && fits(self.peek(0)) {
+            self.at += 1;
+        }
+    }
+
+    fn one(&mut self, kind: Kind) -> Kind {
+        self.at += 1;
+        kind
+    }
+
+    fn next(&mut self, context: &Context) -> Kind {
+        match self.peek(0) {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.blank(),
+            b'-' if self.peek(1) == b'-' => self.line_comment(),
+            b'/' if self.peek(1) == b'*' => self.block_comment(),
+            b'\'' => self.quoted(b'\'', Kind::Text),
+            b'"' => self.quoted(b'"', Kind::Name),
+            // No operator of PostgreSQL has a backtick, so it may quote there as well as in SQLite.
+            b'`' => self.quoted(b'`', Kind::Name),
+            b'[' => self.bracket(context),
+            b'$' => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.peek(1).is_ascii_digit() && !context.after_name() => self.number(),
+            b'?' if self.sqlite() => {
+                self.at += 1;
+                self.skip_while(|byte| byte.is_ascii_digit());
+                Kind::Parameter
+            }
+            b':' if self.sqlite() && begins_word(self.peek(1)) => {
+                self.at += 1;
+                self.skip_while(continues_word);
+                Kind::Parameter
+            }
+            b'(' => self.one(Kind::Open),
+            b')' | b']' => self.one(Kind::Close),
+            b',' => self.one(Kind::Comma),
+            b'.' => self.one(Kind::Dot),
+            b';' => self.one(Kind::Semicolon),
+            byte if begins_word(byte) => self.word(),
+            byte if is_operator(byte) => self.operator(),
+            _ => self.one(Kind::Other),
+        }
+    }
+
+    fn blank(&mut self) -> Kind {
+        self.skip_while(is_space);
+        Kind::Blank
+    }
+
+    fn line_comment(&mut self) -> Kind {
+        let sqlite = self.sqlite();
+        self.skip_while(|byte| byte != b'\n' && (sqlite || byte != b'\r'));
+        Kind::Blank
+    }
+
+    /// PostgreSQL's comments nest, SQLite's do not.
+    fn block_comment(&mut self) -> Kind {
+        let mut depth = 0_usize;
+        while self.at < self.bytes.len() {
+            match (self.peek(0), self.peek(1)) {
+                (b'/', b'*') if depth == 0 || !self.sqlite() => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                (b'*', b'/') => {
+                    depth -= 1;
+                    self.at += 2;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+        Kind::Blank
+    }
+
+    /// From one quote to the next that is not doubled, or to the end of the text.
+    fn quoted(&mut self, quote: u8, kind: Kind) -> Kind {
+        self.at += 1;
+        while self.at < self.bytes.len() {
+            if self.peek(0) != quote {
+                self.at += 1;
+            } else if self.peek(1) == quote {
+                self.at += 2;
+            } else {
+                self.at += 1;
+                break;
+            }
+        }
+        kind
+    }
+
+    fn bracket(&mut self, context: &Context) -> Kind {
+        match context.name_end(self.text, self.at) {
+            Some(end) => {
+                self.at = end;
+                Kind::Name
+            }
+            None => self.one(Kind::Open),
+        }
+    }
+
+    /// `$1`, `$$…$$`, `$tag$…$tag$`; in SQLite `$name`.
+    fn dollar(&mut self) -> Kind {
+        let start = self.at;
+        self.at += 1;
+        if self.sqlite() {
+            self.skip_while(continues_word);
+            return if self.at > start + 1 { Kind::Parameter } else { Kind::Other };
+        }
+        if self.peek(0).is_ascii_digit() {
+            self.skip_while(|byte| byte.is_ascii_digit());
+            return Kind::Parameter;
+        }
+        if begins_word(self.peek(0)) {
+            self.skip_while(|byte| continues_word(byte) && byte != b'$');
+        }
+        if self.peek(0) != b'$' {
+            self.at = start;
+            return self.one(Kind::Other);
+        }
+        self.at += 1;
+        let tag = self.text.get(start..self.at).unwrap_or("$$");
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        self.at += rest.find(tag).map_or(rest.len(), |found| found + tag.len());
+        Kind::Text
+    }
+
+    fn number(&mut self) -> Kind {
+        let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let start = self.at;
+        self.skip_while(digits);
+        // `1..10` of a loop is no fraction.
+        if self.peek(0) == b'.' && self.peek(1) != b'.' {
+            self.at += 1;
+            self.skip_while(digits);
+        }
+        let ends_in_exponent = matches!(self.bytes.get(self.at - 1), Some(b'e' | b'E'))
+            && !self.text.get(start..self.at).unwrap_or_default().starts_with("0x");
+        if ends_in_exponent && matches!(self.peek(0), b'+' | b'-') && self.peek(1).is_ascii_digit() {
+            self.at += 1;
+            self.skip_while(digits);
+        }
+        Kind::Number
+    }
+
+    fn word(&mut self) -> Kind {
+        let first = self.peek(0);
+        let second = self.peek(1);
+        match (first, second) {
+            (b'x' | b'X', b'\'') => {
+                self.at += 1;
+                return self.quoted(b'\'', Kind::Text);
+            }
+            (b'e' | b'E', b'\'') if !self.sqlite() => return self.escaped(),
+            (b'b' | b'B' | b'n' | b'N', b'\'') if !self.sqlite() => {
+                self.at += 1;
+                return self.quoted(b'\'', Kind::Text);
+            }
+            (b'u' | b'U', b'&') if !self.sqlite() && matches!(self.peek(2), b'\'' | b'"') => {
+                let quote = self.peek(2);
+                self.at += 2;
+                return self.quoted(quote, if quote == b'"' { Kind::Name } else { Kind::Text });
+            }
+            _ => {}
+        }
+        self.skip_while(continues_word);
+        Kind::Word
+    }
+
+    /// `E'…'` with backslashes, and its continuation on a further line, which escapes too.
+    fn escaped(&mut self) -> Kind {
+        self.at += 1;
+        loop {
+            self.at += 1;
+            while self.at < self.bytes.len() {
+                match (self.peek(0), self.peek(1)) {
+                    (b'\\', _) | (b'\'', b'\'') => self.at += 2,
+                    (b'\'', _) => break,
+                    _ => self.at += 1,
+                }
+            }
+            self.at = (self.at + 1).min(self.bytes.len());
+            let end = self.at;
+            let mut broken = false;
+            while self.at < self.bytes.len() {
+                let byte = self.peek(0);
+                if is_space(byte) {
+                    broken |= matches!(byte, b'\n' | b'\r');
+                    self.at += 1;
+                } else if byte == b'-' && self.peek(1) == b'-' {
+                    self.line_comment();
+                } else {
+                    break;
+                }
+            }
+            if !broken || self.peek(0) != b'\'' {
+                self.at = end;
+                return Kind::Text;
+            }
+        }
+    }
+
+    /// Whether a number put here would become part of the word in front.
+    fn glued(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.bytes.get(before)).copied();
+        at == self.at && before.is_some_and(|byte| continues_word(byte) && byte != b'$')
+    }
+
+    /// The longest run of operator characters, as PostgreSQL's lexer takes it, unless it ends in
+    /// the `@` of a placeholder.
+    fn operator(&mut self) -> Kind {
+        let start = self.at;
+        while self.at < self.bytes.len() {
+            let (byte, next) = (self.peek(0), self.peek(1));
+            let comment = (byte == b'-' && next == b'-') || (byte == b'/' && next == b'*');
+            if comment || !is_operator(byte) || (byte == b'?' && self.sqlite()) {
+                break;
+            }
+            if byte == b'@' && (begins_word(next) || next.is_ascii_digit()) {
+                let run = self.text.get(start..=self.at).unwrap_or_default();
+                if !self.glued(start) && placeholder::begins(run, self.dialect) {
+                    if self.at > start {
+                        return Kind::Operator;
+                    }
+                    self.at += 1;
+                    self.skip_while(placeholder::continues);
+                    return Kind::Placeholder;
+                }
+            }
+            self.at += 1;
+        }
+        Kind::Operator
+    }
+}
+
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+const fn is_operator(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'~' | b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'|' | b'?'
+    )
+}

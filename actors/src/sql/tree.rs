@@ -1,0 +1,88 @@
+//! One parse of one statement, and the facts that are read from its tree in one walk.
+//! What the facts mean is decided elsewhere; only this file knows the parser.
+
+use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
+
+use super::effects::Effects;
+use super::names::{Mention, Role};
+
+/// What the tree of one statement shows.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) effects: Effects,
+    pub(super) mentions: Vec<Mention>,
+}
+
+/// Parses a masked statement that begins at `start` of the whole text. `None` when the parser
+/// does not understand all of it as one statement.
+pub(super) fn read(masked: &str, start: usize) -> Option<Facts> {
+    // The parser asserts its own invariants; should a text break one, it counts as not understood.
+    let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
+    let file = parsed.syntax_node();
+    let mut elements = file.children_with_tokens().filter(|element| !element.kind().is_trivia());
+    let statement = elements.next()?.into_node()?;
+    if elements.next().is_some() {
+        return None;
+    }
+    let mut facts = Facts::default();
+    facts.effects.rows = returns_rows(&statement);
+    let mut merges = false;
+    let mut merge_inserts = false;
+    for node in statement.descendants() {
+        match node.kind() {
+            SyntaxKind::ERROR => return None,
+            SyntaxKind::INSERT => facts.effects.inserts = true,
+            SyntaxKind::UPDATE | SyntaxKind::DELETE | SyntaxKind::MERGE_UPDATE | SyntaxKind::MERGE_DELETE => {
+                facts.effects.changes = true;
+            }
+            SyntaxKind::MERGE => merges = true,
+            SyntaxKind::MERGE_INSERT => merge_inserts = true,
+            SyntaxKind::LOCKING_CLAUSE => facts.effects.locks = true,
+            SyntaxKind::INTO_CLAUSE => facts.effects.creates = true,
+            _ => facts.mentions.extend(mention(&node, start)),
+        }
+    }
+    facts.effects.inserts |= merge_inserts;
+    facts.effects.changes |= merges && !merge_inserts;
+    Some(facts)
+}
+
+fn returns_rows(statement: &SyntaxNode) -> bool {
+    match statement.kind() {
+        SyntaxKind::SELECT
+        | SyntaxKind::COMPOUND_SELECT
+        | SyntaxKind::PAREN_SELECT
+        | SyntaxKind::VALUES
+        | SyntaxKind::TABLE => true,
+        _ => statement.children().any(|child| child.kind() == SyntaxKind::RETURNING_CLAUSE),
+    }
+}
+
+/// The name that this node holds as a whole, if it holds one.
+fn mention(node: &SyntaxNode, start: usize) -> Option<Mention> {
+    let parent = node.parent()?.kind();
+    let role = match node.kind() {
+        SyntaxKind::PATH | SyntaxKind::PATH_REF => match parent {
+            SyntaxKind::PATH
+            | SyntaxKind::PATH_REF
+            | SyntaxKind::OP
+            | SyntaxKind::CONFIG_PARAMETER_REF
+            | SyntaxKind::CONSTRAINT_NAME_REF => return None,
+            SyntaxKind::QUALIFIED_COLUMN_NAME_REF => Role::Column,
+            SyntaxKind::PATH_TYPE => Role::Type,
+            _ => Role::Object,
+        },
+        SyntaxKind::FIELD_EXPR if parent == SyntaxKind::FIELD_EXPR => return None,
+        SyntaxKind::FIELD_EXPR if !is_chain(node) => return None,
+        SyntaxKind::FIELD_EXPR | SyntaxKind::NAME_REF if parent == SyntaxKind::CALL_EXPR => Role::Call,
+        SyntaxKind::FIELD_EXPR => Role::Column,
+        _ => return None,
+    };
+    let range = node.text_range();
+    Some(Mention { role, range: start + usize::from(range.start())..start + usize::from(range.end()) })
+}
+
+/// Whether it is names and dots alone: `a.b.c`, not `(a).b` or `f(x).b`.
+fn is_chain(node: &SyntaxNode) -> bool {
+    node.descendants().all(|part| matches!(part.kind(), SyntaxKind::FIELD_EXPR | SyntaxKind::NAME_REF))
+}

@@ -1,0 +1,187 @@
+//! A source that does what a test tells it to; only for supervision, where no real one fails on
+//! command.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use portico_actors::call::{Facet, Limits, Narrow, Op, Sql, Verb};
+use portico_actors::directory::{Connection, Directory, Intensity};
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::event::Event;
+use portico_actors::principal::{Principal, Reach, Scope};
+use portico_actors::reply::{Part, Reply, Results};
+use portico_actors::source::{Access, Plan, Profile, Source, catalog};
+use portico_actors::sql::Dialect;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use uuid::Uuid;
+
+/// What the source does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mood {
+    #[default]
+    Well,
+    Away,
+    /// Panics.
+    Mad,
+    /// Never answers.
+    Silent,
+}
+
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub(crate) ping: Mutex<Mood>,
+    pub(crate) run: Mutex<Mood>,
+    /// Plans whose future or results have not been dropped.
+    pub(crate) running: Arc<AtomicUsize>,
+    /// What it says of itself.
+    pub(crate) version: AtomicUsize,
+}
+
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Fake {
+    pub(crate) fn set(&self, ping: Mood, run: Mood) {
+        *self.ping.lock().unwrap() = ping;
+        *self.run.lock().unwrap() = run;
+    }
+}
+
+async fn in_mood<T>(mood: Mood, well: T) -> Result<T> {
+    match mood {
+        Mood::Well => Ok(well),
+        Mood::Away => Err(Error::new(Kind::Unavailable, "away").because("the test said so")),
+        Mood::Mad => panic!("the test said so"),
+        Mood::Silent => std::future::pending().await,
+    }
+}
+
+impl Source for Fake {
+    fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+        let mood = *self.ping.lock().unwrap();
+        let product = format!("Fake {}", self.version.load(Ordering::SeqCst));
+        in_mood(mood, Profile { product, ..Profile::default() }).boxed()
+    }
+
+    fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
+        let mood = *self.run.lock().unwrap();
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let running = Running(Arc::clone(&self.running));
+        async move {
+            let parts = vec![Ok(Part::Columns(catalog::columns(Facet::Catalogs))), Ok(Part::Done { affected: -1 })];
+            in_mood(mood, ()).await?;
+            Ok(Results::new(plan.access == Access::ReadWrite, stream::iter(parts)).keep(running))
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        async {}.boxed()
+    }
+}
+
+pub(crate) struct House {
+    pub(crate) directory: Directory,
+    pub(crate) sources: Vec<Arc<Fake>>,
+    pub(crate) ids: Vec<Uuid>,
+    events: UnboundedReceiver<Event>,
+}
+
+impl House {
+    /// Starts one connection for each mood of its first ping.
+    pub(crate) fn start(pings: &[Mood], intensity: Intensity, permits: usize, queue: usize) -> Self {
+        // No test waits for the clock.
+        Self::with_refresh(pings, intensity, permits, queue, Duration::from_hours(24))
+    }
+
+    pub(crate) fn with_refresh(
+        pings: &[Mood],
+        intensity: Intensity,
+        permits: usize,
+        queue: usize,
+        refresh: Duration,
+    ) -> Self {
+        let (tell, events) = unbounded_channel();
+        let (mut sources, mut ids, mut connections) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, ping) in pings.iter().enumerate() {
+            let source = Arc::new(Fake { ping: Mutex::new(*ping), ..Fake::default() });
+            let id = Uuid::from_u128(index as u128 + 1);
+            connections.push(Connection {
+                id,
+                name: format!("c{index}").into(),
+                source: Arc::clone(&source) as Arc<dyn Source>,
+                kind: "fake",
+                dialect: Dialect::Sqlite,
+                access: Access::ReadWrite,
+                permits,
+                queue,
+                instructions: None,
+                refresh,
+            });
+            sources.push(source);
+            ids.push(id);
+        }
+        let observer = Arc::new(move |event: &Event| drop(tell.send(event.clone())));
+        Self { directory: Directory::start(connections, intensity, observer), sources, ids, events }
+    }
+
+    /// Runs a statement as a caller who may write, to its end.
+    pub(crate) async fn execute(&self, index: usize, text: &str) {
+        let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
+        let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Write, reach: Reach::All });
+        let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
+        match self.directory.ask(&entry, Uuid::nil(), by, op, Limits::default()).await {
+            Ok(Reply::Results(results)) => drop(results.collect::<Vec<_>>().await),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until the connection's profile says this product.
+    pub(crate) async fn product(&self, index: usize, product: &str) {
+        let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
+        let mut state = entry.watch();
+        while entry.profile().is_none_or(|profile| profile.product != product) {
+            state.changed().await.expect("the actor lives");
+        }
+    }
+
+    pub(crate) async fn ask(&self, index: usize) -> Result<Results> {
+        ask(self.directory.clone(), self.ids[index]).await
+    }
+
+    /// Reads one answer to its end.
+    pub(crate) async fn answers(&self, index: usize) -> bool {
+        match self.ask(index).await {
+            Ok(results) => results.map(|part| part.is_ok()).collect::<Vec<_>>().await == [true, true],
+            Err(_) => false,
+        }
+    }
+
+    /// Waits for the next event that `wanted` makes something of.
+    pub(crate) async fn event<T>(&mut self, wanted: impl Fn(&Event) -> Option<T>) -> T {
+        loop {
+            let event = self.events.recv().await.expect("the house stands");
+            if let Some(found) = wanted(&event) {
+                return found;
+            }
+        }
+    }
+}
+
+pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
+    let entry = directory.get(id).expect("the connection is listed");
+    let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Read, reach: Reach::All });
+    let op = Op::Describe(Facet::Catalogs, Narrow::default());
+    match directory.ask(&entry, Uuid::nil(), by, op, Limits::default()).await? {
+        Reply::Results(results) => Ok(results),
+        Reply::Text(text) => panic!("a listing answered with {text:?}"),
+    }
+}

@@ -1,0 +1,189 @@
+//! Supervision: a source that is away is a state, an actor that panics is a death, and neither is
+//! anybody else's business.
+
+// Everything here is a test: what cannot be unwrapped has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod fake;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix::System;
+use fake::{House, Mood, ask};
+use portico_actors::directory::Intensity;
+use portico_actors::error::Kind;
+use portico_actors::event::Event;
+
+fn run<F: Future<Output = ()>>(test: F) {
+    System::new().block_on(test);
+}
+
+/// Deaths are cured quickly, so that tests do not wait.
+fn quick(deaths: usize) -> Intensity {
+    Intensity { deaths, within: Duration::from_secs(60), backoff: Duration::from_millis(1) }
+}
+
+fn died(event: &Event) -> Option<(bool, bool)> {
+    match event {
+        Event::ConnectionDied { panicked, restart_in, .. } => Some((*panicked, restart_in.is_some())),
+        _ => None,
+    }
+}
+
+fn up(event: &Event) -> Option<String> {
+    match event {
+        Event::ConnectionUp { name, .. } => Some(name.to_string()),
+        _ => None,
+    }
+}
+
+fn down(event: &Event) -> Option<(String, Duration)> {
+    match event {
+        Event::ConnectionDown { name, retry_in, .. } => Some((name.to_string(), *retry_in)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_source_that_is_away_is_said_at_once_and_comes_up_by_itself() {
+    run(async {
+        let mut house = House::start(&[Mood::Away, Mood::Well], quick(5), 2, 2);
+        let (name, retry_in) = house.event(down).await;
+        assert_eq!(name, "c0");
+        let error = house.ask(0).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Unavailable);
+        assert!(error.get_retry_after().unwrap() <= retry_in, "the delay is the reconnect loop's own");
+        assert_eq!(house.directory.get(house.ids[0]).unwrap().status(), "down");
+        assert!(house.answers(1).await, "the other connection is not concerned");
+        house.sources[0].set(Mood::Well, Mood::Well);
+        while house.event(up).await != "c0" {}
+        assert!(house.answers(0).await);
+        assert!(house.directory.ready());
+    });
+}
+
+#[test]
+fn a_source_lost_during_a_call_is_looked_at_at_once() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.sources[0].set(Mood::Away, Mood::Away);
+        assert_eq!(house.ask(0).await.unwrap_err().kind, Kind::Unavailable);
+        house.event(down).await;
+        house.sources[0].set(Mood::Well, Mood::Well);
+        house.event(up).await;
+        assert!(house.answers(0).await);
+    });
+}
+
+#[test]
+fn a_statement_that_changes_the_catalogue_has_the_profile_read_anew() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.product(0, "Fake 0").await;
+        house.sources[0].version.store(1, Ordering::SeqCst);
+        house.execute(0, "CREATE TABLE t (a int)").await;
+        house.product(0, "Fake 1").await;
+    });
+}
+
+#[test]
+fn the_profile_is_read_anew_at_the_connection_s_own_interval() {
+    run(async {
+        let interval = Duration::from_millis(1);
+        let mut house = House::with_refresh(&[Mood::Well], quick(5), 2, 2, interval);
+        house.event(up).await;
+        house.sources[0].version.store(1, Ordering::SeqCst);
+        house.product(0, "Fake 1").await;
+    });
+}
+
+#[test]
+fn a_panic_in_a_call_is_that_call_s_alone() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.sources[0].set(Mood::Well, Mood::Mad);
+        let error = house.ask(0).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Internal);
+        assert!(!error.message.contains("the test said so"), "the cause stays inside");
+        house.sources[0].set(Mood::Well, Mood::Well);
+        assert!(house.answers(0).await, "the same actor answers");
+    });
+}
+
+#[test]
+fn an_actor_that_panics_is_replaced_and_nobody_else_notices() {
+    run(async {
+        let mut house = House::start(&[Mood::Mad, Mood::Well], quick(100), 2, 2);
+        assert_eq!(house.event(died).await, (true, true));
+        assert!(house.answers(1).await, "the other connection is not concerned");
+        house.sources[0].set(Mood::Well, Mood::Well);
+        while house.event(up).await != "c0" {}
+        assert!(house.answers(0).await);
+    });
+}
+
+#[test]
+fn an_actor_that_dies_too_often_is_given_up() {
+    run(async {
+        let mut house = House::start(&[Mood::Mad], quick(3), 2, 2);
+        assert_eq!(house.event(died).await, (true, true));
+        assert_eq!(house.event(died).await, (true, true));
+        assert_eq!(house.event(died).await, (true, false));
+        // The snapshot is published right after the event.
+        while house.directory.get(house.ids[0]).unwrap().status() != "failed" {
+            tokio::task::yield_now().await;
+        }
+        let error = house.ask(0).await.unwrap_err();
+        assert_eq!((error.kind, error.get_retry_after()), (Kind::Unavailable, None));
+    });
+}
+
+#[test]
+fn a_caller_who_leaves_cancels_the_call_at_the_source() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.sources[0].set(Mood::Well, Mood::Silent);
+        let running = &house.sources[0].running;
+        let call = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
+        while running.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        call.abort();
+        while running.load(Ordering::SeqCst) != 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn permits_are_held_by_results_and_the_queue_is_bounded() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 1, 1);
+        house.event(up).await;
+        let held = house.ask(0).await.unwrap();
+        let waiting = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
+        // Of two more, one waits and the other is told at once.
+        let refused = tokio::task::spawn_local(ask(house.directory.clone(), house.ids[0]));
+        let error = refused.await.unwrap().unwrap_err();
+        assert_eq!((error.kind, error.get_retry_after()), (Kind::Busy, Some(Duration::from_secs(1))));
+        assert!(!waiting.is_finished());
+        drop(held);
+        drop(waiting.await.unwrap().unwrap());
+        assert!(house.answers(0).await);
+    });
+}
+
+#[test]
+fn a_drained_house_answers_no_more() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 1, 1);
+        house.event(up).await;
+        house.directory.drain(Duration::from_secs(5)).await;
+        assert_eq!(house.ask(0).await.unwrap_err().kind, Kind::Unavailable);
+    });
+}

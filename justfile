@@ -1,0 +1,28 @@
+# What one does here every day. `just` lists it.
+
+_default:
+    @just --list
+
+# Try it on sample data.
+run *arguments:
+    cargo run --release -- demo {{arguments}}
+
+# Everything that CI runs.
+ci:
+    bash .ci/run
+
+# All tests, against a real PostgreSQL that they start themselves.
+test *arguments:
+    cargo test --workspace {{arguments}}
+
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Accept changed snapshots after looking at them.
+bless:
+    INSTA_UPDATE=always cargo test --workspace
+
+# The figures of the README.
+bench:
+    cargo run --release --example bench

@@ -1,0 +1,97 @@
+//! The demo's user, token and service account: made once, kept in `credentials.json`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
+use portico_actors::auth::store::Store;
+use portico_actors::principal::{Reach, Scope};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::super::Failure;
+use super::{CONNECTION_ID, CONNECTION_NAME};
+use crate::config::Config;
+
+const USER: &str = "demo@example.com";
+const ACCOUNT: &str = "demo";
+
+/// What a client needs to call the demo.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Credentials {
+    pub(super) base_url: String,
+    pub(super) mcp_url: String,
+    pub(super) auth_url: String,
+    pub(super) connection_id: Uuid,
+    pub(super) connection_name: String,
+    pub(super) user: String,
+    pub(super) pat: String,
+    pub(super) client_id: String,
+    pub(super) client_secret: String,
+}
+
+/// Keeps the secrets of an earlier run while the store still knows them, and else makes new ones.
+/// The URLs are those of this run.
+pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
+    let path = data_dir.join("credentials.json");
+    let mut store = Store::open(&config.store.path)?;
+    let earlier = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Credentials>(&text).ok());
+    let known = |account: &str| -> Result<bool, Failure> {
+        Ok(store.service_accounts()?.iter().any(|known| known.client_id == account)
+            && store.pats(None)?.iter().any(|known| known.email == USER && known.revoked_at.is_none()))
+    };
+    let mut credentials = match earlier {
+        Some(earlier) if known(&earlier.client_id)? => earlier,
+        _ => make(&mut store)?,
+    };
+    let base_url = config.server.public_url.clone();
+    credentials.mcp_url = format!("{base_url}/mcp/connections/{CONNECTION_ID}");
+    credentials.auth_url = format!("{base_url}/oauth/token");
+    credentials.base_url = base_url;
+    write(&path, &credentials).map_err(|error| Failure::Io(format!("{} cannot be written", path.display()), error))?;
+    Ok(credentials)
+}
+
+fn make(store: &mut Store) -> Result<Credentials, Failure> {
+    if !store.users()?.iter().any(|user| user.email == USER) {
+        store.add_user(NewUser { email: USER.to_owned(), admin: false, reach: Reach::All, scope: Scope::Write })?;
+    }
+    let (_, pat) = store.create_pat(USER, NewPat::default())?;
+    let account = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
+        store.rotate_service_account(ACCOUNT)?
+    } else {
+        let connections = vec![CONNECTION_ID];
+        store.create_service_account(NewServiceAccount {
+            name: ACCOUNT.to_owned(),
+            connections,
+            scope: Scope::Write,
+        })?
+    };
+    let (account, client_secret) = account;
+    Ok(Credentials {
+        base_url: String::new(),
+        mcp_url: String::new(),
+        auth_url: String::new(),
+        connection_id: CONNECTION_ID,
+        connection_name: CONNECTION_NAME.to_owned(),
+        user: USER.to_owned(),
+        pat: pat.expose_secret().to_owned(),
+        client_id: account.client_id,
+        client_secret: client_secret.expose_secret().to_owned(),
+    })
+}
+
+/// Written beside and renamed, so that a reader never sees half a file; for the owner alone.
+fn write(path: &Path, credentials: &Credentials) -> std::io::Result<()> {
+    let beside = path.with_extension("json.new");
+    let _ = std::fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let text = serde_json::to_string_pretty(credentials).map_err(std::io::Error::other)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)
+}

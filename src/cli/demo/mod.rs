@@ -1,0 +1,108 @@
+//! `portico demo`: everything started on an embedded source with sample data.
+
+mod credentials;
+mod welcome;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use portico_actors::directory;
+use portico_actors::source::{Access, Exposure, Locator};
+use uuid::{Uuid, uuid};
+
+use super::{Common, Failure, serve};
+use crate::config::{Config, Connection, Server, Store, Tokens};
+use crate::sample;
+use crate::tools::Switches;
+use credentials::Credentials;
+
+/// The demo's connection has the same address on every machine.
+const CONNECTION_ID: Uuid = uuid!("5b0f2c1e-7a34-4d8e-9c61-2f9d8e4b7a10");
+const CONNECTION_NAME: &str = "shop";
+const INSTRUCTIONS: &str = "A small shop with made-up customers. Amounts of an order are in its own currency; \
+                            amount / orders.euro_rate is in euro. Cancelled orders are no revenue.";
+
+#[derive(Args, Debug)]
+pub(super) struct Demo {
+    /// The address to listen on.
+    #[arg(long, default_value = Server::DEFAULT_LISTEN)]
+    listen: SocketAddr,
+    /// Where the sample data, the store and the credentials are kept between runs.
+    #[arg(long, value_name = "DIR", default_value = "portico-demo")]
+    data_dir: PathBuf,
+}
+
+pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
+    let io = |what: &str| {
+        let what = format!("{what} in {}", demo.data_dir.display());
+        move |error| Failure::Io(what, error)
+    };
+    std::fs::create_dir_all(&demo.data_dir).map_err(io("the data directory cannot be made"))?;
+    let shop = demo.data_dir.join("shop.db");
+    if !shop.exists() {
+        sample::create(&shop).map_err(|error| io("the sample cannot be made")(std::io::Error::other(error)))?;
+    }
+    let mut config = config(demo.listen, &demo.data_dir, &shop);
+    // Port 0 asks the system for a free one: the URLs need its number.
+    let listener = serve::listen(&config)?;
+    let address = listener.local_addr().map_err(io("the listener failed"))?;
+    config.server.public_url = public_url(address);
+    let credentials = credentials::keep(&demo.data_dir, &config)?;
+    let json = common.json;
+    let log_level =
+        if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
+    log::set_max_level(log_level);
+    actix::System::new().block_on(serve::serve(config, listener, move || announce(&credentials, json)))
+}
+
+fn announce(credentials: &Credentials, json: bool) {
+    if json {
+        super::print_json(&serde_json::json!(credentials));
+    } else {
+        println!("{}", welcome::page(credentials));
+    }
+}
+
+fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
+    Config {
+        server: Server {
+            listen,
+            public_url: public_url(listen),
+            allowed_origins: Vec::new(),
+            max_body: Server::DEFAULT_MAX_BODY,
+            // Whoever tries a demo expects Ctrl-C to work at once.
+            shutdown_timeout: Duration::from_secs(2),
+        },
+        store: Store { path: data_dir.join("portico.db") },
+        tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME },
+        connections: vec![Connection {
+            id: CONNECTION_ID,
+            name: Arc::from(CONNECTION_NAME),
+            locator: Locator::Sqlite(shop.to_owned()),
+            access: Access::ReadWrite,
+            pool: Connection::DEFAULT_POOL,
+            queue: Connection::DEFAULT_QUEUE,
+            connect_timeout: Connection::DEFAULT_CONNECT_TIMEOUT,
+            max_rows: Connection::DEFAULT_MAX_ROWS,
+            max_bytes: Connection::DEFAULT_MAX_BYTES,
+            instructions: Some(INSTRUCTIONS.to_owned()),
+            refresh: directory::Connection::DEFAULT_REFRESH,
+            procedures: sample::procedures().into(),
+            tools: Arc::default(),
+            switches: Switches::default(),
+            exposure: Exposure::default(),
+            prompts: Arc::default(),
+        }],
+    }
+}
+
+fn public_url(address: SocketAddr) -> String {
+    if address.ip().is_loopback() || address.ip().is_unspecified() {
+        format!("http://localhost:{}", address.port())
+    } else {
+        format!("http://{address}")
+    }
+}

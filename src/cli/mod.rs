@@ -1,0 +1,218 @@
+//! The command line: one file a command. Only here is anything printed.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod check;
+mod demo;
+mod key;
+mod pat;
+mod serve;
+mod service_account;
+mod user;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
+use portico_actors::near;
+use portico_actors::principal::{Reach, Scope};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::config::{Config, Problems};
+
+/// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
+#[derive(Debug, Parser)]
+#[command(name = "portico", version)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args, Clone, Debug)]
+struct Common {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "FILE", default_value = "config.toml")]
+    config: PathBuf,
+    /// Print JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Try Portico: a shop with sample data, a user and a service account, ready to call.
+    Demo(demo::Demo),
+    /// Serve the configured connections.
+    Serve,
+    /// Validate the configuration and try each connection.
+    Check,
+    /// People who call with personal access tokens.
+    #[command(subcommand)]
+    User(user::User),
+    /// Personal access tokens.
+    #[command(subcommand)]
+    Pat(pat::Pat),
+    /// Programs that exchange an id and a secret for access tokens.
+    #[command(subcommand)]
+    ServiceAccount(service_account::ServiceAccount),
+    /// Keys that sign access tokens.
+    #[command(subcommand)]
+    Key(key::Key),
+}
+
+/// Why a command failed, for people.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The configuration has problems.
+    Config(Problems),
+    /// Something else went wrong.
+    Error(Error),
+    /// A file or a socket.
+    Io(String, std::io::Error),
+    /// All has been said already.
+    Said,
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::Config(problems)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Runs one command.
+pub fn run(cli: Cli) -> ExitCode {
+    let common = cli.common;
+    let result = match cli.command {
+        Command::Demo(demo) => demo::run(demo, &common),
+        Command::Serve => serve::run(&common),
+        Command::Check => check::run(&common),
+        Command::User(command) => user::run(command, &common),
+        Command::Pat(command) => pat::run(command, &common),
+        Command::ServiceAccount(command) => service_account::run(command, &common),
+        Command::Key(command) => key::run(command, &common),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tell(&failure, &common);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell(failure: &Failure, common: &Common) {
+    match failure {
+        Failure::Said => {}
+        Failure::Config(problems) => eprint!("{} is not valid:\n{problems}", common.config.display()),
+        Failure::Io(what, error) => eprintln!("portico: {what}: {error}"),
+        Failure::Error(error) => {
+            eprint!("portico: {}", error.message);
+            // Whoever runs the command line may see the cause.
+            for more in [error.get_hint(), error.cause()].into_iter().flatten() {
+                eprint!("; {more}");
+            }
+            eprintln!();
+        }
+    }
+}
+
+/// The configuration and its store, for commands that change who may call. Passwords of
+/// connections are not needed for that, so their variables may be unset.
+fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
+    let text = std::fs::read_to_string(&common.config)
+        .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
+    let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
+    let config = Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?;
+    let store = Store::open(&config.store.path)?;
+    Ok((config, store))
+}
+
+/// The ids of the connections named on the command line.
+fn connections(config: &Config, names: &[String]) -> Result<Arc<[Uuid]>, Error> {
+    let known = || config.connections.iter().map(|connection| connection.name.as_ref());
+    names
+        .iter()
+        .map(|name| {
+            config.connection(name).map(|connection| connection.id).ok_or_else(|| {
+                let error = Error::not_found(format!("there is no connection {name:?}"));
+                let offered = near::did_you_mean(&near::nearest(name, known()));
+                error
+                    .hint(offered.unwrap_or_else(|| format!("connections: {}", known().collect::<Vec<_>>().join(", "))))
+            })
+        })
+        .collect()
+}
+
+/// All connections, unless some are named.
+fn reach(config: &Config, names: &[String]) -> Result<Reach, Error> {
+    if names.is_empty() { Ok(Reach::All) } else { connections(config, names).map(Reach::Only) }
+}
+
+/// The names of the connections within `reach`, for people.
+fn describe_reach(config: &Config, reach: &Reach) -> String {
+    let name_of = |id: &Uuid| {
+        let found = config.connections.iter().find(|connection| connection.id == *id);
+        found.map_or_else(|| id.to_string(), |connection| connection.name.to_string())
+    };
+    match reach {
+        Reach::All => "all connections".to_owned(),
+        Reach::Only(ids) => ids.iter().map(name_of).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Reads a scope word of the command line.
+fn parse_scope(word: &str) -> Result<Scope, String> {
+    Scope::from_word(word).ok_or_else(|| "write read, write or admin".to_owned())
+}
+
+/// Prints a value for programs.
+fn print_json(value: &Value) {
+    println!("{value}");
+}
+
+/// Prints rows in aligned columns, or says that there are none.
+fn print_table(header: &[&str], rows: &[Vec<String>]) {
+    if rows.is_empty() {
+        println!("none");
+        return;
+    }
+    let widths: Vec<usize> = header
+        .iter()
+        .enumerate()
+        .map(|(column, title)| {
+            let longest = rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max();
+            longest.unwrap_or(0).max(title.len())
+        })
+        .collect();
+    let line = |cells: Vec<&str>| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        println!("{}", padded.join("  ").trim_end());
+    };
+    line(header.to_vec());
+    for row in rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

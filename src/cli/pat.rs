@@ -1,0 +1,124 @@
+//! `portico pat create|list|revoke`.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::records::NewPat;
+use portico_actors::principal::Scope;
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use super::{Common, Failure, describe_reach, open_store, parse_scope, print_json, print_table, reach};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Pat {
+    /// Create a token for a user and show it, this once.
+    Create {
+        /// The user's e-mail address.
+        email: String,
+        /// A name for listings.
+        #[arg(long)]
+        name: Option<String>,
+        /// How long it is valid, as 90d, 12h or 8w; for ever if absent.
+        #[arg(long, value_parser = parse_duration)]
+        expires: Option<Duration>,
+        /// A connection within reach; may be repeated. All that the user reaches if absent.
+        #[arg(long = "connection", value_name = "NAME")]
+        connections: Vec<String>,
+        /// How far it may go: read, write or admin. As far as the user if absent.
+        #[arg(long, value_parser = parse_scope)]
+        scope: Option<Scope>,
+    },
+    /// List the tokens, of one user or of all.
+    List {
+        /// The user's e-mail address.
+        email: Option<String>,
+    },
+    /// Revoke a token: the next request with it is refused.
+    Revoke {
+        /// The token's id, or its name where only one has it.
+        token: String,
+    },
+}
+
+pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
+    let (config, mut store) = open_store(common)?;
+    match command {
+        Pat::Create { email, name, expires, connections, scope } => {
+            let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));
+            let reach = reach(&config, &connections)?;
+            let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, reach, scope })?;
+            if common.json {
+                let mut value = json!(token);
+                value["pat"] = secret.expose_secret().into();
+                print_json(&value);
+            } else {
+                println!("{}", secret.expose_secret());
+                eprintln!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
+            }
+        }
+        Pat::List { email } => {
+            let tokens = store.pats(email.as_deref())?;
+            if common.json {
+                print_json(&json!(tokens));
+            } else {
+                let rows: Vec<Vec<String>> = tokens
+                    .iter()
+                    .map(|token| {
+                        vec![
+                            token.id.to_string(),
+                            token.email.clone(),
+                            token.name.clone(),
+                            token.scope.map_or("-", Scope::word).to_owned(),
+                            describe_reach(&config, &token.reach),
+                            token.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
+                            token.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+                        ]
+                    })
+                    .collect();
+                print_table(&["ID", "EMAIL", "NAME", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"], &rows);
+            }
+        }
+        Pat::Revoke { token } => {
+            let token = store.revoke_pat(&token)?;
+            if common.json {
+                print_json(&json!(token));
+            } else {
+                println!("revoked {} of {}", token.name, token.email);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads `90d`, `12h`, `8w` or `30m`.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a number and a unit, as 90d, 12h, 8w or 30m".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let number: u64 = text.strip_suffix(unit).and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+    let seconds = match unit {
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return Err(wrong()),
+    };
+    // A hundred years are for ever.
+    let total = number.checked_mul(seconds).filter(|total| (1..=3_155_760_000).contains(total)).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_number_and_a_unit() {
+        assert_eq!(parse_duration("90d"), Ok(Duration::from_secs(90 * 86_400)));
+        assert_eq!(parse_duration("30m"), Ok(Duration::from_secs(1_800)));
+        for wrong in ["", "d", "90", "-1d", "0d", "1é", "99999999999999999999d", "9999999999w"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `[[connections]]`: where a database is, what may be done there, and what it offers.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use portico_actors::directory;
+use portico_actors::source::{Access, Declared, Exposure, Locator};
+use portico_actors::sql::{Dialect, Naming};
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::prompt::{self, Prompt};
+use super::section::{Problem, Section};
+use super::{statement, switches};
+use crate::tools::{OwnTool, Switches};
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Addresses it in URLs.
+    pub id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub name: Arc<str>,
+    /// Where its database is.
+    pub locator: Locator,
+    /// Whether it may write at all.
+    pub access: Access,
+    /// Sessions at the source, and so calls that run at once.
+    pub pool: usize,
+    /// Calls that may wait for a session.
+    pub queue: usize,
+    /// How long a connection attempt may take.
+    pub connect_timeout: Duration,
+    /// Rows of a tool's result at most.
+    pub max_rows: u64,
+    /// Bytes of a tool's result at most.
+    pub max_bytes: usize,
+    /// How often the source is looked at, and its profile read anew.
+    pub refresh: Duration,
+    /// The administrator's own words for agents.
+    pub instructions: Option<String>,
+    /// Procedures declared here, for sources without their own.
+    pub procedures: Arc<[Declared]>,
+    /// The administrator's own tools.
+    pub tools: Arc<[OwnTool]>,
+    /// What is switched off.
+    pub switches: Switches,
+    /// What of the source exists for callers.
+    pub exposure: Exposure,
+    /// The administrator's prompts.
+    pub prompts: Arc<[Prompt]>,
+}
+
+impl Connection {
+    /// Sessions at the source, unless configured.
+    pub const DEFAULT_POOL: usize = 10;
+    /// Calls that may wait, unless configured.
+    pub const DEFAULT_QUEUE: usize = 100;
+    /// Seconds for a connection attempt, unless configured.
+    pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// Rows of a tool's result, unless configured.
+    pub const DEFAULT_MAX_ROWS: u64 = 1_000;
+    /// Bytes of a tool's result, unless configured.
+    pub const DEFAULT_MAX_BYTES: usize = 1024 * 1024;
+}
+
+/// Reads every connection of the file.
+pub(super) fn read_all(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Vec<Connection> {
+    let sections = root.sections("connections", problems);
+    if sections.is_empty() {
+        root.problem(
+            "connections",
+            "there is no connection".to_owned(),
+            "add a [[connections]] table with id, name and url",
+            problems,
+        );
+    }
+    let mut connections: Vec<Connection> = Vec::new();
+    for mut section in sections {
+        let connection = read(&mut section, base, problems);
+        section.finish(problems);
+        let Some(connection) = connection else { continue };
+        if connections.iter().any(|other| other.id == connection.id) {
+            section.problem("id", "another connection has this id".to_owned(), "give it a UUID of its own", problems);
+        }
+        if connections.iter().any(|other| other.name.eq_ignore_ascii_case(&connection.name)) {
+            section.problem("name", "another connection has this name".to_owned(), "give it another name", problems);
+        }
+        connections.push(connection);
+    }
+    connections
+}
+
+fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Connection> {
+    let id = section.required("id", "add a UUID, as `uuidgen` prints one", problems).and_then(|id| {
+        let parsed = Uuid::try_parse(&id).ok();
+        if parsed.is_none() {
+            section.problem("id", format!("{id:?} is no UUID"), "write one as `uuidgen` prints it", problems);
+        }
+        parsed
+    });
+    let name = section.required("name", "add the name that stands in connection.schema.table", problems);
+    if let Some(name) = &name {
+        let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !first || !name.chars().all(|each| each.is_ascii_alphanumeric() || each == '_' || each == '-') {
+            section.problem(
+                "name",
+                format!("{name:?} cannot stand in a statement"),
+                "use letters, digits, _ and -, and begin with a letter",
+                problems,
+            );
+        }
+    }
+    let locator = section
+        .required("url", "add postgres://user:password@host:5432/database or sqlite:path", problems)
+        .and_then(|url| locator(section, &url, base, problems));
+    let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
+    let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
+    let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
+    let pool = count(section.integer("pool", 1..=1000, problems), Connection::DEFAULT_POOL);
+    let queue = count(section.integer("queue", 0..=100_000, problems), Connection::DEFAULT_QUEUE);
+    let connect_timeout = section
+        .integer("connect_timeout", 1..=300, problems)
+        .map_or(Connection::DEFAULT_CONNECT_TIMEOUT, Duration::from_secs);
+    let max_rows = section.integer("max_rows", 1..=1_000_000, problems).unwrap_or(Connection::DEFAULT_MAX_ROWS);
+    let max_bytes = count(section.integer("max_bytes", 1024..=1 << 30, problems), Connection::DEFAULT_MAX_BYTES);
+    let instructions = section.string("instructions", problems);
+    let procedures: Arc<[Declared]> = statement::procedures(section, problems).into();
+    if !procedures.is_empty() && matches!(locator, Some(Locator::Postgres(_))) {
+        section.problem(
+            "procedures",
+            "PostgreSQL has procedures of its own".to_owned(),
+            "create a function there instead, and remove this table",
+            problems,
+        );
+    }
+    let refresh = section
+        .integer("refresh_interval", 1..=86_400, problems)
+        .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
+    let dialect = match &locator {
+        Some(Locator::Sqlite(_)) => Dialect::Sqlite,
+        _ => Dialect::PostgreSql,
+    };
+    let naming = Naming { connection: name.as_deref().unwrap_or_default(), others: &[] };
+    let tools = statement::tools(section, dialect, naming, &procedures, problems);
+    // A source with procedures of its own has tools that are not known here.
+    let known = (dialect == Dialect::Sqlite).then_some(procedures.as_ref());
+    let switches = switches::disabled(section, &tools, known, problems);
+    let exposure = switches::exposure(section, problems);
+    let prompts = prompt::read_all(section, problems);
+    Some(Connection {
+        id: id?,
+        name: name?.into(),
+        locator: locator?,
+        access,
+        pool,
+        queue,
+        connect_timeout,
+        max_rows,
+        max_bytes,
+        refresh,
+        instructions,
+        procedures,
+        tools: tools.into(),
+        switches,
+        exposure,
+        prompts: prompts.into(),
+    })
+}
+
+fn locator(section: &Section<'_>, url: &str, base: &Path, problems: &mut Vec<Problem>) -> Option<Locator> {
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Some(Locator::Postgres(SecretString::from(url.to_owned())));
+    }
+    if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+        return Some(Locator::Sqlite(base.join(path)));
+    }
+    // The value may hold a password: it is not repeated.
+    section.problem(
+        "url",
+        "this is the address of no source that Portico knows".to_owned(),
+        "write postgres://user:password@host:5432/database or sqlite:path",
+        problems,
+    );
+    None
+}

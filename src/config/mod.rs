@@ -1,0 +1,208 @@
+//! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
+//! Secrets are of types that print nothing.
+
+mod connection;
+mod prompt;
+mod section;
+mod statement;
+mod switches;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+pub use connection::Connection;
+pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
+use section::Section;
+pub use section::{Environment, Problem};
+
+/// Everything the service is configured with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `[server]`.
+    pub server: Server,
+    /// `[store]`.
+    pub store: Store,
+    /// `[tokens]`.
+    pub tokens: Tokens,
+    /// `[[connections]]`, in the order of the file.
+    pub connections: Vec<Connection>,
+}
+
+/// Where and how the service listens.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// The address of the one listener.
+    pub listen: SocketAddr,
+    /// The origin that clients see: the issuer of tokens and the stem of every URL; no trailing slash.
+    pub public_url: String,
+    /// Origins, besides `public_url` and loopback ones on our own port, whose pages may call us.
+    pub allowed_origins: Vec<String>,
+    /// Bytes of a request's body at most.
+    pub max_body: usize,
+    /// How long running calls may go on after the signal to stop.
+    pub shutdown_timeout: Duration,
+}
+
+/// Where users, tokens, service accounts and keys are kept.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// The SQLite file.
+    pub path: PathBuf,
+}
+
+/// How tokens are issued.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    /// How long an access token is valid.
+    pub lifetime: Duration,
+}
+
+impl Server {
+    /// The port on which the service listens unless told otherwise.
+    pub const DEFAULT_LISTEN: &str = "127.0.0.1:8787";
+    /// Bytes of a request's body at most, unless configured.
+    pub const DEFAULT_MAX_BODY: usize = 4 * 1024 * 1024;
+    /// How long running calls may go on after the signal to stop, unless configured.
+    pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(20);
+}
+
+impl Tokens {
+    /// How long an access token is valid, unless configured.
+    pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+}
+
+/// Why there is no [`Config`]: every problem of the file at once.
+#[derive(Debug)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.0 {
+            writeln!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl Config {
+    /// Reads the file at `path`; `${NAME}` in its strings is taken from the process environment.
+    ///
+    /// # Errors
+    /// Every problem of the file, each with its line, key and remedy.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Problems(vec![Problem::new(
+                0,
+                "",
+                format!("{} cannot be read: {error}", path.display()),
+                "give the right path with --config, or make it readable for this user",
+            )])
+        })?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, base, &|name| std::env::var(name).ok())
+    }
+
+    /// Reads a configuration from `text`. Relative paths in it start at `base`.
+    ///
+    /// # Errors
+    /// Every problem of the text, each with its line, key and remedy.
+    pub fn parse(text: &str, base: &Path, environment: Environment<'_>) -> Result<Self, Problems> {
+        let parsed = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| section::line_of(text, span.start));
+            Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
+        })?;
+        let mut problems = Vec::new();
+        let mut root = Section::root(text, parsed.get_ref(), environment);
+        let server = server(&mut root, &mut problems);
+        let store = store(&mut root, base, &mut problems);
+        let tokens = tokens(&mut root, &mut problems);
+        let connections = connection::read_all(&mut root, base, &mut problems);
+        root.finish(&mut problems);
+        if problems.is_empty() {
+            Ok(Self { server, store, tokens, connections })
+        } else {
+            problems.sort_by_key(|problem| problem.line);
+            Err(Problems(problems))
+        }
+    }
+
+    /// The connection named `name`, as the command line addresses it.
+    pub fn connection(&self, name: &str) -> Option<&Connection> {
+        self.connections.iter().find(|connection| connection.name.eq_ignore_ascii_case(name))
+    }
+}
+
+fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
+    let mut section = root.section("server", problems);
+    let listen = section.string("listen", problems).unwrap_or_else(|| Server::DEFAULT_LISTEN.to_owned());
+    let listen = listen.parse().unwrap_or_else(|_| {
+        section.problem("listen", format!("{listen:?} is no address"), "write it as \"127.0.0.1:8787\"", problems);
+        SocketAddr::from(([127, 0, 0, 1], 8787))
+    });
+    let public_url =
+        section.string("public_url", problems).unwrap_or_else(|| format!("http://localhost:{}", listen.port()));
+    let public_url = public_url.trim_end_matches('/').to_owned();
+    if !is_origin(&public_url) {
+        section.problem(
+            "public_url",
+            format!("{public_url:?} is no origin"),
+            "write scheme, host and port, as in \"https://data.example.org\"",
+            problems,
+        );
+    }
+    let allowed_origins = section.strings("allowed_origins", problems);
+    for origin in allowed_origins.iter().filter(|origin| !is_origin(origin)) {
+        section.problem(
+            "allowed_origins",
+            format!("{origin:?} is no origin"),
+            "write scheme, host and port, as in \"https://app.example.org\"",
+            problems,
+        );
+    }
+    let max_body = section.integer("max_body", 1024..=1 << 30, problems);
+    let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
+    section.finish(problems);
+    Server {
+        listen,
+        public_url,
+        allowed_origins,
+        max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
+        shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
+    }
+}
+
+fn store(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Store {
+    let mut section = root.section("store", problems);
+    let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
+    let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).unwrap_or_else(|| {
+        section.problem(
+            "url",
+            "the store is kept in a SQLite file".to_owned(),
+            "write it as \"sqlite:portico.db\"",
+            problems,
+        );
+        "portico.db"
+    });
+    section.finish(problems);
+    Store { path: base.join(path) }
+}
+
+fn tokens(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tokens {
+    let mut section = root.section("tokens", problems);
+    let lifetime = section.integer("lifetime", 60..=86_400, problems);
+    section.finish(problems);
+    Tokens { lifetime: lifetime.map_or(Tokens::DEFAULT_LIFETIME, Duration::from_secs) }
+}
+
+/// Whether `text` is `http(s)://host[:port]` and nothing more.
+fn is_origin(text: &str) -> bool {
+    text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).is_some_and(|authority| {
+        !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']) && authority.is_ascii()
+    })
+}

@@ -1,0 +1,314 @@
+//! Reads one table of the file, key by key, and gathers what is wrong with it. Knows no key by name.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use portico_actors::near;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Looks up a variable of the environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Something wrong with the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line of the file, from 1; 0 when no line is to blame.
+    pub line: usize,
+    /// The key, with its tables: `connections[0].url`.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(super) fn new(line: usize, key: &str, message: String, remedy: &str) -> Self {
+        Self { line, key: key.to_owned(), message, remedy: remedy.to_owned() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        write!(f, "{}; {}", self.message, self.remedy)
+    }
+}
+
+/// The line, from 1, that holds the byte at `offset`.
+pub(super) fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// One table of the file.
+pub(super) struct Section<'a> {
+    text: &'a str,
+    path: String,
+    table: Option<&'a DeTable<'a>>,
+    environment: Environment<'a>,
+    known: BTreeSet<&'static str>,
+    start: usize,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn root(text: &'a str, table: &'a DeTable<'a>, environment: Environment<'a>) -> Self {
+        Self { text, path: String::new(), table: Some(table), environment, known: BTreeSet::new(), start: 0 }
+    }
+
+    fn key(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    fn find(&mut self, name: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.known.insert(name);
+        self.table.and_then(|table| table.get(name))
+    }
+
+    /// Notes a problem with the key `name`.
+    pub(super) fn problem(&self, name: &str, message: String, remedy: &str, problems: &mut Vec<Problem>) {
+        let offset = self.table.and_then(|table| table.get(name)).map_or(self.start, |value| value.span().start);
+        problems.push(Problem::new(line_of(self.text, offset), &self.key(name), message, remedy));
+    }
+
+    fn wrong_type(&self, name: &str, expected: &str, problems: &mut Vec<Problem>) {
+        self.problem(name, format!("this must be {expected}"), "change the value's type", problems);
+    }
+
+    /// A text, with `${NAME}` replaced from the environment.
+    pub(super) fn string(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<String> {
+        match self.find(name)?.get_ref() {
+            DeValue::String(text) => Some(self.interpolate(name, text, problems)),
+            _ => {
+                self.wrong_type(name, "a text in quotes", problems);
+                None
+            }
+        }
+    }
+
+    /// A text that has to be there.
+    pub(super) fn required(&mut self, name: &'static str, remedy: &str, problems: &mut Vec<Problem>) -> Option<String> {
+        if self.find(name).is_none() {
+            self.problem(name, "this key is missing".to_owned(), remedy, problems);
+            return None;
+        }
+        self.string(name, problems)
+    }
+
+    /// A list of texts; absent means empty.
+    pub(super) fn strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<String> {
+        let Some(value) = self.find(name) else { return Vec::new() };
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong_type(name, "a list of texts", problems);
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match item.get_ref() {
+                DeValue::String(text) => texts.push(self.interpolate(name, text, problems)),
+                _ => self.wrong_type(name, "a list of texts", problems),
+            }
+        }
+        texts
+    }
+
+    /// Whether the key `name` is there.
+    pub(super) fn has(&mut self, name: &'static str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Some of some words; absent means none.
+    pub(super) fn words<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&str, T)],
+        problems: &mut Vec<Problem>,
+    ) -> Vec<T> {
+        let mut found = Vec::new();
+        for given in self.strings(name, problems) {
+            if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == given) {
+                found.push(*meaning);
+                continue;
+            }
+            let offered = near::nearest(&given, words.iter().map(|(word, _)| *word));
+            let all = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+            let remedy = near::did_you_mean(&offered).unwrap_or_else(|| format!("known here: {}", all()));
+            self.problem(name, format!("{given:?} is not a word it knows"), &remedy, problems);
+        }
+        found
+    }
+
+    /// A text, a number or a truth value, as JSON.
+    pub(super) fn scalar(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<serde_json::Value> {
+        let value = match self.find(name)?.get_ref() {
+            DeValue::String(text) => Some(serde_json::Value::from(self.interpolate(name, text, problems))),
+            DeValue::Boolean(value) => Some(serde_json::Value::from(*value)),
+            DeValue::Integer(number) => {
+                i64::from_str_radix(number.as_str(), number.radix()).ok().map(serde_json::Value::from)
+            }
+            DeValue::Float(number) => serde_json::from_str(number.as_str()).ok(),
+            _ => None,
+        };
+        if value.is_none() {
+            self.wrong_type(name, "a text, a number, true or false", problems);
+        }
+        value
+    }
+
+    /// A whole number within `range`.
+    pub(super) fn integer(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<u64> {
+        let value = self.find(name)?;
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        match number.filter(|number| range.contains(number)) {
+            Some(number) => Some(number),
+            None => {
+                let (least, most) = (range.start(), range.end());
+                self.problem(
+                    name,
+                    "this value is not allowed".to_owned(),
+                    &format!("write a whole number from {least} to {most}"),
+                    problems,
+                );
+                None
+            }
+        }
+    }
+
+    /// True or false.
+    pub(super) fn boolean(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<bool> {
+        if let DeValue::Boolean(value) = self.find(name)?.get_ref() {
+            return Some(*value);
+        }
+        self.wrong_type(name, "true or false", problems);
+        None
+    }
+
+    /// One of some words.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&str, T)],
+        problems: &mut Vec<Problem>,
+    ) -> Option<T> {
+        let given = self.string(name, problems)?;
+        let found = words.iter().find(|(word, _)| *word == given).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            let allowed: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+            self.problem(
+                name,
+                format!("{given:?} is not a word it knows"),
+                &format!("write {}", allowed.join(" or ")),
+                problems,
+            );
+        }
+        found
+    }
+
+    /// A table; absent means an empty one.
+    pub(super) fn section(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Section<'a> {
+        let value = self.find(name);
+        let table = value.and_then(|value| match value.get_ref() {
+            DeValue::Table(table) => Some(table),
+            _ => None,
+        });
+        if value.is_some() && table.is_none() {
+            self.wrong_type(name, &format!("a table: [{}]", self.key(name)), problems);
+        }
+        self.child(self.key(name), table, value.map_or(self.start, |value| value.span().start))
+    }
+
+    /// A list of tables; absent means none.
+    pub(super) fn sections(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<Section<'a>> {
+        let Some(value) = self.find(name) else { return Vec::new() };
+        let expected = format!("a list of tables: [[{}]]", self.key(name));
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong_type(name, &expected, problems);
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            match item.get_ref() {
+                DeValue::Table(table) => {
+                    sections.push(self.child(format!("{}[{index}]", self.key(name)), Some(table), item.span().start));
+                }
+                _ => self.wrong_type(name, &expected, problems),
+            }
+        }
+        sections
+    }
+
+    fn child(&self, path: String, table: Option<&'a DeTable<'a>>, start: usize) -> Section<'a> {
+        Section { text: self.text, path, table, environment: self.environment, known: BTreeSet::new(), start }
+    }
+
+    /// Notes every key that nobody asked for.
+    pub(super) fn finish(&self, problems: &mut Vec<Problem>) {
+        let Some(table) = self.table else { return };
+        for (key, _) in table {
+            let name: &str = key.get_ref();
+            if !self.known.contains(name) {
+                let offered = near::nearest(name, self.known.iter().copied());
+                let remedy = near::did_you_mean(&offered).unwrap_or_else(|| {
+                    format!("remove it; known here: {}", self.known.iter().copied().collect::<Vec<_>>().join(", "))
+                });
+                problems.push(Problem::new(
+                    line_of(self.text, key.span().start),
+                    &self.key(name),
+                    "there is no such key".to_owned(),
+                    &remedy,
+                ));
+            }
+        }
+    }
+
+    /// Replaces `${NAME}`; `$${` stands for a literal `${`.
+    fn interpolate(&self, name: &'static str, text: &str, problems: &mut Vec<Problem>) -> String {
+        let mut result = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, after) = (&rest[..at], &rest[at + 2..]);
+            if let Some(literal) = before.strip_suffix('$') {
+                result.push_str(literal);
+                result.push_str("${");
+                rest = after;
+                continue;
+            }
+            result.push_str(before);
+            let Some((variable, remainder)) = after.split_once('}') else {
+                self.problem(
+                    name,
+                    "\"${\" is not closed".to_owned(),
+                    "write ${NAME}, or $${ for the characters",
+                    problems,
+                );
+                return result;
+            };
+            match (self.environment)(variable) {
+                Some(value) => result.push_str(&value),
+                None => self.problem(
+                    name,
+                    format!("the environment has no variable {variable}"),
+                    "set it for the service, or write the value here",
+                    problems,
+                ),
+            }
+            rest = remainder;
+        }
+        result.push_str(rest);
+        result
+    }
+}

@@ -1,0 +1,251 @@
+//! Reads the members of a JSON object one by one: each error names its field and the remedy, and
+//! values keep every digit because they stay text.
+
+use std::ops::RangeInclusive;
+
+use portico_actors::call::Argument;
+use portico_actors::error::{Error, Result};
+use portico_actors::near;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The members of an object that nobody has asked for yet.
+#[derive(Debug, Default)]
+pub struct Fields {
+    members: Vec<(String, Box<RawValue>)>,
+    known: Vec<&'static str>,
+}
+
+/// An object's members in their order; of equal names the last counts.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Gather;
+        impl<'de> Visitor<'de> for Gather {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Members, A::Error> {
+                let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    match members.iter_mut().find(|(known, _)| *known == name) {
+                        Some(member) => member.1 = value,
+                        None => members.push((name, value)),
+                    }
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Gather)
+    }
+}
+
+impl Fields {
+    /// Reads `text`, which must be one JSON object; `what` names it in errors.
+    pub fn parse(text: &str, what: &str) -> Result<Self> {
+        let members: Members = serde_json::from_str(text).map_err(|error| {
+            if error.is_data() {
+                Error::invalid(format!("{what} must be a JSON object"))
+            } else {
+                Error::invalid(format!("{what} is not valid JSON: {error}"))
+            }
+        })?;
+        Ok(Self { members: members.0, known: Vec::new() })
+    }
+
+    /// Takes the member `name`; `null` counts as absent.
+    pub fn take(&mut self, name: &'static str) -> Option<Box<RawValue>> {
+        self.known.push(name);
+        let index = self.members.iter().position(|(known, _)| known == name)?;
+        let (_, value) = self.members.remove(index);
+        (value.get() != "null").then_some(value)
+    }
+
+    /// A string.
+    pub fn string(&mut self, name: &'static str) -> Result<Option<String>> {
+        self.take(name).map(|value| text_of(&value, name)).transpose()
+    }
+
+    /// A string that has to be there.
+    pub fn required(&mut self, name: &'static str) -> Result<String> {
+        self.string(name)?.ok_or_else(|| Error::invalid(format!("{name}: this member is missing; give a string")))
+    }
+
+    /// A whole number within `range`; a string of digits counts too.
+    pub fn integer(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = value.get().trim_matches('"').parse().ok().filter(|number| range.contains(number));
+        number.map(Some).ok_or_else(|| {
+            Error::invalid(format!("{name}: give a whole number from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// True or false.
+    pub fn boolean(&mut self, name: &'static str) -> Result<Option<bool>> {
+        self.take(name)
+            .map(|value| {
+                serde_json::from_str(value.get()).map_err(|_| Error::invalid(format!("{name}: give true or false")))
+            })
+            .transpose()
+    }
+
+    /// Values by name (`{"name": value}`, with or without `@`) or by position (`[value, …]`). A
+    /// value is bare JSON, or `{"dataType", "direction", "value"}` as SQL API clients send it.
+    pub fn arguments(&mut self, name: &'static str) -> Result<Vec<Argument>> {
+        self.take(name).map_or_else(|| Ok(Vec::new()), |value| arguments(&value, name, Wrapped::Once))
+    }
+
+    /// A list of such values, one for each run of a statement. Clients wrap the values of a batch
+    /// once more than those of a query.
+    pub fn argument_sets(&mut self, name: &'static str) -> Result<Vec<Vec<Argument>>> {
+        let form = || {
+            Error::invalid(format!("{name}: give a list of objects of names and values, one for each run"))
+                .hint("as [{\"@name\": {\"value\": 1}}, {\"@name\": {\"value\": 2}}]")
+        };
+        let value = self.take(name).filter(|value| value.get().starts_with('[')).ok_or_else(form)?;
+        let sets: Vec<Box<RawValue>> = serde_json::from_str(value.get()).map_err(|_| form())?;
+        if sets.is_empty() {
+            return Err(form());
+        }
+        let read = |(number, set): (usize, &RawValue)| arguments(set, &format!("{name}[{number}]"), Wrapped::Twice);
+        sets.iter().map(AsRef::as_ref).enumerate().map(read).collect()
+    }
+
+    /// Every member that is left, as arguments of a procedure's own tool.
+    pub fn into_arguments(self) -> Vec<Argument> {
+        self.members.into_iter().map(|(name, value)| Argument { name, value, data_type: None }).collect()
+    }
+
+    /// Refuses what nobody asked for.
+    pub fn finish(self, what: &str) -> Result<()> {
+        let Some((name, _)) = self.members.first() else { return Ok(()) };
+        let offered = near::nearest(name, self.known.iter().copied());
+        let error = Error::invalid(format!("{what} has no member {name:?}"));
+        Err(match near::did_you_mean(&offered) {
+            Some(hint) => error.hint(hint),
+            None if self.known.is_empty() => error.hint("leave it out: there are none"),
+            None => error.hint(format!("known here: {}", self.known.join(", "))),
+        })
+    }
+}
+
+/// How often a value may be wrapped in `{"dataType", "direction", "value"}`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wrapped {
+    Once,
+    Twice,
+}
+
+/// The values in `value`, by name or by position; `name` is the field's.
+fn arguments(value: &RawValue, name: &str, wrapped: Wrapped) -> Result<Vec<Argument>> {
+    let text = value.get();
+    if text.starts_with('[') {
+        let items: Vec<Box<RawValue>> =
+            serde_json::from_str(text).map_err(|_| Error::invalid(format!("{name}: the list is not valid JSON")))?;
+        return Ok(items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| argument((index + 1).to_string(), item, wrapped))
+            .collect());
+    }
+    let members: Members = serde_json::from_str(text)
+        .map_err(|_| Error::invalid(format!("{name}: give an object of names and values, as {{\"name\": 1}}")))?;
+    let mut arguments: Vec<Argument> = Vec::with_capacity(members.0.len());
+    for (key, value) in members.0 {
+        let bare = key.strip_prefix('@').unwrap_or(&key);
+        if bare.is_empty() {
+            return Err(Error::invalid(format!("{name}: a parameter needs a name")));
+        }
+        if arguments.iter().any(|argument| argument.name == bare) {
+            return Err(Error::invalid(format!("{name}: the parameter @{bare} is given twice")));
+        }
+        arguments.push(argument(bare.to_owned(), value, wrapped));
+    }
+    Ok(arguments)
+}
+
+/// The string that `value` is, or an error that names the field.
+fn text_of(value: &RawValue, name: &str) -> Result<String> {
+    serde_json::from_str(value.get()).map_err(|_| Error::invalid(format!("{name}: give a string")))
+}
+
+/// The value inside a wrapper; one that only says which way a value goes is that of an output.
+fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Option<Box<RawValue>> {
+    let has = |name: &str| members.iter().find(|(member, _)| member == name);
+    match (has("value"), has("direction")) {
+        (Some((_, value)), _) => Some(value.clone()),
+        (None, Some(_)) => Some(RawValue::NULL.to_owned()),
+        (None, None) => None,
+    }
+}
+
+/// Unwraps `{"dataType", "direction", "value"}`; anything else is the value itself.
+fn argument(name: String, value: Box<RawValue>, wrapped: Wrapped) -> Argument {
+    if value.get().starts_with('{')
+        && let Ok(Members(members)) = serde_json::from_str::<Members>(value.get())
+        && members.iter().all(|(member, _)| matches!(member.as_str(), "dataType" | "direction" | "value"))
+        && let Some(inner) = wrapped_value(&members)
+    {
+        let data_type = members.iter().find(|(member, _)| member == "dataType");
+        let data_type = data_type.and_then(|(_, code)| code.get().trim_matches('"').parse().ok());
+        if wrapped == Wrapped::Twice {
+            let inside = argument(name, inner, Wrapped::Once);
+            // The innermost type is nearest to the value.
+            return Argument { data_type: inside.data_type.or(data_type), ..inside };
+        }
+        return Argument { name, value: inner, data_type };
+    }
+    Argument { name, value, data_type: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_names_its_field() {
+        let mut fields = Fields::parse(r#"{"query": 5, "timeout": 0, "flag": "yes", "qery": 1}"#, "the body").unwrap();
+        assert_eq!(fields.string("query").unwrap_err().message, "query: give a string");
+        assert!(fields.integer("timeout", 1..=300).unwrap_err().message.starts_with("timeout:"));
+        assert!(fields.boolean("flag").unwrap_err().message.starts_with("flag:"));
+        assert!(fields.required("other").unwrap_err().message.starts_with("other:"));
+        let error = fields.finish("the body").unwrap_err();
+        assert_eq!(
+            (error.message.as_str(), error.get_hint()),
+            ("the body has no member \"qery\"", Some("did you mean query?"))
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_apart_from_what_is_no_json() {
+        assert_eq!(Fields::parse("[1]", "the body").unwrap_err().message, "the body must be a JSON object");
+        assert!(Fields::parse("{\"a\":", "the body").unwrap_err().message.contains("not valid JSON"));
+    }
+
+    #[test]
+    fn arguments_come_in_every_form_that_clients_send() {
+        let text = r#"{"parameters": {"@a": {"dataType": 8, "value": 1.10}, "b": {"dataType": "", "value": "x"},
+            "c": {"value": 1, "other": 2}, "d": null, "e": {"direction": 1, "dataType": "5", "value": null}}}"#;
+        let arguments = Fields::parse(text, "the body").unwrap().arguments("parameters").unwrap();
+        let seen: Vec<_> = arguments.iter().map(|a| (a.name.as_str(), a.value.get(), a.data_type)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("a", "1.10", Some(8)),
+                ("b", "\"x\"", None),
+                ("c", r#"{"value": 1, "other": 2}"#, None),
+                ("d", "null", None),
+                ("e", "null", Some(5)),
+            ]
+        );
+        let twice = Fields::parse(r#"{"p": {"@a": 1, "a": 2}}"#, "the body").unwrap().arguments("p").unwrap_err();
+        assert_eq!(twice.message, "p: the parameter @a is given twice");
+        let list = Fields::parse(r#"{"p": [7, "x"]}"#, "the body").unwrap().arguments("p").unwrap();
+        assert_eq!(list.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! How a statement's results and a facet's rows go out, once it is known what they are. What is
+//! asked, and of whom, is for `sql` and `metadata`.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse};
+use futures_util::StreamExt;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Principal;
+use portico_actors::reply::{Part, Results};
+
+use super::ending::Ending;
+use super::media::{self, Form};
+use super::repeats::Failed;
+use super::{caller, ending, error, socket};
+use crate::app::App;
+use crate::encode::{Document, Lines};
+
+/// How long a result's end is waited for before its first rows are sent.
+const AT_ONCE: Duration = Duration::from_millis(2);
+/// Parts of a result that still counts as small.
+const SMALL_PARTS: usize = 4;
+
+/// Reads `results` up to their first row, or their end: so long the status can still tell of a
+/// failure. What is kept until then is small: a
+/// result without rows for each statement or set of values in the body.
+pub(super) async fn begin(mut results: Results) -> Result<Results> {
+    let mut first = Vec::new();
+    while let Some(part) = results.next().await {
+        let rows = matches!(part, Ok(Part::Rows(_)));
+        first.push(Ok(part?));
+        if rows {
+            break;
+        }
+    }
+    // A result that ends at once goes out in one piece. Rows that were read are never taken back: a
+    // failure behind them has its place in the document.
+    while matches!(first.last(), Some(Ok(Part::Rows(_)))) && first.len() < SMALL_PARTS {
+        match tokio::time::timeout(AT_ONCE, results.next()).await {
+            Ok(Some(part)) => first.push(part),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Ok(results.after(first))
+}
+
+/// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.
+/// Nothing is begun for a client that takes none of our forms.
+pub(super) async fn send(
+    request: &HttpRequest,
+    app: &App,
+    by: &Principal,
+    work: impl AsyncFnOnce(&mut Ending) -> Result<Results>,
+) -> HttpResponse {
+    let mut ending = Ending::begin(request, app);
+    ending.note(|event| event.subject.clone_from(&by.subject));
+    let id = ending::request_id(request);
+    let Some(form) = media::choose(request) else {
+        let refusal = Error::invalid("Accept: no form of a result that this service has")
+            .hint("application/json, text/csv or application/x-ndjson");
+        ending.finish(0, Some(&refusal));
+        return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
+    };
+    let begun = socket::while_present(request, work(&mut ending)).await.and_then(|begun| begun);
+    match begun {
+        Ok(results) => {
+            let class = results.class;
+            ending.note(|event| event.class = class);
+            let failed = Failed::default();
+            let mut response = HttpResponse::Ok();
+            response.extensions_mut().insert(failed.clone());
+            let ended = move |rows, failure: Option<&Error>| {
+                ending.finish(rows, failure);
+                if failure.is_some() {
+                    failed.set();
+                }
+                failure.map(|failure| error::body(failure, id))
+            };
+            response.content_type(form.content_type());
+            match form {
+                Form::Document => response.streaming(socket::Watched::new(request, Document::new(results, ended))),
+                Form::Lines(form) => {
+                    response.streaming(socket::Watched::new(request, Lines::new(form, results, ended)))
+                }
+            }
+        }
+        Err(failure) => {
+            ending.finish(0, Some(&failure));
+            error::api(&failure, id, Some(&caller::api_challenge(request, app)))
+        }
+    }
+}

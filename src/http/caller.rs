@@ -1,0 +1,101 @@
+//! Who is calling: `Authorization: Bearer` or `Basic` becomes a [`Principal`]. A handler that
+//! takes a [`Caller`] cannot be anonymous.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::header;
+use actix_web::{FromRequest, HttpRequest, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use portico_actors::auth::Authenticate;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Credential, Principal};
+use secrecy::SecretString;
+
+use super::ending;
+use super::error::{ApiError, Challenge};
+use crate::app::App;
+
+/// The caller of a handler of the SQL API.
+pub(super) struct Caller(pub(super) Arc<Principal>);
+
+impl FromRequest for Caller {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = std::result::Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let id = ending::request_id(&request);
+            let Some(app) = request.app_data::<web::Data<App>>() else {
+                return Err(ApiError {
+                    error: Error::internal("a route without its state"),
+                    request: id,
+                    challenge: None,
+                });
+            };
+            let mut ended = ending::Ending::begin(&request, app);
+            match authenticate(&request, app).await {
+                Ok(principal) => {
+                    // The handler tells of the end itself.
+                    ended.forget();
+                    Ok(Self(principal))
+                }
+                Err(error) => {
+                    ended.finish(0, Some(&error));
+                    let challenge = Some(api_challenge(&request, app));
+                    Err(ApiError { error, request: id, challenge })
+                }
+            }
+        })
+    }
+}
+
+/// The challenge of the SQL API.
+pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
+    Challenge {
+        metadata: format!("{}/.well-known/oauth-protected-resource", app.config.server.public_url),
+        shown: request.headers().contains_key(header::AUTHORIZATION),
+        basic: true,
+    }
+}
+
+/// Validates the request's one credential.
+pub(super) async fn authenticate(request: &HttpRequest, app: &App) -> Result<Arc<Principal>> {
+    let credential = credential(request)?;
+    app.auth.send(Authenticate(credential)).await.map_err(Error::internal)?
+}
+
+fn credential(request: &HttpRequest) -> Result<Credential> {
+    let mut headers = request.headers().get_all(header::AUTHORIZATION);
+    let wrong = || {
+        Error::unauthenticated("the Authorization header is malformed")
+            .hint("send Bearer <token> or Basic base64(email:token)")
+    };
+    let header = headers.next().ok_or_else(|| {
+        Error::unauthenticated("this needs a credential")
+            .hint("send Authorization: Bearer <token>, or Basic base64(email:token)")
+    })?;
+    if headers.next().is_some() {
+        return Err(Error::unauthenticated("the Authorization header is repeated").hint("send it once"));
+    }
+    let (scheme, value) = header.to_str().map_err(|_| wrong())?.split_once(' ').ok_or_else(wrong)?;
+    let value = value.trim();
+    if scheme.eq_ignore_ascii_case("Bearer") && !value.is_empty() {
+        return Ok(Credential::Bearer(SecretString::from(value)));
+    }
+    if scheme.eq_ignore_ascii_case("Basic") {
+        let (email, token) = decode_basic(value).ok_or_else(wrong)?;
+        return Ok(Credential::Basic { email, token: SecretString::from(token) });
+    }
+    Err(wrong())
+}
+
+/// Name and secret of HTTP Basic (RFC 7617).
+pub(super) fn decode_basic(value: &str) -> Option<(String, String)> {
+    let decoded = String::from_utf8(BASE64.decode(value).ok()?).ok()?;
+    decoded.split_once(':').map(|(name, secret)| (name.to_owned(), secret.to_owned()))
+}

@@ -1,0 +1,105 @@
+//! A request's id, and the one event that tells of its end, whichever way it ends.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest};
+use portico_actors::call::RequestId;
+use portico_actors::error::{Error, Kind};
+use portico_actors::event::{CallEnded, Event, Observer};
+use uuid::Uuid;
+
+use crate::app::App;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+#[derive(Clone, Copy)]
+struct Identified(RequestId);
+
+/// Gives every request an id, and every answer the same one. A UUID that the client sent is kept.
+pub(super) async fn identify(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> actix_web::Result<ServiceResponse<impl MessageBody>> {
+    let given = request.headers().get(REQUEST_ID).and_then(|id| Uuid::try_parse(id.to_str().ok()?).ok());
+    let id = given.unwrap_or_else(Uuid::now_v7);
+    request.extensions_mut().insert(Identified(id));
+    let mut response = next.call(request).await?;
+    let value = HeaderValue::from_str(&id.to_string()).unwrap_or(HeaderValue::from_static(""));
+    response.headers_mut().insert(REQUEST_ID, value);
+    Ok(response)
+}
+
+/// The id of `request`.
+pub(super) fn request_id(request: &HttpRequest) -> RequestId {
+    request.extensions().get::<Identified>().map_or_else(Uuid::now_v7, |identified| identified.0)
+}
+
+/// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
+pub(super) struct Ending {
+    event: Option<CallEnded>,
+    observer: Observer,
+    started: Instant,
+}
+
+impl Ending {
+    /// Begins to measure a request.
+    pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
+        let event = CallEnded {
+            id: request_id(request),
+            subject: String::new(),
+            connection: None,
+            connection_id: None,
+            what: request.path().to_owned(),
+            class: None,
+            rows: 0,
+            took: std::time::Duration::ZERO,
+            failure: Some(Kind::Abandoned),
+            cause: None,
+        };
+        Self { event: Some(event), observer: Arc::clone(&app.observer), started: Instant::now() }
+    }
+
+    /// Notes what is known by now.
+    pub(super) fn note(&mut self, note: impl FnOnce(&mut CallEnded)) {
+        if let Some(event) = &mut self.event {
+            note(event);
+        }
+    }
+
+    /// The request has ended with so many rows, well or with a failure.
+    pub(super) fn finish(&mut self, rows: u64, failure: Option<&Error>) {
+        self.note(|event| {
+            event.rows = rows;
+            event.failure = failure.map(|error| error.kind);
+            event.cause = failure
+                .filter(|error| matches!(error.kind, Kind::Internal | Kind::Unavailable))
+                .and_then(Error::cause)
+                .map(str::to_owned);
+        });
+        self.emit();
+    }
+
+    /// Somebody else tells of the end.
+    pub(super) fn forget(&mut self) {
+        self.event = None;
+    }
+
+    /// The request has ended as noted.
+    pub(super) fn emit(&mut self) {
+        if let Some(mut event) = self.event.take() {
+            event.took = self.started.elapsed();
+            (self.observer)(&Event::CallEnded(event));
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.emit();
+    }
+}

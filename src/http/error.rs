@@ -1,0 +1,199 @@
+//! Kinds of failure become statuses, codes, challenges and bodies. Status numbers live only here.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
+use portico_actors::call::RequestId;
+use portico_actors::error::{Error, Kind};
+
+use super::ending;
+use crate::encode::ErrorBody;
+use crate::mcp::envelope::{Failure, Id, Standing};
+
+/// Code and status of each kind, in one table (`wire.md` §7).
+pub(super) const fn numbers(kind: Kind) -> (u16, u16) {
+    match kind {
+        Kind::Invalid => (1000, 400),
+        Kind::Unauthenticated => (1100, 401),
+        Kind::Forbidden => (1200, 403),
+        Kind::NotFound => (1300, 404),
+        Kind::Rejected => (1400, 400),
+        Kind::Conflict => (1401, 409),
+        Kind::TimedOut | Kind::Abandoned => (1500, 408),
+        Kind::Busy => (1600, 429),
+        Kind::Unavailable => (1700, 503),
+        Kind::TooLarge => (1800, 413),
+        Kind::Internal => (1900, 500),
+    }
+}
+
+/// The code of `kind` in bodies.
+pub(super) const fn code(kind: Kind) -> u16 {
+    numbers(kind).0
+}
+
+fn status(kind: Kind) -> StatusCode {
+    StatusCode::from_u16(numbers(kind).1).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Of a body in a media type that this endpoint does not take.
+pub(super) const UNSUPPORTED_MEDIA_TYPE: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+/// Of a client that takes none of the media types that this endpoint gives.
+pub(super) const NOT_ACCEPTABLE: StatusCode = StatusCode::NOT_ACCEPTABLE;
+/// Of a repeated request whose first one is in its way.
+pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
+/// Of a request under a key that belongs to another one.
+pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
+/// Of an origin that may not call.
+pub(super) const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
+
+/// The body of `error` on the SQL API.
+pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
+    ErrorBody {
+        code: code(error.kind),
+        message: error.message.clone(),
+        sql_state: error.get_sqlstate().map(str::to_owned),
+        detail: error.get_detail().map(str::to_owned),
+        hint: error.get_hint().map(str::to_owned),
+        request_id: request.to_string(),
+    }
+}
+
+/// Begins a response to `error`: status, `Retry-After` and challenges.
+fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(status(error.kind));
+    if let Some(delay) = error.get_retry_after() {
+        let seconds = delay.as_millis().div_ceil(1000).max(1);
+        response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+    }
+    if let Some(challenge) = challenge {
+        challenge.add_to(&mut response, error);
+    }
+    response
+}
+
+/// What a client is told when it has to authenticate (RFC 6750 §3, RFC 9728 §5.1).
+#[derive(Clone, Debug)]
+pub(super) struct Challenge {
+    /// Where the protected resource describes itself.
+    pub(super) metadata: String,
+    /// Whether a token was shown.
+    pub(super) shown: bool,
+    /// Whether Basic is taken too.
+    pub(super) basic: bool,
+}
+
+impl Challenge {
+    fn add_to(&self, response: &mut HttpResponseBuilder, error: &Error) {
+        let metadata = &self.metadata;
+        let bearer = match (error.kind, error.get_needs()) {
+            (Kind::Unauthenticated, _) if self.shown => {
+                format!("Bearer error=\"invalid_token\", resource_metadata=\"{metadata}\", scope=\"read\"")
+            }
+            (Kind::Unauthenticated, _) => format!("Bearer resource_metadata=\"{metadata}\", scope=\"read\""),
+            (Kind::Forbidden, Some(scope)) => {
+                let scope = portico_actors::principal::Scope::from_word(scope).map_or(scope, |scope| scope.list());
+                format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"")
+            }
+            _ => return,
+        };
+        response.append_header((header::WWW_AUTHENTICATE, bearer));
+        if self.basic && error.kind == Kind::Unauthenticated {
+            response.append_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\", charset=\"UTF-8\""));
+        }
+    }
+}
+
+/// A failure of the SQL API on its way out.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) error: Error,
+    pub(super) request: RequestId,
+    pub(super) challenge: Option<Challenge>,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        status(self.error.kind)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        api(&self.error, self.request, self.challenge.as_ref())
+    }
+}
+
+/// A whole response to `error` on the SQL API.
+pub(super) fn api(error: &Error, request: RequestId, challenge: Option<&Challenge>) -> HttpResponse {
+    begin(error, challenge).json(serde_json::json!({"error": body(error, request)}))
+}
+
+/// A whole response to `error` on the SQL API, with a status that its kind does not tell.
+pub(super) fn with_status(status: StatusCode, error: &Error, request: RequestId) -> HttpResponse {
+    let mut response = api(error, request, None);
+    *response.status_mut() = status;
+    response
+}
+
+/// A whole response to `error` on the MCP endpoint, before its protocol is reached.
+pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
+    let failure = Failure::transport(code(error.kind), error);
+    begin(error, challenge).content_type("application/json").body(failure.body(None))
+}
+
+/// A whole response with a failure of the MCP endpoint's protocol and a status of its own.
+pub(super) fn protocol(status: StatusCode, failure: &Failure, id: Option<&Id>) -> HttpResponse {
+    HttpResponse::build(status).content_type("application/json").body(failure.body(id))
+}
+
+/// The status of a response of the MCP endpoint.
+pub(super) fn standing(standing: Standing) -> StatusCode {
+    match standing {
+        Standing::Answered => StatusCode::OK,
+        Standing::Malformed => StatusCode::BAD_REQUEST,
+        Standing::Unknown => StatusCode::NOT_FOUND,
+    }
+}
+
+/// The status of an error of the token endpoint (RFC 6749 §5.2).
+pub(super) fn oauth(code: &str) -> StatusCode {
+    match code {
+        "invalid_client" => StatusCode::UNAUTHORIZED,
+        "server_error" => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// Readiness as a status.
+pub(super) fn readiness(ready: bool) -> StatusCode {
+    if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}
+
+/// Answers everything that has no route.
+pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
+    let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
+    api(&error, ending::request_id(&request), None)
+}
+
+/// Completes a resource: any other method is refused and told what is allowed.
+pub(super) fn only(resource: Resource, method: &'static str) -> Resource {
+    resource.default_service(web::to(move |request: HttpRequest| async move {
+        let error = Error::invalid(format!("this path only takes {method}"));
+        let mut response = api(&error, ending::request_id(&request), None);
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+        response
+    }))
+}
+
+/// The MCP endpoint's answer to a method that it does not serve.
+pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
+    HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allowed)).finish()
+}

@@ -1,0 +1,205 @@
+//! `POST` at the MCP endpoint: admission, media types, the body, and then the protocol. Answers that
+//! are streams are opened in `streaming.rs`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::FutureExt;
+use portico_actors::error::{Error, Result};
+
+use super::ending::Ending;
+use super::streaming::Call;
+use super::visit::{Account, Visit, enter, refuse};
+use super::{admission, body, error, socket, sse, streaming};
+use crate::app::App;
+use crate::mcp::envelope::{self, Body, Failure};
+use crate::mcp::progress::Progress;
+use crate::mcp::{self, Outcome, Reception};
+
+/// `POST /mcp/connections/{connectionId}`.
+pub(super) async fn post(
+    request: HttpRequest,
+    id: web::Path<String>,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    let (visit, reception, body) = match take(&request, payload, &app, &id, &mut ending).await {
+        Ok(taken) => taken,
+        Err(response) => return response,
+    };
+    let (visit, reception, progress) = (Rc::new(visit), Rc::new(reception), Arc::new(Progress::default()));
+    let call = call(Rc::clone(&visit), Rc::clone(&reception), body, Arc::clone(&progress), ending);
+    let token = reception.token.clone().filter(|_| takes(&request, sse::MEDIA_TYPE));
+    let outcome = match token {
+        None => socket::while_present(&request, call).await,
+        Some(token) => {
+            let begun =
+                streaming::begin(&request, Call { work: call, progress, token, session: reception.session.clone() });
+            match begun.await {
+                Ok(Ok(stream)) => return stream,
+                Ok(Err(outcome)) => Ok(outcome),
+                Err(left) => Err(left),
+            }
+        }
+    };
+    respond(&request, &visit, &id, outcome)
+}
+
+/// Everything that is judged before the protocol is reached.
+async fn take(
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &web::Data<App>,
+    id: &str,
+    ending: &mut Ending,
+) -> Result<(Visit, Reception, Body), HttpResponse> {
+    let visit = enter(request, app, id, ending).await?;
+    if let Some(response) = media_types(request, ending) {
+        return Err(response);
+    }
+    let read = body::read(request, payload, app.config.server.max_body).await;
+    let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
+    let progress = Progress::default();
+    let context = visit.context(&progress);
+    let batches = if bytes.trim_ascii_start().starts_with(b"[") {
+        mcp::receive_batch(&context, &visit.headers).map_err(|refusal| refuse(&refusal, ending))?
+    } else {
+        None
+    };
+    let read = envelope::read_body(&bytes, batches.is_some()).map_err(|(id, failure)| {
+        ending.finish(0, Some(&Error::invalid("envelope")));
+        error::protocol(error::standing(failure.standing), &failure, id.as_ref())
+    })?;
+    let message = match &read {
+        Body::One(message) => Some(message),
+        Body::Several(_) => None,
+    };
+    if let Some(response) = visit.check_filter(message.and_then(|message| message.id()), ending) {
+        return Err(response);
+    }
+    let reception = match (message, batches) {
+        (None, Some(reception)) => reception,
+        (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), ending)),
+        (Some(message), _) => {
+            mcp::receive(&context, &visit.headers, message).map_err(|refusal| refuse(&refusal, ending))?
+        }
+    };
+    Ok((visit, reception, read))
+}
+
+/// The work of answering, which can outlive the handler. Dropping it cancels it.
+fn call(
+    visit: Rc<Visit>,
+    reception: Rc<Reception>,
+    body: Body,
+    progress: Arc<Progress>,
+    ending: Ending,
+) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
+    async move {
+        let mut account = Account::of(ending);
+        let (context, headers, summary) = (visit.context(&progress), &visit.headers, &mut account.summary);
+        let outcome = match body {
+            Body::One(message) => mcp::answer(&context, headers, &reception, message, summary).await,
+            Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,
+        };
+        account.answered = true;
+        outcome
+    }
+    .boxed_local()
+}
+
+/// The response to a message, where it is no stream of a call.
+fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<Outcome>) -> HttpResponse {
+    let json =
+        |standing, body| HttpResponse::build(error::standing(standing)).content_type("application/json").body(body);
+    match outcome {
+        // A request that was cancelled has no response, and this says that there is none.
+        Ok(Outcome::Accepted | Outcome::Cancelled) => HttpResponse::Accepted().finish(),
+        Ok(Outcome::Response(standing, body)) => json(standing, body),
+        Ok(Outcome::Begun(session, body)) => {
+            let mut response = json(envelope::Standing::Answered, body);
+            streaming::name_session(&mut response, &session);
+            response
+        }
+        Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => not_acceptable(),
+        Ok(Outcome::Listening(subscription)) => {
+            sse::open(request, subscription.events(visit.changes(), visit.app.closing()))
+        }
+        Ok(Outcome::Denied(refusal, _)) => {
+            error::transport(&refusal, Some(&admission::challenge(request, &visit.app, id)))
+        }
+        Err(left) => error::transport(&left, None),
+    }
+}
+
+/// Every method that the endpoint does not have.
+pub(super) async fn other(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    match enter(&request, &app, &id, &mut ending).await {
+        Ok(_) => {
+            ending.finish(0, Some(&Error::invalid("method")));
+            error::method_not_allowed("GET, POST, DELETE")
+        }
+        Err(response) => response,
+    }
+}
+
+/// Refuses what the client sends or takes, if it is neither JSON nor a stream.
+fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpResponse> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let refused = if !media.eq_ignore_ascii_case("application/json") {
+        let failure = Failure::envelope("Content-Type must be application/json");
+        error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
+    } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
+        not_acceptable()
+    } else {
+        return None;
+    };
+    ending.finish(0, Some(&Error::invalid("media type")));
+    Some(refused)
+}
+
+fn not_acceptable() -> HttpResponse {
+    let failure = Failure::envelope("Accept must allow application/json or text/event-stream");
+    error::protocol(error::NOT_ACCEPTABLE, &failure, None)
+}
+
+/// Whether the client takes `media`; one that does not say takes everything.
+pub(super) fn takes(request: &HttpRequest, media: &str) -> bool {
+    let mut accept = request.headers().get_all(header::ACCEPT).peekable();
+    accept.peek().is_none() || accept.any(|value| value.to_str().is_ok_and(|accept| allows(accept, media, true)))
+}
+
+/// Whether `accept` allows `media`, by name or, where `wild`, by `*/*`.
+pub(super) fn allows(accept: &str, media: &str, wild: bool) -> bool {
+    let kind = media.split('/').next().unwrap_or_default();
+    accept.split(',').any(|range| {
+        let mut pieces = range.split(';').map(str::trim);
+        let range = pieces.next().unwrap_or_default().to_ascii_lowercase();
+        let refused = pieces.any(|piece| matches!(piece, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        let named = range == media || range.strip_suffix("/*").is_some_and(|range| range == kind);
+        !refused && (named || wild && range == "*/*")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_accept_header_may_name_a_media_type_or_a_range() {
+        let json = |accept| allows(accept, "application/json", true);
+        for accept in ["*/*", "application/json", "application/*", "text/html, Application/JSON;q=0.5"] {
+            assert!(json(accept), "{accept}");
+        }
+        for accept in ["text/html", "application/json;q=0", "", "text/*", "application/json5"] {
+            assert!(!json(accept), "{accept}");
+        }
+        assert!(allows("application/json, text/event-stream", sse::MEDIA_TYPE, false));
+        assert!(allows("text/*", sse::MEDIA_TYPE, false) && !allows("*/*", sse::MEDIA_TYPE, false));
+    }
+}

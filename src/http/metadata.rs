@@ -1,0 +1,142 @@
+//! What there is: the caller's connections, and the facets of their catalogues. The facets' columns
+//! are `source/catalog.rs`'s, their filters those of the tools.
+
+use std::sync::Arc;
+
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use portico_actors::call::{Facet, Limits, Narrow, Op};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Principal;
+use portico_actors::reply::{Reply, Results};
+use serde_json::{Map, Value, json};
+
+use super::answer;
+use super::caller::Caller;
+use super::ending::Ending;
+use super::{ending, error, merged, routing, sql};
+use crate::app::App;
+use crate::fields::Fields;
+use crate::tools::arguments::narrow;
+use crate::tools::timeout;
+
+/// The last segment of each facet's path.
+pub(super) const FACETS: [(&str, Facet); 10] = [
+    ("catalogs", Facet::Catalogs),
+    ("schemas", Facet::Schemas),
+    ("tables", Facet::Tables),
+    ("columns", Facet::Columns),
+    ("primaryKeys", Facet::PrimaryKeys),
+    ("importedKeys", Facet::ImportedKeys),
+    ("exportedKeys", Facet::ExportedKeys),
+    ("indexes", Facet::Indexes),
+    ("procedures", Facet::Procedures),
+    ("procedureParameters", Facet::ProcedureParameters),
+];
+
+/// The filters of `facet` and what each is the name of. [`narrow`] refuses every other one.
+pub(super) fn filters_of(facet: Facet) -> Vec<(&'static str, &'static str)> {
+    let (catalog, schema, table) = (("catalogName", "connection"), ("schemaName", "schema"), ("tableName", "table"));
+    let procedure = ("procedureName", "procedure");
+    match facet {
+        Facet::Catalogs => vec![catalog],
+        Facet::Schemas => vec![catalog, schema],
+        Facet::Tables => vec![catalog, schema, table, ("tableType", "type, such as TABLE or VIEW")],
+        Facet::Columns => vec![catalog, schema, table, ("columnName", "column")],
+        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => vec![catalog, schema, table],
+        Facet::Procedures => vec![catalog, schema, procedure],
+        Facet::ProcedureParameters => vec![catalog, schema, procedure, ("paramName", "parameter")],
+    }
+}
+
+/// The paths of the facets, within `/api`.
+pub(super) fn routes(config: &mut ServiceConfig) {
+    for (name, facet) in FACETS {
+        let handler =
+            move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(facet, caller, request, app);
+        config.service(error::only(web::resource(format!("/{name}")).get(handler), "GET"));
+    }
+}
+
+/// `GET /api/connections`.
+pub(super) async fn connections(Caller(by): Caller, app: web::Data<App>) -> HttpResponse {
+    let connections: Vec<Value> = app
+        .reachable(&by)
+        .iter()
+        .map(|entry| {
+            json!({
+                "connectionId": entry.id,
+                "name": entry.name,
+                "source": entry.kind,
+                "mcpUrl": app.mcp_url(entry.id),
+                "status": entry.status(),
+            })
+        })
+        .collect();
+    HttpResponse::Ok().json(json!({"connections": connections}))
+}
+
+/// `GET /api/catalogs` … `GET /api/procedureParameters`.
+async fn list(facet: Facet, Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    let work = async |ending: &mut Ending| begin(facet, &by, &request, &app, ending).await;
+    answer::send(&request, &app, &by, work).await
+}
+
+async fn begin(
+    facet: Facet,
+    by: &Arc<Principal>,
+    request: &HttpRequest,
+    app: &web::Data<App>,
+    ending: &mut Ending,
+) -> Result<Results> {
+    sql::refuse_workspace(request)?;
+    let mut fields = filters(request.query_string())?;
+    let narrow = narrow(facet, &mut fields)?;
+    let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
+    fields.finish("the query string")?;
+    let reachable = app.reachable(by);
+    let wanted = routing::matching(&reachable, narrow.catalog.as_deref())?;
+    if facet == Facet::Catalogs {
+        // The connections' own names: no source has to be asked for them.
+        let names = wanted.iter().map(|entry| Arc::clone(&entry.name)).collect();
+        return answer::begin(merged::names(names)).await;
+    }
+    // Chosen by it already; within a connection the name says nothing new.
+    let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
+    let id = ending::request_id(request);
+    let results = if let [only] = wanted.as_slice() {
+        ending.note(|event| {
+            event.connection = Some(Arc::clone(&only.name));
+            event.connection_id = Some(only.id);
+        });
+        rows(app.directory.ask(only, id, Arc::clone(by), op(), limits).await?)?
+    } else {
+        let (app, by) = (app.clone(), Arc::clone(by));
+        merged::rows(facet, wanted, move |entry| {
+            let (app, by, op) = (app.clone(), Arc::clone(&by), op());
+            async move { rows(app.directory.ask(&entry, id, by, op, limits).await?) }
+        })
+    };
+    answer::begin(results).await
+}
+
+fn rows(reply: Reply) -> Result<Results> {
+    match reply {
+        Reply::Results(results) => Ok(results),
+        Reply::Text(_) => Err(Error::internal("a facet answered with plain text")),
+    }
+}
+
+/// The query string's parameters as members of an object; an empty one narrows nothing.
+fn filters(query: &str) -> Result<Fields> {
+    let mut members = Map::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if name == "workspace" || value.is_empty() {
+            continue;
+        }
+        if members.insert(name.clone().into_owned(), Value::String(value.into_owned())).is_some() {
+            return Err(Error::invalid(format!("{name}: this parameter is given twice")));
+        }
+    }
+    Fields::parse(&Value::Object(members).to_string(), "the query string")
+}

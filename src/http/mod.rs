@@ -1,0 +1,104 @@
+//! The route table and the order of the middleware; it reads as a table of contents and holds
+//! nothing that a handler wants.
+
+mod admission;
+mod answer;
+mod body;
+mod caller;
+mod description;
+mod ending;
+mod error;
+mod health;
+mod mcp;
+mod media;
+mod merged;
+mod metadata;
+mod oauth;
+mod origin;
+mod repeats;
+mod routing;
+mod socket;
+mod sql;
+mod sse;
+mod streaming;
+mod visit;
+mod well_known;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::Server;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{App as WebApp, HttpServer};
+
+use crate::app::App;
+
+/// How long a client may take to send a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection without a request is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+fn routes(config: &mut ServiceConfig) {
+    config
+        .service(
+            web::resource("/mcp/connections/{connectionId}")
+                .post(mcp::post)
+                .get(streaming::get)
+                .delete(streaming::delete)
+                .default_service(web::to(mcp::other)),
+        )
+        .service(
+            web::scope("/api")
+                .wrap(from_fn(repeats::once))
+                .wrap(from_fn(media::compress))
+                .service(error::only(web::resource("/query").post(sql::query), "POST"))
+                .service(error::only(web::resource("/batch").post(sql::batch), "POST"))
+                .service(error::only(web::resource("/exec").post(sql::exec), "POST"))
+                .service(error::only(web::resource("/connections").get(metadata::connections), "GET"))
+                .configure(metadata::routes)
+                .default_service(web::to(error::no_such_path)),
+        )
+        .service(error::only(web::resource("/oauth/token").post(oauth::token), "POST"))
+        .service(web::resource("/.well-known/jwks.json").get(well_known::jwks))
+        .service(web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server))
+        .service(web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service))
+        .service(
+            web::resource("/.well-known/oauth-protected-resource/mcp/connections/{connectionId}")
+                .get(well_known::protected_connection),
+        )
+        .service(error::only(web::resource("/openapi.json").get(description::openapi), "GET"))
+        .service(error::only(web::resource("/docs").get(description::docs), "GET"))
+        .service(error::only(web::resource("/healthz").get(health::alive), "GET"))
+        .service(error::only(web::resource("/readyz").get(health::ready), "GET"))
+        .default_service(web::to(error::no_such_path));
+}
+
+/// Serves `app` on `listener` until its handle is told to stop.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Server> {
+    let shutdown = app.config.server.shutdown_timeout.as_secs();
+    let data = web::Data::from(app);
+    let memory = web::Data::new(repeats::Memory::default());
+    let server = HttpServer::new(move || {
+        WebApp::new()
+            .app_data(data.clone())
+            .app_data(memory.clone())
+            // The last one wrapped sees a request first.
+            .wrap(from_fn(origin::check))
+            .wrap(from_fn(ending::identify))
+            .configure(routes)
+    })
+    .on_connect(socket::attach)
+    .client_request_timeout(HEAD_TIMEOUT)
+    .keep_alive(KEEP_ALIVE)
+    .shutdown_timeout(shutdown)
+    // An answer in several pieces must not wait for the client's delayed acknowledgement.
+    .tcp_nodelay(true)
+    .disable_signals()
+    .listen(listener)?;
+    Ok(server.run())
+}

@@ -1,0 +1,192 @@
+//! `Idempotency-Key`: a request that is sent again gets the first one's answer and is not carried
+//! out again. What is kept, and for how long, is in `memory` below; what a request does is not
+//! known here.
+//!
+//! A request with a key runs to its end even when its client leaves, who may come back for the
+//! answer. Only successes are kept: what failed was undone, and may be tried again under the same
+//! key. Keys are known to this process alone and not beyond its end.
+
+mod memory;
+
+use std::future::poll_fn;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_web::body::{BodyStream, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, rt, web};
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Principal;
+
+pub(super) use self::memory::Memory;
+use self::memory::{Claim, Found, Key, LARGEST, Stored};
+use super::ending::Ending;
+use super::{body, caller, ending, error, socket};
+use crate::app::App;
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Characters in a key at most.
+const LONGEST_KEY: usize = 255;
+
+/// Tells of a failure behind the first byte, which no status shows.
+#[derive(Clone, Default)]
+pub(super) struct Failed(Arc<AtomicBool>);
+
+impl Failed {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What keys and bodies are digested with.
+#[derive(Clone, Default)]
+pub(super) struct Digests(RandomState);
+
+/// Carries out a request under a key once.
+pub(super) async fn once(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let keyed =
+        request.headers().contains_key(KEY) && matches!(request.path(), "/api/query" | "/api/exec" | "/api/batch");
+    let state = (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<Memory>>().cloned());
+    let (true, (Some(app), Some(memory))) = (keyed, state) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    // Whoever is not let in is told so by the handler.
+    let Ok(by) = caller::authenticate(request.request(), &app).await else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let mut ending = Ending::begin(request.request(), &app);
+    ending.note(|event| event.subject.clone_from(&by.subject));
+    let payload = request.extract::<web::Payload>().await?;
+    let claimed = match claim(request.request(), payload, &app, &by, &memory).await {
+        Ok(claimed) => claimed,
+        Err(refusal) => {
+            ending.finish(0, Some(&refusal));
+            let response = error::api(&refusal, ending::request_id(request.request()), None);
+            return Ok(request.into_response(response));
+        }
+    };
+    let answered = match claimed {
+        (Found::Nothing(claim), body) => {
+            // The handler tells of the end itself.
+            ending.forget();
+            request.set_payload(Payload::from(body));
+            request.extensions_mut().insert(socket::Unattended);
+            // Goes on when this future is dropped.
+            return rt::spawn(run(request, next, claim))
+                .await
+                .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
+        }
+        (Found::Kept(stored), _) => Ok(stored),
+        (Found::Running, _) => Err((
+            error::CONFLICT,
+            Error::invalid("Idempotency-Key: the first request with this key is still running")
+                .retry_after(std::time::Duration::from_secs(1)),
+        )),
+        (Found::Different, _) => Err((
+            error::UNPROCESSABLE,
+            Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
+        )),
+        (Found::NotKept, _) => Err((
+            error::CONFLICT,
+            Error::invalid(format!(
+                "Idempotency-Key: the first request with this key ran, but its answer of more than {LARGEST} bytes was not kept"
+            ))
+            .hint("look at what it did; use a new key to run it again"),
+        )),
+    };
+    let response = match answered {
+        Ok(stored) => {
+            ending.finish(0, None);
+            HttpResponse::build(stored.status)
+                .insert_header((header::CONTENT_TYPE, stored.content_type))
+                .insert_header((REPLAYED, "true"))
+                .body(stored.body)
+        }
+        Err((status, refusal)) => {
+            ending.finish(0, Some(&refusal));
+            error::with_status(status, &refusal, ending::request_id(request.request()))
+        }
+    };
+    Ok(request.into_response(response))
+}
+
+/// Reads the body and finds what is known of the key.
+async fn claim(
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &App,
+    by: &Principal,
+    memory: &web::Data<Memory>,
+) -> Result<(Found, Bytes)> {
+    let mut keys = request.headers().get_all(KEY);
+    let key = match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
+        (Some(key), None) if (1..=LONGEST_KEY).contains(&key.len()) => key.to_owned(),
+        _ => {
+            return Err(Error::invalid(format!(
+                "Idempotency-Key: give one key of 1 to {LONGEST_KEY} visible ASCII characters"
+            )));
+        }
+    };
+    let body = body::read(request, payload, app.config.server.max_body).await?;
+    let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
+    let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
+    // A token with less reach must not read what another one of the same user was told.
+    let rights = format!("{:?} {:?}", by.scope, by.reach);
+    Ok((Memory::find(memory, Key { subject: by.subject.clone(), rights, word: key }, digest), body))
+}
+
+/// Carries the request out and keeps its answer.
+async fn run<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+    claim: Claim,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let response = next.call(request).await?.map_into_boxed_body();
+    if !response.status().is_success() {
+        return Ok(response);
+    }
+    let failed = response.response().extensions().get::<Failed>().cloned().unwrap_or_default();
+    let (request, response) = response.into_parts();
+    let (head, mut body) = response.into_parts();
+    let mut gathered = BytesMut::new();
+    let broken = loop {
+        match poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
+            None => {
+                let body = gathered.freeze();
+                let content_type = head.headers().get(header::CONTENT_TYPE).cloned();
+                if !failed.get() {
+                    let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
+                    claim.keep(Stored { status: head.status(), content_type, body: body.clone() });
+                }
+                return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
+            }
+            Some(Err(error)) => break Some(error),
+            Some(Ok(chunk)) => gathered.extend_from_slice(&chunk),
+        }
+        if gathered.len() > LARGEST {
+            claim.too_large();
+            break None;
+        }
+    };
+    // What was read already, and then the failure or the rest.
+    let more: Pin<Box<dyn futures_util::Stream<Item = _>>> = match broken {
+        Some(error) => Box::pin(stream::iter([Err(error)])),
+        None => Box::pin(stream::poll_fn(move |cx| Pin::new(&mut body).poll_next(cx))),
+    };
+    let whole = stream::iter([Ok(gathered.freeze())]).chain(more);
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(BodyStream::new(whole)))))
+}

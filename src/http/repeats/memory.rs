@@ -1,0 +1,216 @@
+//! The answers that are kept for repeated requests, bounded in size, number and time. Which
+//! requests those are is decided in `repeats`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderValue;
+use actix_web::web;
+use bytes::Bytes;
+
+use super::Digests;
+
+/// Bytes of an answer that is kept.
+pub(super) const LARGEST: usize = 1024 * 1024;
+/// Bytes of all answers together.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// Answers of one caller.
+const MOST_PER_CALLER: usize = 1_000;
+/// Answers of all callers.
+const MOST: usize = 16_000;
+/// How long an answer is kept, unless newer ones need its place.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Whose key it is. Equal keys of different callers have nothing to do with each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) subject: String,
+    /// What the credential opens.
+    pub(super) rights: String,
+    pub(super) word: String,
+}
+
+/// An answer as it is sent again.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) status: StatusCode,
+    pub(super) content_type: HeaderValue,
+    pub(super) body: Bytes,
+}
+
+/// What is known of a key.
+pub(super) enum Found {
+    /// Nothing: whoever asked carries the request out.
+    Nothing(Claim),
+    /// Its answer.
+    Kept(Stored),
+    /// Its request has not ended yet.
+    Running,
+    /// It belongs to a request that is not this one.
+    Different,
+    /// Its answer was too large.
+    NotKept,
+}
+
+enum State {
+    Running,
+    Kept(Stored),
+    NotKept,
+}
+
+struct Entry {
+    digest: u64,
+    state: State,
+}
+
+/// Everything that is kept.
+#[derive(Default)]
+pub(in crate::http) struct Memory {
+    pub(super) digests: Digests,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    entries: HashMap<Key, Entry>,
+    /// Ended ones, the oldest first.
+    ended: VecDeque<(Instant, Key)>,
+    bytes: usize,
+}
+
+impl Memory {
+    /// What is known of `key` for a request with `digest`.
+    pub(super) fn find(memory: &web::Data<Self>, key: Key, digest: u64) -> Found {
+        let mut shelf = memory.shelf();
+        shelf.forget_old(Instant::now());
+        match shelf.entries.get(&key) {
+            Some(entry) if entry.digest != digest => Found::Different,
+            Some(Entry { state: State::Running, .. }) => Found::Running,
+            Some(Entry { state: State::NotKept, .. }) => Found::NotKept,
+            Some(Entry { state: State::Kept(stored), .. }) => Found::Kept(stored.clone()),
+            None => {
+                shelf.entries.insert(key.clone(), Entry { digest, state: State::Running });
+                Found::Nothing(Claim { memory: memory.clone(), key: Some(key) })
+            }
+        }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    fn end(&mut self, key: Key, state: State, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        entry.state = state;
+        if let State::Kept(stored) = &entry.state {
+            self.bytes += stored.body.len();
+        }
+        let own = self.ended.iter().filter(|(_, other)| other.subject == key.subject).count();
+        if own >= MOST_PER_CALLER
+            && let Some(oldest) = self.ended.iter().position(|(_, other)| other.subject == key.subject)
+        {
+            self.forget(oldest);
+        }
+        self.ended.push_back((now, key));
+        self.forget_old(now);
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some((since, _)) = self.ended.front()
+            && (now.duration_since(*since) >= KEPT_FOR || self.bytes > MOST_BYTES || self.ended.len() > MOST)
+        {
+            self.forget(0);
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        let Some((_, key)) = self.ended.remove(place) else { return };
+        if let Some(Entry { state: State::Kept(stored), .. }) = self.entries.remove(&key) {
+            self.bytes -= stored.body.len();
+        }
+    }
+}
+
+/// The right to carry out a request. Dropped, it leaves the key as if it had never been used.
+pub(super) struct Claim {
+    memory: web::Data<Memory>,
+    key: Option<Key>,
+}
+
+impl Claim {
+    /// Keeps the answer.
+    pub(super) fn keep(mut self, stored: Stored) {
+        self.end(State::Kept(stored));
+    }
+
+    /// Keeps only that there was an answer.
+    pub(super) fn too_large(mut self) {
+        self.end(State::NotKept);
+    }
+
+    fn end(&mut self, state: State) {
+        if let Some(key) = self.key.take() {
+            self.memory.shelf().end(key, state, Instant::now());
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.memory.shelf().entries.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(subject: &str, key: usize) -> Key {
+        Key { subject: subject.to_owned(), rights: String::new(), word: key.to_string() }
+    }
+
+    fn keep(memory: &web::Data<Memory>, key: Key, size: usize) {
+        let Found::Nothing(claim) = Memory::find(memory, key, 1) else { panic!("the key was used before") };
+        let body = Bytes::from(vec![0; size]);
+        let content_type = HeaderValue::from_static("application/json");
+        claim.keep(Stored { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
+    }
+
+    #[test]
+    fn memory_is_bounded_for_each_caller_and_for_all() {
+        let memory = web::Data::new(Memory::default());
+        keep(&memory, key("other", 0), 1);
+        for number in 0..MOST_PER_CALLER + 10 {
+            keep(&memory, key("busy", number), 1);
+        }
+        assert_eq!(memory.shelf().ended.len(), MOST_PER_CALLER + 1);
+        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by another caller");
+        assert!(matches!(Memory::find(&memory, key("busy", 9), 1), Found::Nothing(_)));
+        assert!(matches!(Memory::find(&memory, key("busy", 10), 1), Found::Kept(_)));
+        for number in 0..100 {
+            keep(&memory, key("large", number), LARGEST);
+        }
+        let shelf = memory.shelf();
+        assert!(shelf.bytes <= MOST_BYTES && shelf.bytes > MOST_BYTES - 2 * LARGEST, "{}", shelf.bytes);
+        assert_eq!(shelf.entries.len(), shelf.ended.len());
+    }
+
+    #[test]
+    fn answers_are_forgotten_in_time() {
+        let memory = web::Data::new(Memory::default());
+        keep(&memory, key("a", 1), 10);
+        assert!(matches!(Memory::find(&memory, key("a", 1), 2), Found::Different));
+        assert!(matches!(Memory::find(&memory, key("b", 1), 2), Found::Nothing(_)));
+        let mut shelf = memory.shelf();
+        shelf.forget_old(Instant::now());
+        assert_eq!(shelf.entries.len(), 1);
+        shelf.forget_old(Instant::now() + KEPT_FOR);
+        assert_eq!((shelf.entries.len(), shelf.bytes), (0, 0));
+    }
+}

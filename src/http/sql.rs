@@ -1,0 +1,160 @@
+//! `POST /api/query`, `/api/batch` and `/api/exec`: bodies in, result documents out.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Principal;
+use portico_actors::reply::{Reply, Results};
+use portico_actors::sql;
+
+use super::answer;
+use super::caller::Caller;
+use super::ending::Ending;
+use super::{body, ending, routing};
+use crate::app::App;
+use crate::fields::Fields;
+use crate::tools::timeout;
+
+/// A body over this many bytes is read on a thread for blocking work.
+const LARGE_BODY: usize = 16 * 1024;
+
+/// What a body asks for, before the connection is known.
+struct Asked {
+    op: Op,
+    limits: Limits,
+    /// First parts of three-part names.
+    named: Vec<String>,
+    default_catalog: Option<String>,
+    /// The member that holds the names.
+    field: &'static str,
+}
+
+/// `POST /api/query`.
+pub(super) async fn query(
+    caller: Caller,
+    request: HttpRequest,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    run(caller, request, payload, app, read_query).await
+}
+
+/// `POST /api/batch`.
+pub(super) async fn batch(
+    caller: Caller,
+    request: HttpRequest,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    run(caller, request, payload, app, read_batch).await
+}
+
+/// `POST /api/exec`.
+pub(super) async fn exec(
+    caller: Caller,
+    request: HttpRequest,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    run(caller, request, payload, app, read_exec).await
+}
+
+fn read_query(mut fields: Fields) -> Result<Asked> {
+    let mode = if fields.boolean("schemaOnly")? == Some(true) { Mode::Describe } else { Mode::Run };
+    let parameters = fields.arguments("parameters")?;
+    read_script(fields, mode, parameters)
+}
+
+fn read_batch(mut fields: Fields) -> Result<Asked> {
+    let sets = fields.argument_sets("parameters")?;
+    let mode = if fields.boolean("schemaOnly")? == Some(true) { Mode::Describe } else { Mode::Sets(sets) };
+    read_script(fields, mode, Vec::new())
+}
+
+fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Result<Asked> {
+    let text = fields.required("query")?;
+    let default_catalog = fields.string("defaultCatalog")?;
+    Ok(Asked {
+        named: sql::catalogs(&text)?,
+        limits: Limits { timeout: timeout(&mut fields)?, rows: None },
+        op: Op::Script(
+            mode,
+            Sql { text, parameters, default_schema: fields.string("defaultSchema")?, by_administrator: false },
+        ),
+        default_catalog,
+        field: "query",
+    })
+}
+
+fn read_exec(mut fields: Fields) -> Result<Asked> {
+    let procedure = fields.required("procedure")?;
+    let parts = sql::procedure_name(&procedure)?;
+    Ok(Asked {
+        named: if parts.len() == 3 { parts.into_iter().take(1).collect() } else { Vec::new() },
+        default_catalog: fields.string("defaultCatalog")?,
+        limits: Limits { timeout: timeout(&mut fields)?, rows: None },
+        op: Op::Procedure(ProcedureCall {
+            procedure,
+            arguments: fields.arguments("parameters")?,
+            default_schema: fields.string("defaultSchema")?,
+        }),
+        field: "procedure",
+    })
+}
+
+async fn run(
+    Caller(by): Caller,
+    request: HttpRequest,
+    payload: web::Payload,
+    app: web::Data<App>,
+    read: fn(Fields) -> Result<Asked>,
+) -> HttpResponse {
+    let work = async |ending: &mut Ending| begin(&by, &request, payload, &app, read, ending).await;
+    answer::send(&request, &app, &by, work).await
+}
+
+/// Runs until the first row, or the end: so long the status can still tell of a failure. What is
+/// kept until then is small: a result without rows for each statement or set of values in the body.
+async fn begin(
+    by: &Arc<Principal>,
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &App,
+    read: fn(Fields) -> Result<Asked>,
+    ending: &mut Ending,
+) -> Result<Results> {
+    refuse_workspace(request)?;
+    let bytes = body::read(request, payload, app.config.server.max_body).await?;
+    let size = bytes.len();
+    let understand = move || read(Fields::parse(body::text(&bytes)?, "the body")?);
+    // A large text is parsed where it holds up nobody.
+    let asked = match size {
+        LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
+        _ => understand()?,
+    };
+    let reachable = app.reachable(by);
+    let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
+    ending.note(|event| {
+        event.connection = Some(Arc::clone(&entry.name));
+        event.connection_id = Some(entry.id);
+    });
+    let id = ending::request_id(request);
+    let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;
+    let Reply::Results(results) = reply else {
+        return Err(Error::internal("a statement answered with plain text"));
+    };
+    answer::begin(results).await
+}
+
+/// Virtual schemas come later; until then no workspace exists.
+pub(super) fn refuse_workspace(request: &HttpRequest) -> Result<()> {
+    let workspace = form_urlencoded::parse(request.query_string().as_bytes()).find(|(name, _)| name == "workspace");
+    match workspace {
+        Some((_, name)) if !name.is_empty() => {
+            Err(Error::not_found(format!("workspace: there is no workspace {name:?}")).hint("leave the parameter out"))
+        }
+        _ => Ok(()),
+    }
+}

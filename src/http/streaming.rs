@@ -1,0 +1,197 @@
+//! Streams of the MCP endpoint: a call that tells of its progress, the GET stream of the 2025
+//! revisions, and how a stream that broke off is taken up again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, rt, web};
+use futures_util::future::{LocalBoxFuture, ready};
+use futures_util::{FutureExt, Stream, StreamExt};
+use portico_actors::error::{Error, Result};
+
+use super::ending::Ending;
+use super::mcp::allows;
+use super::visit::{Visit, enter, refuse};
+use super::{error, socket, sse};
+use crate::app::App;
+use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
+use crate::mcp::progress::{self, Narration, Progress, Token};
+use crate::mcp::replay::Recording;
+use crate::mcp::sessions::Session;
+use crate::mcp::{self, Header, Outcome, ServerEvent, subscription};
+
+/// How long a call whose client has lost the stream goes on, and how long its answer is kept.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// A call whose client wants to hear of its progress.
+pub(super) struct Call {
+    pub(super) work: LocalBoxFuture<'static, Outcome>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) token: Token,
+    pub(super) session: Option<Arc<Session>>,
+}
+
+/// Runs a call for a moment, while its status can still be chosen, and then opens its stream.
+/// Gives the outcome instead when that is not for a stream.
+///
+/// # Errors
+/// The client has left in that moment.
+pub(super) async fn begin(
+    request: &HttpRequest,
+    Call { mut work, progress, token, session }: Call,
+) -> Result<Result<HttpResponse, Outcome>> {
+    // The first notification is not due before.
+    let moment = rt::time::timeout(progress::INTERVAL, socket::while_present(request, &mut work)).await;
+    if let Ok(outcome) = moment {
+        match outcome? {
+            outcome @ Outcome::Response(Standing::Answered, _) => work = ready(outcome).boxed_local(),
+            outcome => return Ok(Err(outcome)),
+        }
+    }
+    let narration = Narration::new(work, progress, token);
+    Ok(Ok(if let Some(session) = session.filter(|session| session.resumes()) {
+        sse::open(request, record(session, narration))
+    } else {
+        let events = narration.map(|message| ServerEvent { id: None, message: message.into() });
+        sse::open(request, events.take_until(Box::pin(socket::left(request))))
+    }))
+}
+
+/// Records an answer while it is followed. A client that loses its stream does not cancel the
+/// call, which goes on for a grace, in which the stream can be taken up again.
+fn record(session: Arc<Session>, mut narration: Narration) -> impl Stream<Item = ServerEvent> {
+    let recording = session.record();
+    let events = recording.follow(None);
+    rt::spawn(async move {
+        {
+            let deserted = recording.deserted(GRACE);
+            tokio::pin!(deserted);
+            loop {
+                tokio::select! {
+                    message = narration.next() => match message {
+                        Some(message) => recording.push(message),
+                        None => break,
+                    },
+                    () = &mut deserted => break,
+                }
+            }
+        }
+        drop(narration);
+        recording.end();
+        if session.keep(&recording) {
+            tokio::select! {
+                () = rt::time::sleep(GRACE) => {}
+                () = session.over() => {}
+            }
+            session.forget(&recording);
+        }
+    });
+    events
+}
+
+/// Tells the client which session has begun.
+pub(super) fn name_session(response: &mut HttpResponse, session: &Session) {
+    if let Ok(id) = HeaderValue::from_str(session.id()) {
+        response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
+    }
+}
+
+/// `GET /mcp/connections/{connectionId}`: a stream that is told of changes, or the rest of an
+/// answer whose stream broke off.
+pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    let visit = match visit(&request, &app, &id, &mut ending).await {
+        Ok(visit) => Rc::new(visit),
+        Err(response) => return response,
+    };
+    let accept = request.headers().get_all(header::ACCEPT).filter_map(|accept| accept.to_str().ok());
+    // A client that takes just anything does not expect a stream without an end.
+    if !accept.into_iter().any(|accept| allows(accept, sse::MEDIA_TYPE, false)) {
+        ending.finish(0, Some(&Error::invalid("Accept")));
+        let failure = Failure::envelope("Accept must name text/event-stream");
+        return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
+    }
+    let session = match mcp::find_session(&visit.context(&Progress::default()), &visit.headers.session) {
+        Ok(session) => session,
+        Err(refusal) => return refuse(&refusal, &mut ending),
+    };
+    let last = match &visit.headers.last_event {
+        Header::Absent => None,
+        Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
+        other => return resume(&request, other, session.as_deref(), &mut ending),
+    };
+    ending.note(|event| "listen".clone_into(&mut event.what));
+    ending.finish(0, None);
+    let listening = session.map(|session| session.listen());
+    sse::open(&request, subscription::announcements(listening, visit.changes(), visit.app.closing(), last))
+}
+
+/// The rest of the answer that `last` names.
+fn resume(request: &HttpRequest, last: &Header, session: Option<&Session>, ending: &mut Ending) -> HttpResponse {
+    let found = match (last, session) {
+        (Header::One(id), Some(session)) => {
+            Recording::read_id(id).and_then(|(stream, number)| Some((session.recording(stream)?, number)))
+        }
+        _ => None,
+    };
+    match found {
+        Some((recording, number)) => {
+            ending.note(|event| "resume".clone_into(&mut event.what));
+            ending.finish(0, None);
+            sse::open(request, recording.follow(Some(number)))
+        }
+        // 404 would say that the session is gone.
+        None => refuse(
+            &Error::invalid("Last-Event-ID: there is no such stream in this session, or it is not kept any more")
+                .hint("leave the header out to listen for changes; send the request again to have its answer"),
+            ending,
+        ),
+    }
+}
+
+/// `DELETE /mcp/connections/{connectionId}`: ends a session.
+pub(super) async fn delete(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    let visit = match visit(&request, &app, &id, &mut ending).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    match mcp::end_session(&visit.context(&Progress::default()), &visit.headers.session) {
+        Ok(()) => {
+            ending.note(|event| "end of session".clone_into(&mut event.what));
+            ending.finish(0, None);
+            HttpResponse::NoContent().finish()
+        }
+        Err(refusal) => refuse(&refusal, &mut ending),
+    }
+}
+
+/// Lets a caller in whose method belongs to the 2025 revisions alone.
+async fn visit(
+    request: &HttpRequest,
+    app: &web::Data<App>,
+    id: &str,
+    ending: &mut Ending,
+) -> Result<Visit, HttpResponse> {
+    let visit = enter(request, app, id, ending).await?;
+    match &visit.headers.version {
+        Header::Absent => {}
+        Header::One(version) if SESSION_VERSIONS.contains(&version.as_str()) => {}
+        Header::One(version) if version == STATELESS_VERSION => {
+            ending.finish(0, Some(&Error::invalid("method")));
+            return Err(error::method_not_allowed("POST"));
+        }
+        _ => {
+            let refusal = Error::invalid("MCP-Protocol-Version: this revision is not served")
+                .hint(format!("revisions with this method: {}", SESSION_VERSIONS.join(", ")));
+            return Err(refuse(&refusal, ending));
+        }
+    }
+    match visit.check_filter(None, ending) {
+        Some(response) => Err(response),
+        None => Ok(visit),
+    }
+}

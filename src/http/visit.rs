@@ -1,0 +1,151 @@
+//! One request at the MCP endpoint whose caller was let in: who, where, with which headers; and
+//! the account that is given of it. What it asks for is not known here.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::http::header::HeaderMap;
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::call::RequestId;
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::principal::Principal;
+
+use super::ending::Ending;
+use super::{admission, ending, error};
+use crate::app::App;
+use crate::config::Connection;
+use crate::mcp::changes::Changes;
+use crate::mcp::envelope::{Failure, Id, Standing};
+use crate::mcp::progress::Progress;
+use crate::mcp::{self, Context, Header, Headers, Summary};
+use crate::tools::Filter;
+
+/// A caller at a connection.
+pub(super) struct Visit {
+    pub(super) app: web::Data<App>,
+    pub(super) headers: Headers,
+    by: Arc<Principal>,
+    entry: Entry,
+    filter: Result<Filter>,
+    everything: Filter,
+    request: RequestId,
+    settings: Arc<Connection>,
+}
+
+/// Lets the caller of `request` in, or gives the refusal.
+pub(super) async fn enter(
+    request: &HttpRequest,
+    app: &web::Data<App>,
+    id: &str,
+    ending: &mut Ending,
+) -> Result<Visit, HttpResponse> {
+    let admitted = admission::admit(request, app, id, ending).await;
+    let entered = admitted.and_then(|admitted| Ok((app.connection(admitted.entry.id)?, admitted)));
+    let (settings, admitted) = entered.map_err(|refusal| {
+        ending.finish(0, Some(&refusal));
+        error::transport(&refusal, Some(&admission::challenge(request, app, id)))
+    })?;
+    let query: Vec<_> = form_urlencoded::parse(request.query_string().as_bytes()).collect();
+    Ok(Visit {
+        app: app.clone(),
+        headers: headers(request.headers()),
+        by: admitted.by,
+        filter: Filter::from_query(query.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))),
+        everything: Filter::default(),
+        request: ending::request_id(request),
+        settings: Arc::clone(settings),
+        entry: admitted.entry,
+    })
+}
+
+impl Visit {
+    /// Where messages of this visit are answered.
+    pub(super) fn context<'a>(&'a self, progress: &'a Progress) -> Context<'a> {
+        self.context_at(&self.entry, progress)
+    }
+
+    fn context_at<'a>(&'a self, entry: &'a Entry, progress: &'a Progress) -> Context<'a> {
+        Context {
+            directory: &self.app.directory,
+            entry,
+            by: Arc::clone(&self.by),
+            request: self.request,
+            filter: self.filter.as_ref().unwrap_or(&self.everything),
+            settings: &self.settings,
+            sessions: &self.app.sessions,
+            progress,
+        }
+    }
+
+    /// Watches what the caller is shown of the connection.
+    pub(super) fn changes(self: &Rc<Self>) -> Changes {
+        let visit = Rc::clone(self);
+        let look = move |entry: &Entry| mcp::digests(&visit.context_at(entry, &Progress::default()));
+        Changes::new(self.app.directory.clone(), &self.entry, Box::new(look))
+    }
+
+    /// Refuses a filter that says nothing, whatever the message is.
+    pub(super) fn check_filter(&self, id: Option<&Id>, ending: &mut Ending) -> Option<HttpResponse> {
+        let refusal = self.filter.as_ref().err()?;
+        let hint = refusal.get_hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let failure = Failure::params(format!("{}{hint}", refusal.message), Standing::Malformed);
+        ending.finish(0, Some(refusal));
+        Some(error::protocol(error::standing(Standing::Malformed), &failure, id))
+    }
+}
+
+fn headers(headers: &HeaderMap) -> Headers {
+    let read = |name: &str| {
+        let mut values = headers.get_all(name);
+        match (values.next(), values.next()) {
+            (None, _) => Header::Absent,
+            (Some(value), None) => match value.to_str() {
+                Ok(value) => Header::One(value.trim_matches([' ', '\t']).to_owned()),
+                Err(_) => Header::Invalid,
+            },
+            (Some(_), Some(_)) => Header::Invalid,
+        }
+    };
+    Headers {
+        version: read("mcp-protocol-version"),
+        method: read("mcp-method"),
+        name: read("mcp-name"),
+        session: read("mcp-session-id"),
+        last_event: read("last-event-id"),
+    }
+}
+
+/// The account that is given of one message when this is dropped: in full if it was answered, and
+/// as abandoned if it was dropped before.
+pub(super) struct Account {
+    pub(super) summary: Summary,
+    pub(super) answered: bool,
+    ending: Ending,
+}
+
+impl Account {
+    pub(super) fn of(ending: Ending) -> Self {
+        Self { summary: Summary::default(), answered: false, ending }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let summary = std::mem::take(&mut self.summary);
+        self.ending.note(|event| {
+            event.what = summary.what;
+            event.class = summary.class;
+            event.rows = summary.rows;
+            event.failure = if self.answered { summary.failure } else { Some(Kind::Abandoned) };
+            event.cause = summary.cause;
+        });
+        self.ending.emit();
+    }
+}
+
+/// Refuses a request whose headers are at fault.
+pub(super) fn refuse(refusal: &Error, ending: &mut Ending) -> HttpResponse {
+    ending.finish(0, Some(refusal));
+    error::transport(refusal, None)
+}

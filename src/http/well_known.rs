@@ -1,0 +1,71 @@
+//! Discovery: our keys, our authorization server (RFC 8414), and each protected resource (RFC 9728).
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::auth::Jwks;
+use portico_actors::error::Error;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{ending, error};
+use crate::app::App;
+
+/// How long discovery documents may be kept, in seconds.
+const MAX_AGE: &str = "public, max-age=300";
+
+fn document(value: &Value) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((header::CACHE_CONTROL, MAX_AGE))
+        .insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
+        .json(value)
+}
+
+/// `GET /.well-known/jwks.json`.
+pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    match app.auth.send(Jwks).await {
+        Ok(keys) => document(&keys),
+        Err(failure) => error::api(&Error::internal(failure), ending::request_id(&request), None),
+    }
+}
+
+/// `GET /.well-known/oauth-authorization-server`.
+pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
+    let issuer = &app.config.server.public_url;
+    document(&json!({
+        "issuer": issuer,
+        "token_endpoint": format!("{issuer}/oauth/token"),
+        "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
+        "grant_types_supported": ["client_credentials"],
+        "response_types_supported": [],
+        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "scopes_supported": ["read", "write", "admin"],
+    }))
+}
+
+fn resource(app: &App, resource: &str) -> HttpResponse {
+    document(&json!({
+        "resource": resource,
+        "authorization_servers": [app.config.server.public_url],
+        "scopes_supported": ["read", "write"],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Portico",
+    }))
+}
+
+/// `GET /.well-known/oauth-protected-resource`.
+pub(super) async fn protected_service(app: web::Data<App>) -> HttpResponse {
+    resource(&app, &app.config.server.public_url)
+}
+
+/// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID has a
+/// document: it tells nothing about which connections exist.
+pub(super) async fn protected_connection(
+    request: HttpRequest,
+    id: web::Path<String>,
+    app: web::Data<App>,
+) -> HttpResponse {
+    match Uuid::try_parse(&id) {
+        Ok(id) => resource(&app, &app.mcp_url(id)),
+        Err(_) => error::no_such_path(request).await,
+    }
+}

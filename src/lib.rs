@@ -1,0 +1,64 @@
+//! Portico in front of the mailbox: everything that knows HTTP, MCP, files of configuration and
+//! people. What knows connections, tokens and SQL is in `portico-actors`.
+//!
+//! # Decisions, with their reasons
+//!
+//! **Why are the MCP types our own and not `rmcp`'s?** A message is read member by member anyway,
+//! to give −32700, −32600 and −32602 with the right id; what we send are six small objects; and a
+//! tool's result is written straight to bytes from the rows. The crate would add 48 others for that.
+//!
+//! **Why is a read-only principal not shown the writing tools?** An agent is judged by whether its
+//! next call succeeds. Called all the same, such a tool is answered with the challenge for the
+//! missing scope, so that a client can ask for more.
+//!
+//! **Why is the result document sent only when the first row is there?** Until then a failure can
+//! still have its own status; many statements fail at their first row.
+//!
+//! **Why a handle on every client's socket?** actix-web notices that a client has left only when
+//! it writes. A statement that is silent for a minute would go on for a minute for nobody.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod encode;
+pub mod fields;
+mod http;
+pub mod mcp;
+pub mod observe;
+pub mod sample;
+pub mod tools;
+
+use std::future::Future;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::App;
+
+/// How long sources may take to let go of their sessions.
+const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Serves `app` on `listener` until `shutdown` completes: then it is no longer ready, running
+/// calls get their deadline, and the sources let go of their sessions.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub async fn run(app: Arc<App>, listener: TcpListener, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
+    let mut server = http::serve(Arc::clone(&app), listener)?;
+    let handle = server.handle();
+    let ended = tokio::select! {
+        ended = &mut server => Some(ended),
+        () = shutdown => None,
+    };
+    app.drain();
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            // The server has to be polled while it stops.
+            let (ended, ()) = futures_util::join!(server, handle.stop(true));
+            ended
+        }
+    };
+    app.directory.drain(SOURCES_TIMEOUT).await;
+    ended
+}

@@ -1,0 +1,65 @@
+//! Several messages in one body, which 2025-03-26 has and no other revision: each is answered as
+//! if it were alone, one after the other.
+
+use portico_actors::error::Result;
+
+use super::envelope::{Failure, Id, Message, Standing};
+use super::era::Era;
+use super::{Context, Header, Headers, Outcome, Reception, Summary, answer, find_session};
+
+/// The revision that has batches.
+const VERSION: &str = "2025-03-26";
+
+/// Whether batches are taken: in a session that negotiated the revision which has them, or
+/// without a session when the header names it.
+///
+/// # Errors
+/// There is no such session, or it is not this caller's.
+pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<Reception>> {
+    let session = find_session(context, &headers.session)?;
+    let said = match &headers.version {
+        Header::Absent => session.as_ref().map(|session| session.version()),
+        Header::One(version) => Some(version.as_str()),
+        Header::Invalid => None,
+    };
+    let taken = said == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
+    Ok(taken.then_some(Reception { era: Era::Session, session, token: None }))
+}
+
+/// Answers each message of a batch that `reception` is about. Responses come in the order of the
+/// requests; without any request there is none.
+pub async fn answer_batch(
+    context: &Context<'_>,
+    headers: &Headers,
+    reception: &Reception,
+    messages: Vec<Result<Message, (Option<Id>, Failure)>>,
+    summary: &mut Summary,
+) -> Outcome {
+    let mut responses: Vec<Vec<u8>> = Vec::new();
+    let (mut rows, mut failure) = (0, None);
+    for message in messages {
+        let response = match message {
+            Err((id, failure)) => Some(failure.body(id.as_ref())),
+            // It must not be part of a batch: nothing can be sent before it is answered.
+            Ok(Message::Request { id, method, .. }) if method == "initialize" => {
+                Some(Failure::envelope("initialize must not be part of a batch").body(Some(&id)))
+            }
+            Ok(message) => {
+                let response = answer(context, headers, reception, message, summary).await.into_body();
+                rows += std::mem::take(&mut summary.rows);
+                failure = failure.or(summary.failure.take());
+                response
+            }
+        };
+        responses.extend(response);
+    }
+    "batch".clone_into(&mut summary.what);
+    (summary.rows, summary.failure) = (rows, failure);
+    if responses.is_empty() {
+        return Outcome::Accepted;
+    }
+    let mut body = b"[".to_vec();
+    body.extend_from_slice(&responses.join(&b','));
+    body.push(b']');
+    Outcome::Response(Standing::Answered, body)
+}

@@ -1,0 +1,330 @@
+//! JSON-RPC 2.0: messages in, responses out, and every number of its errors. Knows no method.
+
+use std::collections::BTreeMap;
+
+use portico_actors::error::{Error, Kind};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// A request's id, kept as the JSON text it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(String);
+
+impl Id {
+    /// What stands for an id that could not be read.
+    pub const NULL: &str = "null";
+
+    /// The JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// An id is a string or an integer (MCP, base protocol §Requests).
+    fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let string = text.starts_with('"') && serde_json::from_str::<String>(text).is_ok();
+        (integer || string).then(|| Self(text.to_owned()))
+    }
+}
+
+/// One message from a client.
+#[derive(Debug)]
+pub enum Message {
+    /// Wants an answer.
+    Request {
+        /// Echoed in the answer.
+        id: Id,
+        /// What is asked.
+        method: String,
+        /// An object.
+        params: Option<Box<RawValue>>,
+    },
+    /// Wants none.
+    Notification {
+        /// What happened.
+        method: String,
+        /// An object.
+        params: Option<Box<RawValue>>,
+    },
+    /// An answer to a request of ours; we send none.
+    Response,
+}
+
+impl Message {
+    /// The id that an error about this message carries.
+    pub fn id(&self) -> Option<&Id> {
+        match self {
+            Self::Request { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// How the transport answers a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// An answer like any other.
+    Answered,
+    /// The message is refused as a whole.
+    Malformed,
+    /// The method does not exist, told by the transport too.
+    Unknown,
+}
+
+/// A JSON-RPC error object and how the transport answers it.
+#[derive(Debug)]
+pub struct Failure {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) data: Option<Box<Value>>,
+    pub(crate) standing: Standing,
+}
+
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
+/// Of the 2025 revisions alone.
+const RESOURCE_NOT_FOUND: i32 = -32002;
+const HEADER_MISMATCH: i32 = -32020;
+const UNSUPPORTED_VERSION: i32 = -32022;
+
+impl Failure {
+    fn new(code: i32, message: impl Into<String>, standing: Standing) -> Self {
+        Self { code, message: message.into(), data: None, standing }
+    }
+
+    /// The body is no JSON.
+    pub fn parse(message: impl Into<String>) -> Self {
+        Self::new(PARSE_ERROR, message, Standing::Malformed)
+    }
+
+    /// The body is no JSON-RPC message that this endpoint takes.
+    pub fn envelope(message: impl Into<String>) -> Self {
+        Self::new(INVALID_REQUEST, message, Standing::Malformed)
+    }
+
+    /// There is no such method.
+    pub fn method(method: &str, standing: Standing) -> Self {
+        Self::new(METHOD_NOT_FOUND, format!("there is no method {method:?} here"), standing)
+    }
+
+    /// The parameters are wrong.
+    pub fn params(message: impl Into<String>, standing: Standing) -> Self {
+        Self::new(INVALID_PARAMS, message, standing)
+    }
+
+    /// A mirrored header is missing, malformed or differs from the body (MCP 2026-07-28, transport).
+    pub fn header(message: impl Into<String>) -> Self {
+        Self::new(HEADER_MISMATCH, message, Standing::Malformed)
+    }
+
+    /// The revision is not served.
+    pub fn version(supported: &[&str], requested: &str) -> Self {
+        let mut failure = Self::new(
+            UNSUPPORTED_VERSION,
+            format!("protocol version {requested:?} is not supported"),
+            Standing::Malformed,
+        );
+        failure.data = Some(Box::new(json!({"supported": supported, "requested": requested})));
+        failure
+    }
+
+    /// There is no such resource; its code changed with 2026-07-28.
+    pub fn resource(uri: &str, stateless: bool) -> Self {
+        let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+        let mut failure = Self::new(code, "there is no such resource on this connection", Standing::Answered);
+        failure.data = Some(Box::new(json!({"uri": uri})));
+        failure
+    }
+
+    /// What no change of the request can mend; the cause is in the log alone.
+    pub fn internal(error: &Error) -> Self {
+        Self::new(INTERNAL_ERROR, error.message.clone(), Standing::Answered)
+    }
+
+    /// A refusal before the protocol is reached: code of the table of errors, outside the
+    /// protocol's reserved ranges.
+    pub fn transport(code: u16, error: &Error) -> Self {
+        let message = match error.get_hint() {
+            Some(hint) => format!("{}; {hint}", error.message),
+            None => error.message.clone(),
+        };
+        Self::new(code.into(), message, Standing::Malformed)
+    }
+
+    /// The whole response. `id` is null when it could not be read.
+    pub fn body(&self, id: Option<&Id>) -> Vec<u8> {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = Value::clone(data);
+        }
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}", id.map_or(Id::NULL, Id::as_json)).into_bytes()
+    }
+}
+
+/// The whole response with `result`, a JSON object.
+pub fn success(id: &Id, result: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.as_json()).into_bytes()
+}
+
+/// Whether `raw` may be an id, or another name that a client gives: a string or an integer.
+pub(super) fn is_id(raw: &RawValue) -> bool {
+    Id::read(raw).is_some()
+}
+
+/// What a body holds.
+#[derive(Debug)]
+pub enum Body {
+    /// One message.
+    One(Message),
+    /// Several (2025-03-26, base protocol §Batching), each by itself well-formed or not.
+    Several(Vec<Result<Message, (Option<Id>, Failure)>>),
+}
+
+/// Messages of one batch at most.
+const BATCH: usize = 100;
+
+/// Reads a body: one message, or a batch where `batches` are taken.
+///
+/// # Errors
+/// The failure, and the id where it could be read.
+pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, Failure)> {
+    if !batches || !body.trim_ascii_start().starts_with(b"[") {
+        return read(body).map(Body::One);
+    }
+    let messages: Vec<Box<RawValue>> = serde_json::from_slice(body)
+        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+    match messages.len() {
+        0 => Err((None, Failure::envelope("a batch must hold a message"))),
+        1..=BATCH => Ok(Body::Several(messages.iter().map(|message| read(message.get().as_bytes())).collect())),
+        _ => Err((None, Failure::envelope(format!("a batch holds {BATCH} messages at most")))),
+    }
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// The failure, and the id where it could be read.
+pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
+    let text = std::str::from_utf8(body).map_err(|_| (None, Failure::parse("the body is not UTF-8")))?;
+    let raw: &RawValue = serde_json::from_str(text)
+        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+    match raw.get().as_bytes().first() {
+        Some(b'{') => {}
+        Some(b'[') => return Err((None, Failure::envelope("batches are not taken; send each message by itself"))),
+        _ => return Err((None, Failure::envelope("the body must be one JSON-RPC message, an object"))),
+    }
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get())
+        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+    let id = members.get("id").map(|raw| Id::read(raw));
+    let known = id.clone().flatten();
+    let refuse = |message: &str| (known.clone(), Failure::envelope(message));
+    if members.get("jsonrpc").is_none_or(|version| version.get() != "\"2.0\"") {
+        return Err(refuse("jsonrpc must be \"2.0\""));
+    }
+    if id == Some(None) {
+        return Err(refuse("id must be a string or an integer"));
+    }
+    let Some(method) = members.remove("method") else {
+        if known.is_some() && (members.contains_key("result") || members.contains_key("error")) {
+            return Ok(Message::Response);
+        }
+        return Err(refuse("method is missing"));
+    };
+    let method: String = serde_json::from_str(method.get()).map_err(|_| refuse("method must be a string"))?;
+    let params = members.remove("params");
+    if params.as_ref().is_some_and(|params| !params.get().starts_with('{')) {
+        return Err(refuse("params must be an object"));
+    }
+    Ok(match known {
+        Some(id) => Message::Request { id, method, params },
+        None => Message::Notification { method, params },
+    })
+}
+
+/// Whether the caller itself can mend a failure of `kind`, by another argument, another tool, or
+/// a later attempt. Then it is a tool's result; else it is an error of the protocol.
+pub fn mendable(kind: Kind) -> bool {
+    !matches!(kind, Kind::Internal | Kind::Unauthenticated | Kind::Abandoned)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn code(body: &str) -> (Option<String>, i32) {
+        let (id, failure) = read(body.as_bytes()).unwrap_err();
+        assert_eq!(failure.standing, Standing::Malformed);
+        (id.map(|id| id.as_json().to_owned()), failure.code)
+    }
+
+    #[test]
+    fn each_malformed_envelope_has_its_code_and_the_id_that_could_be_read() {
+        let one = Some("1".to_owned());
+        for (body, expected) in [
+            ("", (None, PARSE_ERROR)),
+            ("{", (None, PARSE_ERROR)),
+            ("{\"a\":1}x", (None, PARSE_ERROR)),
+            ("[]", (None, INVALID_REQUEST)),
+            ("7", (None, INVALID_REQUEST)),
+            ("{}", (None, INVALID_REQUEST)),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, (one.clone(), INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, (None, INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, (None, INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, (None, INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":1}"#, (one.clone(), INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, (one.clone(), INVALID_REQUEST)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, (one, INVALID_REQUEST)),
+        ] {
+            assert_eq!(code(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn ids_are_echoed_as_they_came() {
+        for id in ["1", "-7", "18446744073709551615", "\"a\\u00e9\"", "\"\""] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert_eq!(read(body.as_bytes()).unwrap().id().unwrap().as_json(), id);
+        }
+    }
+
+    #[test]
+    fn nesting_is_no_danger() {
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}1{}}}}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        assert!(read(deep.as_bytes()).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_a_message_or_a_well_formed_failure(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Err((id, failure)) = read(&body) {
+                let response: Value = serde_json::from_slice(&failure.body(id.as_ref())).unwrap();
+                prop_assert_eq!(&response["jsonrpc"], "2.0");
+            }
+        }
+
+        #[test]
+        fn any_json_object_gives_a_message_or_a_well_formed_failure(
+            id in "null|1|-3|\"x\"|2\\.5|\\[\\]", method in "\"ping\"|7|null", params in "\\{\\}|\\[\\]|null|\"s\""
+        ) {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
+            match read(body.as_bytes()) {
+                Ok(message) => prop_assert!(message.id().is_some()),
+                Err((id, failure)) => {
+                    let response: Value = serde_json::from_slice(&failure.body(id.as_ref())).unwrap();
+                    prop_assert_eq!(&response["error"]["code"], INVALID_REQUEST);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! An administrator's prompts (MCP, server/prompts): listed, and filled with their arguments. What
+//! is offered while an argument is typed is in `completion`.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::envelope::{Failure, Standing};
+use super::resources::{cursor, wrong};
+use super::{Context, pages};
+use crate::config::Prompt;
+use crate::fields::Fields;
+
+/// The result of `prompts/list`.
+pub(super) fn list(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
+    let cursor = cursor(params)?;
+    let items: Vec<Value> = context.settings.prompts.iter().map(describe).collect();
+    pages::page("prompts", "name", &items, cursor.as_deref()).map_err(wrong)
+}
+
+fn describe(prompt: &Prompt) -> Value {
+    let arguments: Vec<Value> = prompt
+        .arguments
+        .iter()
+        .map(|argument| {
+            let mut item = json!({"name": argument.name, "required": argument.required});
+            if let Some(description) = &argument.description {
+                item["description"] = Value::from(description.as_str());
+            }
+            item
+        })
+        .collect();
+    let mut item = json!({"name": prompt.name, "arguments": arguments});
+    for (member, value) in [("title", &prompt.title), ("description", &prompt.description)] {
+        if let Some(value) = value {
+            item[member] = Value::from(value.as_str());
+        }
+    }
+    item
+}
+
+/// The prompt of this name.
+pub(super) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, Failure> {
+    context
+        .settings
+        .prompts
+        .iter()
+        .find(|prompt| prompt.name == name)
+        .ok_or_else(|| Failure::params(format!("there is no prompt {name:?} on this connection"), Standing::Answered))
+}
+
+/// The result of `prompts/get`.
+pub(super) fn get(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
+    let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
+    let prompt = find(context, &fields.required("name").map_err(wrong)?)?;
+    let given = arguments(fields.take("arguments"))?;
+    let refuse = |message: String| Failure::params(message, Standing::Answered);
+    for argument in &prompt.arguments {
+        if argument.required && !given.contains_key(&argument.name) {
+            return Err(refuse(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));
+        }
+    }
+    if let Some(unknown) = given.keys().find(|name| !prompt.arguments.iter().any(|argument| argument.name == **name)) {
+        return Err(refuse(format!("arguments: the prompt {} has no {unknown:?}", prompt.name)));
+    }
+    let messages: Vec<Value> = prompt
+        .messages
+        .iter()
+        .map(|message| {
+            json!({"role": message.role.word(), "content": {"type": "text", "text": filled(&message.text, &given)}})
+        })
+        .collect();
+    let mut result = json!({"messages": messages});
+    if let Some(description) = &prompt.description {
+        result["description"] = Value::from(description.as_str());
+    }
+    Ok(result.to_string())
+}
+
+fn arguments(given: Option<Box<RawValue>>) -> Result<BTreeMap<String, String>, Failure> {
+    let Some(given) = given else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(given.get())
+        .map_err(|_| Failure::params("arguments must be an object of texts", Standing::Answered))
+}
+
+/// Puts the arguments in. What they say is not looked into again.
+fn filled(text: &str, given: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let Some((name, behind)) = after.split_once("}}") else {
+            out.push_str("{{");
+            rest = after;
+            continue;
+        };
+        out.push_str(given.get(name.trim()).map_or("", String::as_str));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        let given = BTreeMap::from([("a".to_owned(), "{{b}}".to_owned()), ("b".to_owned(), "no".to_owned())]);
+        assert_eq!(filled("x {{ a }} y {{c}}{{ z", &given), "x {{b}} y {{ z");
+    }
+}

@@ -1,0 +1,246 @@
+//! One session: what runs in it, who listens, and the answers it keeps. Which sessions there are
+//! is the table's matter.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::super::replay::Recording;
+use super::{Holder, lock};
+
+/// The revision whose streams begin with an event that gives an id, and can be taken up again.
+const RESUMABLE: &str = "2025-11-25";
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    id: String,
+    holder: Holder,
+    version: &'static str,
+    used: Mutex<Instant>,
+    /// Cancelled when the session is over.
+    over: CancellationToken,
+    /// What runs in it, by the request's id.
+    running: Mutex<HashMap<String, (u64, CancellationToken)>>,
+    /// Which of its listening streams is the one that is told; older ones end.
+    listening: watch::Sender<u64>,
+    /// Open streams that listen.
+    listeners: AtomicUsize,
+    /// Answers that can be taken up again, with the bytes that are counted for each.
+    recordings: Mutex<VecDeque<(Arc<Recording>, usize)>>,
+    /// Names its streams and events.
+    numbers: AtomicU64,
+    kept: Arc<AtomicUsize>,
+}
+
+impl Session {
+    pub(super) fn new(holder: Holder, version: &'static str, kept: Arc<AtomicUsize>) -> Self {
+        Self {
+            // 122 random bits in 32 hexadecimal digits.
+            id: Uuid::new_v4().simple().to_string(),
+            holder,
+            version,
+            used: Mutex::new(Instant::now()),
+            over: CancellationToken::new(),
+            running: Mutex::default(),
+            listening: watch::Sender::new(0),
+            listeners: AtomicUsize::new(0),
+            recordings: Mutex::default(),
+            numbers: AtomicU64::new(1),
+            kept,
+        }
+    }
+
+    /// Notes that it was used just now.
+    pub(super) fn touch(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
+    /// It is over: its streams end, and what runs in it is cancelled.
+    pub(super) fn finish(&self) {
+        self.over.cancel();
+    }
+
+    pub(super) fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// What the client sends as `Mcp-Session-Id`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The revision that was negotiated.
+    pub fn version(&self) -> &'static str {
+        self.version
+    }
+
+    /// Whether its streams can be taken up again after they broke off.
+    pub fn resumes(&self) -> bool {
+        self.version == RESUMABLE
+    }
+
+    /// How long nothing has happened in it. A running call and an open stream are use.
+    pub(super) fn idle_for(&self) -> Duration {
+        if self.listeners.load(Ordering::Relaxed) > 0 || !lock(&self.running).is_empty() {
+            return Duration::ZERO;
+        }
+        lock(&self.used).elapsed()
+    }
+
+    /// Completes when the session is over.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
+    /// A number that was not given in this session before.
+    pub fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that the request `id`, its JSON text, runs from now on.
+    pub fn run(self: &Arc<Self>, id: &str) -> Running {
+        let (id, number, cancelled) = (normal(id), self.number(), self.over.child_token());
+        lock(&self.running).insert(id.clone(), (number, cancelled.clone()));
+        Running { session: Arc::clone(self), id, number, cancelled }
+    }
+
+    /// Cancels the request `id`, its JSON text, if it runs.
+    pub fn cancel(&self, id: &str) {
+        if let Some((_, cancelled)) = lock(&self.running).get(&normal(id)) {
+            cancelled.cancel();
+        }
+    }
+
+    /// Opens a stream that is told of changes. The one before it ends: no message is ever sent on
+    /// two streams.
+    pub fn listen(self: &Arc<Self>) -> Listening {
+        self.listeners.fetch_add(1, Ordering::Relaxed);
+        let mut generation = 0;
+        self.listening.send_modify(|current| {
+            *current += 1;
+            generation = *current;
+        });
+        Listening { session: Arc::clone(self), generation }
+    }
+
+    /// Begins to record an answer.
+    pub fn record(&self) -> Arc<Recording> {
+        let recording = Recording::begin(self.number());
+        let mut recordings = lock(&self.recordings);
+        recordings.push_back((Arc::clone(&recording), 0));
+        while recordings.len() > super::RECORDINGS {
+            self.release(recordings.pop_front());
+        }
+        recording
+    }
+
+    /// The answer is complete: whether there is room to keep it for who lost its stream.
+    pub fn keep(&self, recording: &Recording) -> bool {
+        let bytes = recording.bytes();
+        let mut recordings = lock(&self.recordings);
+        let Some(kept) = recordings.iter_mut().find(|(kept, _)| kept.stream() == recording.stream()) else {
+            return false;
+        };
+        kept.1 = bytes;
+        let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
+        drop(recordings);
+        if before + bytes > super::KEPT_BYTES {
+            self.forget(recording);
+            return false;
+        }
+        true
+    }
+
+    /// The answer is kept no longer. Who follows it already still gets it whole.
+    pub fn forget(&self, recording: &Recording) {
+        let mut recordings = lock(&self.recordings);
+        let index = recordings.iter().position(|(kept, _)| kept.stream() == recording.stream());
+        let gone = index.and_then(|index| recordings.remove(index));
+        self.release(gone);
+    }
+
+    /// The recording of the answer with this name.
+    pub fn recording(&self, stream: u64) -> Option<Arc<Recording>> {
+        lock(&self.recordings).iter().find(|(kept, _)| kept.stream() == stream).map(|(kept, _)| Arc::clone(kept))
+    }
+
+    fn release(&self, gone: Option<(Arc<Recording>, usize)>) {
+        self.kept.fetch_sub(gone.map_or(0, |(_, bytes)| bytes), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let bytes: usize = lock(&self.recordings).iter().map(|(_, bytes)| bytes).sum();
+        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The same id may be written in several ways: `"a"` is `"\u0061"`.
+fn normal(id: &str) -> String {
+    serde_json::from_str::<serde_json::Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
+}
+
+/// A request that runs in a session, until it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    session: Arc<Session>,
+    id: String,
+    number: u64,
+    cancelled: CancellationToken,
+}
+
+impl Running {
+    /// Completes when the client cancels the request, or ends the session.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A client that uses an id twice cancels the later one; this must not remove that.
+        let mut running = lock(&self.session.running);
+        if running.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
+            running.remove(&self.id);
+        }
+        self.session.touch();
+    }
+}
+
+/// An open stream that listens in a session, until it is dropped.
+#[derive(Debug)]
+pub struct Listening {
+    session: Arc<Session>,
+    generation: u64,
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Completes when another stream has taken its place, or the session is over.
+    pub async fn over(&self) {
+        let mut current = self.session.listening.subscribe();
+        tokio::select! {
+            () = self.session.over() => {}
+            // The sender is a member of the session: this cannot fail.
+            _ = current.wait_for(|current| *current != self.generation) => {}
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.session.listeners.fetch_sub(1, Ordering::Relaxed);
+        self.session.touch();
+    }
+}

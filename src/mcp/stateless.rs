@@ -1,0 +1,174 @@
+//! The rim of 2026-07-28: what a request must carry, in the order in which it is checked, and
+//! what every result gets.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::json;
+
+use super::envelope::{Failure, Standing};
+use super::era::STATELESS_VERSION;
+use super::{Header, Headers, PRODUCT, VERSION};
+use crate::fields::Fields;
+
+/// How long a client may keep a list, in milliseconds: as long as a change of the source may take
+/// to be seen here.
+pub(super) const TIME_TO_LIVE_MS: u64 = 30_000;
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Methods that this revision knows and this server answers.
+const METHODS: [&str; 10] = [
+    "server/discover",
+    "subscriptions/listen",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
+
+/// Methods whose subject stands in `Mcp-Name` too, and the parameter that holds it.
+const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
+
+/// Methods whose result may not be kept: it depends on more than the source's catalogue.
+const NOT_KEPT: [&str; 3] = ["tools/call", "prompts/get", "completion/complete"];
+
+/// Whether `_meta` of `params` names a protocol version.
+pub(super) fn meta_names_version(params: Option<&str>) -> bool {
+    meta(params).is_some_and(|mut meta| meta.take(META_VERSION).is_some())
+}
+
+fn meta(params: Option<&str>) -> Option<Fields> {
+    let meta = Fields::parse(params?, "params").ok()?.take("_meta")?;
+    Fields::parse(meta.get(), "_meta").ok()
+}
+
+/// Checks a request before it is dispatched.
+pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Result<(), Failure> {
+    let malformed = |message: &str| Failure::params(message, Standing::Malformed);
+    let mut meta = meta(params);
+    let version = match meta.as_mut().map(|meta| meta.string(META_VERSION)) {
+        Some(Ok(version)) => version,
+        Some(Err(_)) => return Err(malformed("_meta: the protocol version must be a string")),
+        None => None,
+    };
+    if let Some(version) = &version {
+        match &headers.version {
+            Header::Absent => return Err(Failure::header("the header MCP-Protocol-Version is missing")),
+            Header::Invalid => return Err(Failure::header("the header MCP-Protocol-Version is malformed or repeated")),
+            Header::One(header) if header != version => {
+                return Err(Failure::header(format!(
+                    "the header MCP-Protocol-Version says {header:?}, the body says {version:?}"
+                )));
+            }
+            Header::One(_) => {}
+        }
+    }
+    let Some(version) = version else {
+        return Err(malformed("params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion"));
+    };
+    let capabilities = meta.as_mut().and_then(|meta| meta.take(META_CAPABILITIES));
+    if !capabilities.is_some_and(|capabilities| capabilities.get().starts_with('{')) {
+        return Err(malformed("params._meta must have an object io.modelcontextprotocol/clientCapabilities"));
+    }
+    if version != STATELESS_VERSION {
+        return Err(Failure::version(&[STATELESS_VERSION], &version));
+    }
+    mirrored("Mcp-Method", &headers.method, method)?;
+    if !METHODS.contains(&method) {
+        return Err(Failure::method(method, Standing::Unknown));
+    }
+    if let Some((_, parameter)) = NAMED.iter().find(|(named, _)| *named == method) {
+        let name = params.and_then(|params| Fields::parse(params, "params").ok()?.string(parameter).ok()?);
+        mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// A header that must say the same as the body.
+fn mirrored(name: &str, header: &Header, body: &str) -> Result<(), Failure> {
+    let value = match header {
+        Header::Absent => return Err(Failure::header(format!("the header {name} is missing"))),
+        Header::Invalid => return Err(Failure::header(format!("the header {name} is malformed or repeated"))),
+        Header::One(value) => value,
+    };
+    match decode(value) {
+        None => Err(Failure::header(format!("the header {name} is not valid base64 of UTF-8"))),
+        Some(value) if value == body => Ok(()),
+        Some(value) => Err(Failure::header(format!("the header {name} says {value:?}, the body says {body:?}"))),
+    }
+}
+
+/// `=?base64?…?=` is decoded strictly; anything else is literal.
+fn decode(value: &str) -> Option<Cow<'_, str>> {
+    match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
+        None => Some(Cow::Borrowed(value)),
+        Some(encoded) => String::from_utf8(BASE64.decode(encoded).ok()?).ok().map(Cow::Owned),
+    }
+}
+
+/// The result of `server/discover`.
+pub(super) fn discover() -> String {
+    json!({
+        "supportedVersions": [STATELESS_VERSION],
+        "capabilities": capabilities(),
+        "instructions": super::INSTRUCTIONS,
+    })
+    .to_string()
+}
+
+fn capabilities() -> serde_json::Value {
+    json!({
+        "tools": {"listChanged": true},
+        "resources": {"listChanged": true},
+        "prompts": {},
+        "completions": {},
+        "extensions": {"io.modelcontextprotocol/oauth-client-credentials": {}},
+    })
+}
+
+/// Adds what every result of this revision has, and how long a list may be kept.
+pub(super) fn complete(mut result: String, method: &str) -> String {
+    result.pop();
+    if result.len() > 1 {
+        result.push(',');
+    }
+    let server = json!({"name": PRODUCT, "title": "Portico", "version": VERSION});
+    result.push_str(&format!(
+        "\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{server}}}"
+    ));
+    if !NOT_KEPT.contains(&method) {
+        // What is listed depends on the caller and on the connection.
+        result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\""));
+    }
+    result.push('}');
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrored_headers_are_decoded_strictly() {
+        assert_eq!(decode("plain").as_deref(), Some("plain"));
+        assert_eq!(decode("=?base64?w6k=?=").as_deref(), Some("é"));
+        assert_eq!(decode("=?base64?w6k?="), None);
+        assert_eq!(decode("=?base64?/w==?="), None);
+        assert_eq!(decode("=?base64?w6k=").as_deref(), Some("=?base64?w6k="));
+    }
+
+    #[test]
+    fn a_result_is_completed_once() {
+        assert!(complete("{}".to_owned(), "tools/call").starts_with("{\"resultType\":\"complete\",\"_meta\":{"));
+        let list: serde_json::Value =
+            serde_json::from_str(&complete("{\"tools\":[]}".to_owned(), "tools/list")).unwrap();
+        assert_eq!((list["ttlMs"].as_u64(), list["cacheScope"].as_str()), (Some(TIME_TO_LIVE_MS), Some("private")));
+    }
+}

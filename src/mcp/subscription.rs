@@ -1,0 +1,237 @@
+//! Streams that stay open: `subscriptions/listen` of 2026-07-28, and the GET stream of the 2025
+//! revisions. What changes is found out in `changes.rs`; how a stream travels is not known here.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::ServerEvent;
+use super::changes::{Changes, Digests, List};
+use super::envelope::{self, Failure, Id, Standing};
+use super::sessions::{Listening, Session};
+use crate::fields::Fields;
+
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What a client of 2026-07-28 listens for.
+#[derive(Debug)]
+pub struct Subscription {
+    id: Id,
+    lists: Vec<List>,
+}
+
+impl Subscription {
+    /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
+    /// acknowledged.
+    pub(super) fn read(id: &Id, params: Option<&str>) -> Result<Self, Failure> {
+        let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
+        let mut params = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
+        let asked = params.take("notifications").ok_or_else(|| {
+            Failure::params(
+                "notifications: say what to listen for, as {\"toolsListChanged\": true}",
+                Standing::Answered,
+            )
+        })?;
+        let mut asked = Fields::parse(asked.get(), "notifications").map_err(wrong)?;
+        let mut lists = Vec::new();
+        for list in List::ALL {
+            if asked.boolean(list.subscription()).map_err(wrong)? == Some(true) {
+                lists.push(list);
+            }
+        }
+        Ok(Self { id: id.clone(), lists })
+    }
+
+    fn meta(&self) -> String {
+        format!("{{\"{META_SUBSCRIPTION}\":{}}}", self.id.as_json())
+    }
+
+    fn acknowledgement(&self) -> Vec<u8> {
+        let honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\
+             \"_meta\":{},\"notifications\":{honoured}}}}}",
+            self.meta()
+        )
+        .into_bytes()
+    }
+
+    fn notification(&self, list: List) -> Vec<u8> {
+        let (method, meta) = (list.notification(), self.meta());
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{meta}}}}}").into_bytes()
+    }
+
+    /// The graceful end.
+    fn result(&self) -> Vec<u8> {
+        envelope::success(&self.id, &format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta()))
+    }
+
+    /// The stream: what was honoured, then each change, and the request's result when `closing`
+    /// is cancelled.
+    pub fn events(self, changes: Changes, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
+        let waiting = VecDeque::from([self.acknowledgement()]);
+        let open = Open { subscription: self, changes, closing, waiting, ended: false };
+        stream::unfold(open, Open::next)
+    }
+}
+
+struct Open {
+    subscription: Subscription,
+    changes: Changes,
+    closing: CancellationToken,
+    /// At most one message a list: the next changes are awaited only when it is empty.
+    waiting: VecDeque<Vec<u8>>,
+    ended: bool,
+}
+
+impl Open {
+    async fn next(mut self) -> Option<(ServerEvent, Self)> {
+        loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some((ServerEvent { id: None, message: message.into() }, self));
+            }
+            if self.ended {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => {
+                    self.ended = true;
+                    self.waiting.push_back(self.subscription.result());
+                }
+                changed = self.changes.next() => {
+                    let subscription = &self.subscription;
+                    let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
+                    self.waiting.extend(honoured.map(|list| subscription.notification(list)));
+                }
+            }
+        }
+    }
+}
+
+/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the
+/// session is over, or a newer stream of the session takes its place. `last` is the id of the last
+/// event that the client has seen: what has changed since is told at once.
+pub fn announcements(
+    listening: Option<Listening>,
+    mut changes: Changes,
+    closing: CancellationToken,
+    last: Option<&str>,
+) -> impl Stream<Item = ServerEvent> + use<> {
+    if let Some(seen) = last.and_then(read_id) {
+        changes.resume(seen);
+    }
+    let told = changes.told();
+    let mut heard = Heard { listening, changes, closing, waiting: VecDeque::new(), told };
+    if let Some(id) = heard.id() {
+        heard.waiting.push_back(ServerEvent { id: Some(id), message: Bytes::new() });
+    }
+    stream::unfold(heard, Heard::next)
+}
+
+struct Heard {
+    listening: Option<Listening>,
+    changes: Changes,
+    closing: CancellationToken,
+    waiting: VecDeque<ServerEvent>,
+    /// What the client knows once it has seen everything in `waiting`.
+    told: Digests,
+}
+
+impl Heard {
+    /// An id for the next event, where events have one.
+    fn id(&self) -> Option<String> {
+        let session = self.listening.as_ref()?.session();
+        session.resumes().then(|| id(session, self.told))
+    }
+
+    async fn next(mut self) -> Option<(ServerEvent, Self)> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some((event, self));
+            }
+            let over = async {
+                match &self.listening {
+                    Some(listening) => listening.over().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let changed = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                () = over => return None,
+                changed = self.changes.next() => changed,
+            };
+            let now = self.changes.told();
+            for list in changed {
+                // A client that loses the stream between two of them has not seen the second.
+                self.told[list as usize] = now[list as usize];
+                let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
+                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
+            }
+        }
+    }
+}
+
+/// Begins the ids of events on a listening stream; those of an answer begin with its number.
+const LISTENING: &str = "list-";
+
+/// The id of an event on a listening stream: it holds what the client knows from then on, so
+/// that nothing has to be kept for a client that comes back.
+fn id(session: &Session, told: Digests) -> String {
+    let told: Vec<String> = told.iter().map(|digest| format!("{digest:016x}")).collect();
+    format!("{LISTENING}{}-{}", session.number(), told.join("."))
+}
+
+/// What the client knew, by the id of the last event that it has seen.
+fn read_id(id: &str) -> Option<Digests> {
+    let (_, told) = id.strip_prefix(LISTENING)?.split_once('-')?;
+    let told: Vec<u64> = told.split('.').map(|digest| u64::from_str_radix(digest, 16).ok()).collect::<Option<_>>()?;
+    told.try_into().ok()
+}
+
+/// Whether `id` belongs to a listening stream.
+pub fn is_listening(id: &str) -> bool {
+    read_id(id).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_id_of_an_event_holds_what_the_client_knows() {
+        let session = super::super::sessions::Sessions::default().begin(
+            super::super::sessions::Holder { subject: "a".to_owned(), connection: uuid::Uuid::nil() },
+            "2025-11-25",
+        );
+        let told = [0xfeed, 0xbee];
+        let (first, second) = (id(&session, told), id(&session, told));
+        assert_ne!(first, second, "ids are unique within a session");
+        assert_eq!((read_id(&first), read_id(&second)), (Some(told), Some(told)));
+        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3", "7-1"] {
+            assert_eq!(read_id(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_is_not_acknowledged() {
+        let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
+        let read = |params: &str| Subscription::read(&id, Some(params));
+        let subscription =
+            read(r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
+        let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();
+        assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+        assert_eq!(acknowledged["params"]["_meta"][META_SUBSCRIPTION], "s");
+        let none: Value = serde_json::from_slice(&read(r#"{"notifications":{}}"#).unwrap().acknowledgement()).unwrap();
+        assert_eq!(none["params"]["notifications"], json!({}));
+        for wrong in ["{}", r#"{"notifications":[]}"#, r#"{"notifications":{"toolsListChanged":"yes"}}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

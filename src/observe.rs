@@ -1,0 +1,72 @@
+//! What happened becomes lines of the log: one a call, one for each change of a connection.
+//! Metrics and audit are further observers of the same events.
+
+use portico_actors::event::{CallEnded, Event};
+
+/// Writes `event` to the log. Values of parameters and secrets are in no event.
+pub fn log_event(event: &Event) {
+    match event {
+        Event::CallEnded(call) => log_call(call),
+        Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
+        Event::ConnectionDown { name, cause, retry_in } => {
+            log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
+        }
+        Event::ConnectionDied { name, panicked, restart_in } => {
+            let how = if *panicked { "panicked" } else { "ended" };
+            match restart_in {
+                Some(delay) => {
+                    log::error!("actor of connection {name} {how}; a new one starts in {} ms", delay.as_millis());
+                }
+                None => log::error!("actor of connection {name} {how} too often; it is not started again"),
+            }
+        }
+        Event::StoreFailed { cause } => {
+            log::error!("the store cannot be read: {cause}; what is in memory stays in force");
+        }
+    }
+}
+
+fn log_call(call: &CallEnded) {
+    let connection = call.connection.as_deref().map(str::to_owned);
+    let connection = connection.or_else(|| call.connection_id.map(|id| id.to_string()));
+    let level = match (&call.cause, call.failure) {
+        (Some(_), _) => log::Level::Error,
+        _ => log::Level::Info,
+    };
+    log::log!(
+        target: "portico::call",
+        level,
+        "request={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
+        call.id,
+        word(&call.subject),
+        word(connection.as_deref().unwrap_or_default()),
+        word(&call.what),
+        call.class.unwrap_or("-"),
+        call.rows,
+        call.took.as_millis(),
+        call.failure.map_or("ok", portico_actors::error::Kind::word),
+        call.cause.as_deref().map(|cause| format!(" cause={cause:?}")).unwrap_or_default(),
+    );
+}
+
+/// A value as one word: what a client chose can neither end the line nor fake a member.
+fn word(text: &str) -> String {
+    let safe = |each: char| each.is_ascii_alphanumeric() || "@._-/+:".contains(each);
+    match text {
+        "" => "-".to_owned(),
+        plain if plain.chars().all(safe) => plain.to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_chose_stays_one_word() {
+        assert_eq!(word("ann@example.org"), "ann@example.org");
+        assert_eq!(word(""), "-");
+        assert_eq!(word("a b\noutcome=ok"), "\"a b\\noutcome=ok\"");
+    }
+}

@@ -1,0 +1,108 @@
+//! Chance and calendar for the sample: a small generator of our own, so that the same numbers
+//! come on every machine and with every version. Nothing secret is ever made with it.
+
+/// `SplitMix64` with a fixed beginning.
+pub(super) struct Dice {
+    state: u64,
+}
+
+impl Dice {
+    /// The one sequence that `seed` begins.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub(super) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from `least` to `most`, both included.
+    pub(super) fn between(&mut self, least: i64, most: i64) -> i64 {
+        let width = most.abs_diff(least).saturating_add(1);
+        // The remainder's tiny bias does not matter here.
+        least.saturating_add_unsigned(self.next() % width)
+    }
+
+    /// One of `choices`, which has some.
+    pub(super) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        let index = self.next() % choices.len().max(1) as u64;
+        &choices[usize::try_from(index).unwrap_or(0)]
+    }
+
+    /// True so many times in a hundred.
+    pub(super) fn percent(&mut self, chance: i64) -> bool {
+        self.between(1, 100) <= chance
+    }
+
+    /// 128 bits in the form of a version 4 UUID (RFC 9562 §5.4).
+    pub(super) fn uuid(&mut self) -> String {
+        let bits = (u128::from(self.next()) << 64) | u128::from(self.next());
+        uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
+    }
+}
+
+/// Seconds of a day.
+pub(super) const DAY: i64 = 86_400;
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar.
+pub(super) const fn day(year: i64, month: i64, day_of_month: i64) -> i64 {
+    // Years begin in March, so that the leap day is the last of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    365 * year + leap_days + (153 * month + 2) / 5 + day_of_month - 1 - 719_468
+}
+
+/// A day as `YYYY-MM-DD`.
+pub(super) fn date(days: i64) -> String {
+    let mut year = 1970 + days.div_euclid(366);
+    while day(year + 1, 1, 1) <= days {
+        year += 1;
+    }
+    let month = (1..=12).rev().find(|month| day(year, *month, 1) <= days).unwrap_or(1);
+    format!("{year:04}-{month:02}-{:02}", days - day(year, month, 1) + 1)
+}
+
+/// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SS`.
+pub(super) fn timestamp(seconds: i64) -> String {
+    let of_day = seconds.rem_euclid(DAY);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{}T{hour:02}:{minute:02}:{second:02}", date(seconds.div_euclid(DAY)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calendar_knows_its_leap_years() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (day(2000, 2, 29), "2000-02-29"),
+            (day(2023, 2, 28) + 1, "2023-03-01"),
+            (day(2024, 2, 28) + 1, "2024-02-29"),
+            (day(2024, 12, 31), "2024-12-31"),
+            (day(1900, 2, 28) + 1, "1900-03-01"),
+            (20_000, "2024-10-04"),
+        ] {
+            assert_eq!(date(days), expected);
+        }
+        assert_eq!(timestamp(20_000 * DAY + 3_661), "2024-10-04T01:01:01");
+    }
+
+    #[test]
+    fn the_sequence_is_always_the_same() {
+        // The published first outputs of SplitMix64 for this seed.
+        let mut dice = Dice::new(1_234_567);
+        assert_eq!([dice.next(), dice.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        for _ in 0..1000 {
+            assert!((-3..=4).contains(&dice.between(-3, 4)));
+        }
+        assert_eq!(dice.uuid().len(), 36);
+    }
+}

@@ -1,0 +1,113 @@
+//! The arguments of each tool become an operation. Unknown and wrong ones are refused by name.
+
+use portico_actors::call::{Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
+use portico_actors::error::{Error, Kind, Result};
+
+use super::{Offer, Operation, Resolved, briefing, caps, timeout};
+use crate::encode::{Caps, Format};
+use crate::fields::Fields;
+
+/// Reads the arguments of the tool with `operation`.
+pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+    let facet = match operation {
+        Operation::GetCatalogs => Facet::Catalogs,
+        Operation::GetSchemas => Facet::Schemas,
+        Operation::GetTables => Facet::Tables,
+        Operation::GetColumns => Facet::Columns,
+        Operation::GetProcedures => Facet::Procedures,
+        Operation::GetProcedureParameters => Facet::ProcedureParameters,
+        Operation::GetInstructions => {
+            fields.finish("arguments")?;
+            return Ok(resolved(Op::Instructions(briefing(offer)), Limits::default(), caps(offer), Format::Json));
+        }
+        Operation::ExecuteProcedure => return procedure(fields, offer),
+        Operation::ExecuteSql => return statement(Verb::Any, fields, offer),
+        Operation::ExecuteSelect => return statement(Verb::Select, fields, offer),
+        Operation::ExecuteInsert => return statement(Verb::Insert, fields, offer),
+        Operation::ExecuteUpdate => return statement(Verb::Update, fields, offer),
+    };
+    let narrow = narrow(facet, &mut fields)?;
+    let caps = asked_caps(&mut fields, offer)?;
+    let format = format(&mut fields)?;
+    fields.finish("arguments")?;
+    Ok(resolved(Op::Describe(facet, narrow), Limits::default(), caps, format))
+}
+
+fn resolved(op: Op, limits: Limits, caps: Caps, format: Format) -> Resolved {
+    Resolved { op, limits, caps, format }
+}
+
+/// Each facet takes the filters that its columns have.
+pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
+    let mut narrow = Narrow { catalog: fields.string("catalogName")?, ..Narrow::default() };
+    if facet != Facet::Catalogs {
+        narrow.schema = fields.string("schemaName")?;
+    }
+    if matches!(facet, Facet::Tables | Facet::Columns) {
+        narrow.table = fields.string("tableName")?;
+    }
+    match facet {
+        Facet::Catalogs | Facet::Schemas => {}
+        Facet::Tables => narrow.table_type = fields.string("tableType")?,
+        Facet::Columns => narrow.column = fields.string("columnName")?,
+        Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => {
+            narrow.table = fields.string("tableName")?;
+        }
+        Facet::Procedures => narrow.procedure = fields.string("procedureName")?,
+        Facet::ProcedureParameters => {
+            narrow.procedure = fields.string("procedureName")?;
+            narrow.param = fields.string("paramName")?;
+        }
+    }
+    Ok(narrow)
+}
+
+fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+    let sql = Sql {
+        text: fields.required("query")?,
+        parameters: fields.arguments("parameters")?,
+        default_schema: fields.string("defaultSchema")?,
+        by_administrator: false,
+    };
+    let caps = asked_caps(&mut fields, offer)?;
+    let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
+    let format = format(&mut fields)?;
+    fields.finish("arguments")?;
+    Ok(resolved(Op::Execute(verb, sql), limits, caps, format))
+}
+
+fn procedure(mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+    let call = ProcedureCall {
+        procedure: fields.required("procedure")?,
+        arguments: fields.arguments("parameters")?,
+        default_schema: fields.string("defaultSchema")?,
+    };
+    let caps = asked_caps(&mut fields, offer)?;
+    let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
+    let format = format(&mut fields)?;
+    fields.finish("arguments")?;
+    Ok(resolved(Op::Procedure(call), limits, caps, format))
+}
+
+/// `maxRows` may only lower the connection's own cap.
+fn asked_caps(fields: &mut Fields, offer: &Offer<'_>) -> Result<Caps> {
+    let caps = caps(offer);
+    match fields.integer("maxRows", 1..=u64::MAX)? {
+        Some(rows) if rows > offer.max_rows => Err(Error::new(
+            Kind::TooLarge,
+            format!("maxRows: this connection answers at most {} rows a call", offer.max_rows),
+        )
+        .hint("ask for fewer, and page on with ORDER BY … LIMIT and OFFSET")),
+        Some(rows) => Ok(Caps { rows, ..caps }),
+        None => Ok(caps),
+    }
+}
+
+fn format(fields: &mut Fields) -> Result<Format> {
+    match fields.string("format")? {
+        None => Ok(Format::Json),
+        Some(word) => {
+            Format::from_word(&word).ok_or_else(|| Error::invalid("format: give \"json\", \"csv\" or \"markdown\""))
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! An administrator's own tools: a named, described statement with typed parameters, on any
+//! source. Where they are written down is not known here.
+
+use portico_actors::call::{Argument, Op, Sql, Verb};
+use portico_actors::error::{Error, Result};
+use portico_actors::source::Parameter;
+use portico_actors::sql::Class;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Operation, annotations, output_schema, parameters};
+use crate::fields::Fields;
+
+/// A statement as a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnTool {
+    /// Its name among the connection's tools.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// What it does, for models.
+    pub description: String,
+    /// One statement, with `@name` for each parameter.
+    pub sql: String,
+    /// What callers give.
+    pub parameters: Vec<Parameter>,
+    /// What the statement does.
+    pub class: Class,
+}
+
+impl OwnTool {
+    /// Whether it is there to change data.
+    pub fn writes(&self) -> bool {
+        !self.class.reads_only()
+    }
+
+    /// By its statement's class.
+    pub fn operation(&self) -> Operation {
+        match self.class {
+            Class::Select => Operation::ExecuteSelect,
+            Class::Insert => Operation::ExecuteInsert,
+            Class::Update => Operation::ExecuteUpdate,
+            Class::Call => Operation::ExecuteProcedure,
+            _ => Operation::ExecuteSql,
+        }
+    }
+
+    /// The object that `tools/list` shows.
+    pub(super) fn describe(&self) -> Value {
+        let reads = !self.writes();
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": parameters::input_schema(&self.parameters),
+            "outputSchema": output_schema(),
+            "annotations": annotations(&self.title, reads, !reads && self.class != Class::Insert, reads),
+        })
+    }
+
+    /// The statement with the caller's values; what was left out has its default, or NULL.
+    pub(super) fn call(&self, fields: Fields) -> Result<Op> {
+        let mut arguments = parameters::arguments(&self.parameters, fields)?;
+        for parameter in &self.parameters {
+            if arguments.iter().any(|argument| argument.name == parameter.name) {
+                continue;
+            }
+            let value = parameter.default.clone().unwrap_or_else(|| "null".to_owned());
+            arguments.push(Argument {
+                name: parameter.name.clone(),
+                value: RawValue::from_string(value).map_err(Error::internal)?,
+                data_type: Some(i32::from(parameter.data_type.code())),
+            });
+        }
+        // A query is held to reading by the engine: what is announced as read-only is.
+        let verb = if self.writes() { Verb::Any } else { Verb::Select };
+        let sql = Sql { text: self.sql.clone(), parameters: arguments, by_administrator: true, ..Sql::default() };
+        Ok(Op::Execute(verb, sql))
+    }
+}

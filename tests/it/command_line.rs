@@ -1,0 +1,167 @@
+//! The program itself, as people and units run it.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::app::{Caller, read};
+use crate::support::fixture;
+
+fn portico(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn json_of(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// A demo on a free port, and its page as JSON.
+fn demo(folder: &Path) -> (Child, Value) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
+        .args(["demo", "--listen", "127.0.0.1:0", "--data-dir", "data", "--json"])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    (child, serde_json::from_str(&line).unwrap())
+}
+
+/// What Ctrl-C sends; the exit must be clean.
+fn interrupt(mut child: Child) {
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[actix_web::test]
+async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
+    let folder = TempDir::new().unwrap();
+    let (child, page) = demo(folder.path());
+    let path = folder.path().join("data/credentials.json");
+    let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written, page);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let members: Vec<&String> = written.as_object().unwrap().keys().collect();
+    assert_eq!(
+        members,
+        ["baseUrl", "mcpUrl", "authUrl", "connectionId", "connectionName", "user", "pat", "clientId", "clientSecret"]
+    );
+    let text = |member: &str| written[member].as_str().unwrap().to_owned();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let query = async |sql: &str| {
+        let request = http.post(format!("{}/api/query", text("baseUrl"))).basic_auth(text("user"), Some(text("pat")));
+        let (status, document) = read(request.json(&json!({"query": sql})).send().await.unwrap()).await;
+        assert_eq!(status, 200, "{document}");
+        document["results"][0]["rows"].clone()
+    };
+    assert_eq!(query("SELECT count(*) FROM customers").await, json!([[2000]]));
+    query("INSERT INTO categories (id, name) VALUES (9999, 'kept')").await;
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", &text("clientId")),
+        ("client_secret", &text("clientSecret")),
+    ];
+    let (status, token) = read(http.post(text("authUrl")).form(&form).send().await.unwrap()).await;
+    assert_eq!(status, 200, "{token}");
+    let list = http.post(text("mcpUrl")).bearer_auth(token["access_token"].as_str().unwrap());
+    let list = list.json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).send().await.unwrap();
+    assert_eq!(
+        read(list).await.1["result"]["tools"].as_array().unwrap().len(),
+        15,
+        "twelve tools and three procedures"
+    );
+    interrupt(child);
+    let (child, again) = demo(folder.path());
+    assert_eq!((&again["pat"], &again["clientSecret"]), (&page["pat"], &page["clientSecret"]), "credentials are kept");
+    let request = http
+        .post(format!("{}/api/query", again["baseUrl"].as_str().unwrap()))
+        .basic_auth(text("user"), Some(text("pat")));
+    let kept = request.json(&json!({"query": "SELECT name FROM categories WHERE id = 9999"})).send().await.unwrap();
+    assert_eq!(read(kept).await.1["results"][0]["rows"], json!([["kept"]]), "data are kept");
+    interrupt(child);
+}
+
+#[actix_web::test]
+async fn identities_are_managed_beside_the_running_service() {
+    let app = fixture::two_connections().await;
+    let folder = app.config.parent().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = portico(&[arguments, &["--json"]].concat(), folder);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        json_of(&output)
+    };
+    let connections = async |by: &Caller| {
+        let request = app.http.get(format!("{}/api/connections", app.url)).basic_auth(&by.name, Some(&by.secret));
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let names = read(response).await.1["connections"]
+            .as_array()
+            .map(|all| all.iter().map(|it| it["name"].clone()).collect::<Vec<_>>());
+        (status, names)
+    };
+    run(&["user", "add", "ann@example.org", "--connection", "archive", "--read-only"]);
+    let pat = run(&["pat", "create", "ann@example.org", "--name", "laptop", "--expires", "90d"]);
+    let ann = Caller { name: "ANN@example.org".to_owned(), secret: pat["pat"].as_str().unwrap().to_owned() };
+    assert_eq!(connections(&ann).await, (200, Some(vec![json!("archive")])));
+    let listed = run(&["pat", "list", "ann@example.org"]);
+    assert_eq!(listed[0]["name"], "laptop");
+    assert!(!listed.to_string().contains(&ann.secret), "a secret is shown once, on creation");
+    run(&["pat", "revoke", "laptop"]);
+    assert_eq!(connections(&ann).await.0, 401);
+    let account = run(&["service-account", "create", "reports", "--connection", "shop", "--scope", "read"]);
+    let token = async |secret: &Value| {
+        let id = account["clientId"].as_str().unwrap();
+        let form =
+            [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret.as_str().unwrap())];
+        app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(token(&account["clientSecret"]).await, 200);
+    let rotated = run(&["service-account", "rotate", "reports"]);
+    assert_eq!((token(&account["clientSecret"]).await, token(&rotated["clientSecret"]).await), (401, 200));
+    run(&["key", "rotate"]);
+    assert_eq!(run(&["key", "list"]).as_array().unwrap().len(), 2);
+    let (_, keys) = read(app.http.get(format!("{}/.well-known/jwks.json", app.url)).send().await.unwrap()).await;
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 2, "the old key still verifies");
+    assert_eq!(token(&rotated["clientSecret"]).await, 200);
+    run(&["service-account", "remove", "reports"]);
+    assert_eq!(token(&rotated["clientSecret"]).await, 401);
+    run(&["user", "remove", "ann@example.org"]);
+    let users = portico(&["user", "list"], folder);
+    assert!(!String::from_utf8_lossy(&users.stdout).contains("ann@example.org"));
+    let unknown = portico(&["user", "add", "bob@example.org", "--connection", "shp"], folder);
+    assert!(!unknown.status.success());
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("did you mean shop?"));
+}
+
+#[actix_web::test]
+async fn check_tells_every_problem_and_tries_each_connection() {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let table = |id: u128, name: &str, url: &str| {
+        format!("[[connections]]\nid = \"{}\"\nname = \"{name}\"\nurl = \"{url}\"\n", uuid::Uuid::from_u128(id))
+    };
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, table(1, "shop", &url)).unwrap();
+    let good = portico(&["check", "--json"], folder.path());
+    assert!(good.status.success());
+    assert_eq!(json_of(&good)["connections"][0]["status"], "up");
+    let away = table(1, "shop", &url) + &table(2, "away", "postgres://nobody@127.0.0.1:1/nothing");
+    std::fs::write(&config, away).unwrap();
+    let down = portico(&["check", "--json"], folder.path());
+    assert_eq!(down.status.code(), Some(1));
+    assert_eq!((&json_of(&down)["ok"], &json_of(&down)["connections"][1]["status"]), (&json!(false), &json!("down")));
+    std::fs::write(&config, "[server]\nlisten = 5\n[stor]\n").unwrap();
+    let bad = portico(&["check", "--json"], folder.path());
+    assert_eq!(bad.status.code(), Some(1));
+    let keys: Vec<Value> = json_of(&bad)["problems"].as_array().unwrap().iter().map(|it| it["key"].clone()).collect();
+    assert_eq!(keys, ["connections", "server.listen", "stor"]);
+    let text = portico(&["serve"], folder.path());
+    assert!(String::from_utf8_lossy(&text.stderr).contains("line 3: stor"), "serve says the same");
+}

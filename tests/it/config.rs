@@ -1,0 +1,100 @@
+//! `config.toml`: every problem at once, each with its line, key and remedy.
+
+use std::path::Path;
+
+use portico::config::{Config, Problem};
+use portico_actors::source::{Access, Locator};
+use secrecy::ExposeSecret;
+
+fn problems(text: &str) -> Vec<(usize, String, String)> {
+    let environment = |name: &str| (name == "KNOWN").then(|| "value".to_owned());
+    let problems = Config::parse(text, Path::new("/base"), &environment).unwrap_err();
+    problems
+        .0
+        .into_iter()
+        .map(|Problem { line, key, message, remedy }| (line, key, format!("{message}; {remedy}")))
+        .collect()
+}
+
+#[test]
+fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
+    let environment = |name: &str| (name == "SALES_PASSWORD").then(|| "s3cret".to_owned());
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config.toml")).unwrap();
+    let config = Config::parse(&text, Path::new("/base"), &environment).unwrap();
+    let sales = config.connection("sales").unwrap();
+    let Locator::Postgres(url) = &sales.locator else { panic!("{sales:?}") };
+    assert!(url.expose_secret().contains("app:s3cret@"));
+    assert!(!format!("{config:?}").contains("s3cret"), "a password is printed");
+    // What the example spells out is what one gets without it.
+    let least =
+        "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"sales\"\nurl = \"sqlite:x.db\"\n";
+    let default = Config::parse(least, Path::new("/base"), &environment).unwrap();
+    assert_eq!(format!("{:?}", config.server), format!("{:?}", default.server));
+    assert_eq!(format!("{:?}", config.tokens), format!("{:?}", default.tokens));
+    assert_eq!(config.store.path, default.store.path);
+    let other = &default.connections[0];
+    assert_eq!(
+        (sales.access, sales.pool, sales.queue, sales.connect_timeout, sales.max_rows, sales.max_bytes),
+        (other.access, other.pool, other.queue, other.connect_timeout, other.max_rows, other.max_bytes)
+    );
+    assert_eq!(other.access, Access::ReadOnly, "what is not said is not allowed");
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let text = r#"[server]
+listen = "nowhere"
+public_url = "ftp://x"
+max_body = -1
+[stor]
+url = "x"
+[[connections]]
+id = "no-uuid"
+name = "a b"
+url = "mysql://root:hunter2@h/d"
+access = "readonly"
+pool = "many"
+[[connections]]
+name = 5
+url = "postgres://u:${UNKNOWN}@h/d"
+"#;
+    let found = problems(text);
+    let keys: Vec<(usize, &str)> = found.iter().map(|(line, key, _)| (*line, key.as_str())).collect();
+    assert_eq!(
+        keys,
+        [
+            (2, "server.listen"),
+            (3, "server.public_url"),
+            (4, "server.max_body"),
+            (5, "stor"),
+            (8, "connections[0].id"),
+            (9, "connections[0].name"),
+            (10, "connections[0].url"),
+            (11, "connections[0].access"),
+            (12, "connections[0].pool"),
+            (13, "connections[1].id"),
+            (14, "connections[1].name"),
+            (15, "connections[1].url"),
+        ]
+    );
+    let words = found.iter().map(|(.., words)| words.as_str()).collect::<Vec<_>>().join("\n");
+    assert!(words.contains("did you mean store?") && words.contains("\"read-only\" or \"read-write\""), "{words}");
+    assert!(words.contains("no variable UNKNOWN") && !words.contains("hunter2"), "{words}");
+}
+
+#[test]
+fn two_connections_are_told_apart() {
+    let table = |id: u128, name: &str| {
+        format!("[[connections]]\nid = \"{}\"\nname = \"{name}\"\nurl = \"sqlite:x\"\n", uuid::Uuid::from_u128(id))
+    };
+    let found = problems(&(table(1, "a") + &table(1, "b") + &table(2, "A")));
+    let keys: Vec<&str> = found.iter().map(|(_, key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["connections[1].id", "connections[2].name"]);
+}
+
+#[test]
+fn what_is_no_toml_names_the_line() {
+    let found = problems("[server]\nlisten = \n");
+    assert_eq!(found[0].0, 2, "{found:?}");
+    assert_eq!(problems("")[0].1, "connections", "a service without connections is a mistake");
+}

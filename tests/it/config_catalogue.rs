@@ -1,0 +1,99 @@
+//! `config.toml`: own tools, switches, lists and prompts, and what is wrong with them.
+
+use std::path::Path;
+
+use portico::config::{Completes, Config};
+use portico_actors::sql::Class;
+
+const HEAD: &str =
+    "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"shop\"\nurl = \"sqlite:x.db\"\n";
+
+fn parse(more: &str) -> Result<Config, Vec<(String, String)>> {
+    Config::parse(&format!("{HEAD}{more}"), Path::new("/base"), &|_| None).map_err(|problems| {
+        problems.0.into_iter().map(|it| (it.key, format!("{}; {}", it.message, it.remedy))).collect()
+    })
+}
+
+fn tool(members: &str) -> String {
+    format!("[[connections.tools]]\nname = \"t\"\ndescription = \"d\"\n{members}\n")
+}
+
+#[test]
+fn each_problem_of_a_tool_names_its_key_and_remedy() {
+    for (text, key, words) in [
+        (tool("sql = \"SELECT @a\""), "tools[0].sql", "@a is no parameter of this tool; add a [[connections.tools"),
+        (tool("sql = \"SELECT 1\"\n[[connections.tools.parameters]]\nname = \"a\""), "tools[0].sql", "does not use @a"),
+        (tool("sql = \"SELECT 1; SELECT 2\""), "tools[0].sql", "holds 2 statements"),
+        (tool("sql = \"COMMIT\""), "tools[0].sql", "class transaction cannot be a tool"),
+        (tool("sql = \"\""), "tools[0].sql", "holds no statement"),
+        (tool("sql = \"SELECT * FROM other.main.t\""), "tools[0].sql", "other is no connection of yours"),
+        (tool("sql = \"DELETE FROM t\"\nread_only = true"), "tools[0].read_only", "of class update"),
+        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"a b\""), "tools[0].name", "is no tool's name"),
+        (tool("sql = \"SELECT 1\"").replace("\"t\"", "\"get_tables\""), "tools[0].name", "another tool"),
+        (tool("sql = \"SELECT 1\"") + &tool("sql = \"SELECT 1\""), "tools[1].name", "give it another name"),
+        (
+            tool("sql = \"SELECT @a\"\n[[connections.tools.parameters]]\nname = \"a\"\ntype = \"integer\"\ndefault = \"x\""),
+            "tools[0].parameters[0].default",
+            "is no integer",
+        ),
+        ("[connections.disabled]\ntypes = [\"sqll\"]\n".to_owned(), "disabled.types", "did you mean sql?"),
+        ("[connections.disabled]\noperations = [\"get_table\"]\n".to_owned(), "disabled.operations", "did you mean get_tables"),
+        ("[connections.disabled]\ntools = [\"execute_selct\"]\n".to_owned(), "disabled.tools", "did you mean execute_select"),
+        ("[connections.exposed]\ntabels = []\n".to_owned(), "exposed.tabels", "did you mean tables?"),
+        ("[connections.hidden]\ntables = [\"\"]\n".to_owned(), "hidden.tables", "LIKE pattern"),
+        ("[[connections.prompts]]\nname = \"p\"\n".to_owned(), "prompts[0].text", "add text"),
+        (
+            "[[connections.prompts]]\nname = \"p\"\ntext = \"about {{tabel}}\"\n[[connections.prompts.arguments]]\nname = \"table\"\n".to_owned(),
+            "prompts[0].text",
+            "{{tabel}} is no argument of this prompt; did you mean table?",
+        ),
+    ] {
+        let problems = parse(&text).unwrap_err();
+        let [(found, said)] = problems.as_slice() else { panic!("{text}: {problems:?}") };
+        assert_eq!(found, &format!("connections[0].{key}"), "{text}: {said}");
+        assert!(said.contains(words), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_tool_is_classified_when_the_file_is_read() {
+    let class = |members: &str| parse(&tool(members)).unwrap().connections[0].tools[0].class;
+    assert_eq!(class("sql = \"SELECT 1\""), Class::Select);
+    assert_eq!(
+        class("sql = \"SELECT write_something()\"\nread_only = false"),
+        Class::Other,
+        "the administrator says so"
+    );
+    assert_eq!(class("sql = \"WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a\""), Class::Insert);
+    assert_eq!(class("sql = \"UPDATE t SET a = 1\""), Class::Update);
+    assert_eq!(class("sql = \"CREATE TABLE t (a)\""), Class::Ddl);
+}
+
+#[test]
+fn a_list_that_is_not_there_shows_all_and_an_empty_one_nothing() {
+    let exposure = |text: &str| parse(text).unwrap().connections[0].exposure.clone();
+    assert!(exposure("").is_everything());
+    assert!(exposure("[connections.exposed]\n").shows_table("main", "t"));
+    assert!(!exposure("[connections.exposed]\ntables = []\n").shows_table("main", "t"));
+}
+
+#[test]
+fn prompts_have_arguments_and_messages() {
+    let text = r#"[[connections.prompts]]
+name = "p"
+[[connections.prompts.arguments]]
+name = "table"
+required = true
+completes = "tables"
+[[connections.prompts.messages]]
+role = "user"
+text = "About {{ table }}."
+[[connections.prompts.messages]]
+role = "assistant"
+text = "Yes?"
+"#;
+    let config = parse(text).unwrap();
+    let prompt = &config.connections[0].prompts[0];
+    assert_eq!((prompt.messages.len(), prompt.messages[1].role.word()), (2, "assistant"));
+    assert_eq!(prompt.arguments[0].completes, Some(Completes::Tables));
+}

@@ -1,0 +1,38 @@
+//! One binary: each test starts the service in-process and talks HTTP as a client would.
+
+// Everything here is a test: what cannot be unwrapped has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod admission;
+mod both_drivers;
+mod command_line;
+mod config;
+mod config_catalogue;
+mod description;
+mod exposure;
+mod house;
+mod instructions;
+mod mcp_any_bytes;
+mod mcp_envelope;
+mod mcp_listen;
+mod mcp_progress;
+mod mcp_resources;
+mod mcp_resume;
+mod mcp_sessions;
+mod mcp_table;
+mod mcp_tools;
+mod media_types;
+mod metadata;
+mod oauth;
+mod output_schemas;
+mod own_tools;
+mod postgres_offer;
+mod repeats;
+mod source_postgres;
+mod sql_api;
+mod sql_batch;
+mod sql_exec;
+mod sql_script;
+mod sql_types;
+mod support;
+mod unhealthy;

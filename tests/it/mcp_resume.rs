@@ -1,0 +1,106 @@
+//! Answers of 2025-11-25 whose stream broke off, and clients that take them up again.
+
+use serde_json::{Value, json};
+
+use crate::support::app::{TestApp, read};
+use crate::support::fixture;
+use crate::support::mcp::{Client, ENDLESS, select};
+use crate::support::stream::Events;
+
+/// A query with one row, which takes some time.
+const LONG: &str =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000) SELECT count(*) FROM n";
+
+async fn begin(app: &TestApp) -> Client<'_> {
+    Client::begin(app, &app.writer, "2025-11-25").await
+}
+
+#[actix_web::test]
+async fn an_answer_begins_with_an_id_and_every_event_has_its_own() {
+    let app = fixture::on_sqlite().await;
+    let client = begin(&app).await;
+    let mut seen = Vec::new();
+    for id in 1..3 {
+        let response = client.ask(json!(id), "tools/call", select("SELECT 1 AS n", &json!(id))).await;
+        let mut events = Events::of(response);
+        assert_eq!(
+            events.next().await.map(|event| (event.data, event.id.map(|id| seen.push(id)))),
+            Some((String::new(), Some(())))
+        );
+        let mut last = Value::Null;
+        while let Some(event) = events.next().await {
+            seen.push(event.id.unwrap());
+            last = serde_json::from_str(&event.data).unwrap();
+        }
+        assert_eq!((&last["id"], &last["result"]["isError"]), (&json!(id), &json!(false)));
+    }
+    let all = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), all, "an id was given twice");
+    // Older revisions, and the same one without a session, have no ids.
+    let older = Client::begin(&app, &app.writer, "2025-06-18").await;
+    let mut events = Events::of(older.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
+    assert_eq!(events.next().await.unwrap().id, None);
+}
+
+#[actix_web::test]
+async fn a_call_goes_on_without_its_stream_and_its_answer_is_repeated() {
+    let app = fixture::with_sqlite("pool = 2").await;
+    let client = begin(&app).await;
+    let mut events = Events::of(client.ask(json!("long"), "tools/call", select(LONG, &json!(1))).await);
+    let first = events.next().await.unwrap();
+    drop(events);
+    // A second call on the same session has a stream of its own, which is not repeated.
+    let mut other = Events::of(client.ask(json!("other"), "tools/call", select("SELECT 2", &json!(2))).await);
+    other.next().await.unwrap();
+    let mut whole = Vec::new();
+    let mut again = Events::of(client.get(first.id.as_deref()).await);
+    while let Some(event) = again.next().await {
+        whole.push(event);
+    }
+    let response: Value = serde_json::from_str(&whole.last().unwrap().data).unwrap();
+    assert_eq!(
+        (&response["id"], &response["result"]["structuredContent"]["rows"]),
+        (&json!("long"), &json!([[4_000_000]]))
+    );
+    for event in &whole[..whole.len() - 1] {
+        let message: Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!(message["params"]["progressToken"], 1, "another stream's message was repeated");
+    }
+    // It is kept for a while: only what comes behind the event named is repeated.
+    let before = &whole[whole.len() - 2];
+    let mut last = Events::of(client.get(before.id.as_deref()).await);
+    assert_eq!(last.next().await.as_ref(), whole.last());
+    assert_eq!(last.next().await, None);
+}
+
+#[actix_web::test]
+async fn what_cannot_be_taken_up_again_is_refused_without_ending_the_session() {
+    let app = fixture::on_sqlite().await;
+    let (client, other) = (begin(&app).await, begin(&app).await);
+    let mut events = Events::of(client.ask(json!(1), "tools/call", select("SELECT 1", &json!(1))).await);
+    let id = events.next().await.unwrap().id.unwrap();
+    for (client, last) in [(&client, "nonsense"), (&client, "999-1"), (&other, id.as_str())] {
+        let (status, body) = read(client.get(Some(last)).await).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(1000)), "{last}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("Last-Event-ID"), "{body}");
+    }
+    assert_eq!(client.ask(json!(2), "ping", json!({})).await.status(), 200);
+}
+
+#[actix_web::test]
+async fn a_call_without_a_stream_can_still_be_cancelled() {
+    let app = fixture::with_sqlite("pool = 1").await;
+    let client = begin(&app).await;
+    let mut events = Events::of(client.ask(json!(1), "tools/call", select(ENDLESS, &json!(1))).await);
+    let first = events.next().await.unwrap();
+    drop(events);
+    client.notify("notifications/cancelled", json!({"requestId": 1})).await;
+    assert_eq!(app.tool("execute_select", json!({"query": "SELECT 1 AS n"})).await["isError"], false);
+    // Its stream holds no response: it was cancelled.
+    let status = client.get(first.id.as_deref()).await;
+    for message in Events::of(status).rest().await {
+        assert_eq!(message["method"], "notifications/progress");
+    }
+}

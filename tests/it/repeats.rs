@@ -1,0 +1,132 @@
+//! `Idempotency-Key`: what runs once, what may run again, and who may have whose answer.
+
+use reqwest::{RequestBuilder, Response};
+use serde_json::{Value, json};
+
+use crate::support::app::{TestApp, pace, read};
+use crate::support::fixture;
+use crate::support::postgres::connect;
+
+const ADD: &str = "UPDATE orders SET total = total + 1 WHERE id = 2 RETURNING total";
+
+fn keyed(app: &TestApp, key: &str, query: &str) -> RequestBuilder {
+    app.post("/api/query").header("idempotency-key", key).json(&json!({"query": query}))
+}
+
+async fn send(request: RequestBuilder) -> (u16, bool, Value) {
+    let response: Response = request.send().await.unwrap();
+    let replayed = response.headers().get("idempotency-replayed").is_some_and(|value| value == "true");
+    let (status, body) = read(response).await;
+    (status, replayed, body)
+}
+
+async fn a_repeated_request_runs_once(app: &TestApp) {
+    let (status, replayed, first) = send(keyed(app, "one", ADD)).await;
+    assert_eq!((status, replayed, first["results"][0]["rows"][0][0].as_f64()), (200, false, Some(1.1)), "{first}");
+    let (status, replayed, again) = send(keyed(app, "one", ADD)).await;
+    assert_eq!((status, replayed, &again), (200, true, &first));
+    assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total = 1.1").await, json!([[1]]));
+    // Another key is another request; another request under the same key is none.
+    assert_eq!(send(keyed(app, "two", ADD)).await.2["results"][0]["rows"][0][0].as_f64(), Some(2.1));
+    let (status, _, answer) = send(keyed(app, "one", "DELETE FROM orders")).await;
+    assert_eq!((status, &answer["error"]["code"]), (422, &json!(1000)), "{answer}");
+    let (status, _, _) = send(keyed(app, "one", ADD).header("accept", "application/json;q=0.5")).await;
+    assert_eq!(status, 422, "the answer's form is a part of the request");
+    assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
+    // A reader's equal key does not open the writer's answer.
+    let reader = app.http.post(format!("{}/api/query", app.url)).basic_auth(&app.reader.name, Some(&app.reader.secret));
+    let (status, replayed, _) = send(reader.header("idempotency-key", "one").json(&json!({"query": ADD}))).await;
+    assert_eq!((status, replayed), (403, false));
+    let stranger = app.http.post(format!("{}/api/query", app.url)).header("idempotency-key", "one");
+    assert_eq!(send(stranger.json(&json!({"query": ADD}))).await.0, 401);
+}
+
+async fn what_failed_may_be_tried_again(app: &TestApp) {
+    let insert = "INSERT INTO customers VALUES (1, 'again', NULL)";
+    for _ in 0..2 {
+        let (status, replayed, _) = send(keyed(app, "three", insert)).await;
+        assert_eq!((status, replayed), (409, false));
+    }
+    app.rows("DELETE FROM orders").await;
+    app.rows("DELETE FROM customers WHERE id = 1").await;
+    assert_eq!(send(keyed(app, "three", insert)).await.0, 200);
+    assert!(send(keyed(app, "three", insert)).await.1);
+    for key in ["", "é", &"k".repeat(256)] {
+        let (status, _, answer) = send(keyed(app, key, insert)).await;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{key:?}");
+    }
+}
+
+#[actix_web::test]
+async fn on_sqlite() {
+    let app = fixture::on_sqlite().await;
+    a_repeated_request_runs_once(&app).await;
+    what_failed_may_be_tried_again(&app).await;
+}
+
+#[actix_web::test]
+async fn on_postgres() {
+    let app = fixture::on_postgres().await;
+    a_repeated_request_runs_once(&app).await;
+    what_failed_may_be_tried_again(&app).await;
+}
+
+#[actix_web::test]
+async fn a_failure_behind_the_first_row_is_not_kept() {
+    let app = fixture::on_sqlite().await;
+    let failing = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+        SELECT CASE WHEN i = 2000 THEN abs(-9223372036854775808) ELSE i END FROM n";
+    for accept in ["application/json", "application/x-ndjson"] {
+        for _ in 0..2 {
+            let response = keyed(&app, accept, failing).header("accept", accept).send().await.unwrap();
+            assert_eq!((response.status().as_u16(), response.headers().get("idempotency-replayed")), (200, None));
+            assert!(response.text().await.unwrap().contains("\"error\""));
+        }
+    }
+}
+
+#[actix_web::test]
+async fn an_answer_that_is_too_large_is_not_kept_and_says_so() {
+    let app = fixture::on_sqlite().await;
+    let large = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT i FROM n";
+    let (status, _, document) = send(keyed(&app, "large", large)).await;
+    assert_eq!((status, document["results"][0]["rows"].as_array().unwrap().len()), (200, 300_000));
+    let (status, _, answer) = send(keyed(&app, "large", large)).await;
+    assert_eq!((status, &answer["error"]["code"]), (409, &json!(1000)), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("was not kept"), "{answer}");
+}
+
+#[actix_web::test]
+async fn a_client_that_left_finds_its_answer() {
+    let url = fixture::postgres().await;
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    let other = connect(&url).await;
+    other.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass";
+    {
+        let first = keyed(&app, "left", ADD).send();
+        tokio::pin!(first);
+        // The client stays until its statement waits for the lock, then leaves.
+        loop {
+            tokio::select! {
+                _ = &mut first => panic!("the table is locked"),
+                row = other.query_one(waiting, &[]) => if row.unwrap().get::<_, i64>(0) > 0 { break },
+            }
+        }
+        let (status, _, answer) = send(keyed(&app, "left", ADD)).await;
+        assert_eq!((status, &answer["error"]["code"]), (409, &json!(1000)), "{answer}");
+    }
+    other.batch_execute("COMMIT").await.unwrap();
+    let mut pace = pace();
+    let document = loop {
+        match send(keyed(&app, "left", ADD)).await {
+            (409, ..) => drop(pace.tick().await),
+            (status, replayed, document) => {
+                assert_eq!((status, replayed), (200, true), "{document}");
+                break document;
+            }
+        }
+    };
+    assert_eq!(document["results"][0]["rows"][0][0].as_f64(), Some(1.1));
+    assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total = 1.1").await, json!([[1]]));
+}

@@ -1,0 +1,18 @@
+//! The PostgreSQL driver against a real server.
+
+use crate::support::postgres::{TestPostgres, connect};
+use crate::support::results::Subject;
+
+mod catalogue;
+mod ends;
+mod procedures;
+mod statements;
+mod values;
+
+/// A connection to a fresh database on which `setup` was run.
+async fn subject(setup: &str) -> (Subject, tokio_postgres::Client) {
+    let url = TestPostgres::shared().database("source").await;
+    let admin = connect(&url).await;
+    admin.batch_execute(setup).await.unwrap();
+    (Subject::open(&url, 4), admin)
+}

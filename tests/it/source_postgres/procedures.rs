@@ -1,0 +1,86 @@
+//! Functions and procedures by name.
+
+use portico_actors::error::Kind;
+use portico_actors::source::Access::{ReadOnly, ReadWrite};
+
+use super::subject;
+
+/// A routine, its arguments as names and JSON, and the rows it answers with.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a [&'a str]]);
+
+const SETUP: &str = "
+CREATE TABLE log (word text);
+CREATE FUNCTION add(a int4, b int4 DEFAULT 2) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT a + b';
+CREATE FUNCTION add(a text, c text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT a || c';
+CREATE FUNCTION pick(x int4) RETURNS text LANGUAGE sql AS $$ SELECT 'int' $$;
+CREATE FUNCTION pick(x text) RETURNS text LANGUAGE sql AS $$ SELECT 'text' $$;
+CREATE FUNCTION listing(n int4) RETURNS TABLE (id int4, price money) LANGUAGE sql
+    AS 'SELECT g, g::numeric::money FROM generate_series(1, n) g';
+CREATE FUNCTION total(VARIADIC n int4[]) RETURNS int8 LANGUAGE sql AS 'SELECT sum(u) FROM unnest(n) u';
+CREATE FUNCTION nothing() RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION note(word text) RETURNS void LANGUAGE sql AS 'INSERT INTO log VALUES (word)';
+CREATE PROCEDURE change(INOUT n numeric, OUT word text, extra int4 DEFAULT 1) LANGUAGE plpgsql
+    AS $$ BEGIN n := n + extra; word := 'changed'; END $$;
+CREATE PROCEDURE commits(word text) LANGUAGE plpgsql
+    AS $$ BEGIN INSERT INTO log VALUES (word); COMMIT; INSERT INTO log VALUES ('more'); END $$;
+CREATE SCHEMA shop; CREATE FUNCTION shop.\"Odd name\"(\"Odd arg\" text) RETURNS text LANGUAGE sql AS 'SELECT $1';";
+
+#[tokio::test]
+async fn functions_are_called_by_name_and_by_position() {
+    let (subject, _admin) = subject(SETUP).await;
+    let cases: &[Case<'_>] = &[
+        ("add", &[("a", "1"), ("@b", "5")], &[&["6"]]),
+        ("add", &[("b", "5"), ("a", "1")], &[&["6"]]),
+        ("add", &[("a", "1")], &[&["3"]]),
+        ("public.ADD", &[("1", "1"), ("b", "1")], &[&["2"]]),
+        ("add", &[("a", "\"x\""), ("c", "\"'y\"")], &[&["\"x'y\""]]),
+        ("listing", &[("1", "2")], &[&["1", "\"$1.00\""], &["2", "\"$2.00\""]]),
+        ("total", &[("n", "[1, 2, 3]")], &[&["6"]]),
+        ("total", &[], &[&["null"]]),
+        ("nothing", &[], &[&["null"]]),
+        ("shop.Odd name", &[("Odd arg", "\"\\\"; SELECT 1\"")], &[&["\"\\\"; SELECT 1\""]]),
+    ];
+    for (name, values, rows) in cases {
+        let read = subject.call(name, values, ReadOnly).await.unwrap();
+        assert_eq!(read.rows, *rows, "{name} {values:?}");
+        assert_eq!(read.affected, -1);
+    }
+}
+
+#[tokio::test]
+async fn procedures_answer_with_one_row_and_may_commit() {
+    let (subject, admin) = subject(SETUP).await;
+    for access in [ReadOnly, ReadWrite] {
+        let read = subject.call("change", &[("n", "1.50")], access).await.unwrap();
+        assert_eq!(read.rows, [["2.50", "\"changed\""]]);
+        assert_eq!(read.columns[1].label, "word");
+    }
+    subject.call("commits", &[("word", "\"first\"")], ReadWrite).await.unwrap();
+    let logged: i64 = admin.query_one("SELECT count(*) FROM log", &[]).await.unwrap().get(0);
+    assert_eq!(logged, 2);
+    let refused = subject.call("commits", &[("word", "\"first\"")], ReadOnly).await.unwrap_err();
+    assert_eq!(refused.kind, Kind::Forbidden);
+    assert_eq!(subject.call("note", &[("word", "\"x\"")], ReadOnly).await.unwrap_err().kind, Kind::Forbidden);
+    subject.call("note", &[("word", "\"x\"")], ReadWrite).await.unwrap();
+    let logged: i64 = admin.query_one("SELECT count(*) FROM log", &[]).await.unwrap().get(0);
+    assert_eq!(logged, 3);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_told_with_the_candidates() {
+    let (subject, admin) = subject(SETUP).await;
+    let wrong = subject.call("add", &[("z", "1")], ReadOnly).await.unwrap_err();
+    assert_eq!(wrong.kind, Kind::Invalid);
+    assert!(wrong.message.contains("public.add(a integer, b integer = default)"), "{}", wrong.message);
+    assert!(wrong.message.contains("public.add(a text, c text)"), "{}", wrong.message);
+    let either = subject.call("pick", &[("x", "1")], ReadOnly).await.unwrap_err();
+    assert_eq!(either.kind, Kind::Invalid);
+    assert!(either.message.contains("more than one overload"), "{}", either.message);
+    let missing = subject.call("lsting", &[], ReadOnly).await.unwrap_err();
+    assert_eq!((missing.kind, missing.get_hint()), (Kind::NotFound, Some("did you mean public.listing?")));
+    let value = subject.call("add", &[("a", "[1]"), ("b", "1")], ReadOnly).await.unwrap_err();
+    assert_eq!((value.kind, value.message.as_str()), (Kind::Invalid, "parameter @a: int4 expects a whole number"));
+    // Made after the last ping.
+    admin.batch_execute("CREATE FUNCTION fresh() RETURNS int4 LANGUAGE sql AS 'SELECT 1'").await.unwrap();
+    assert_eq!(subject.call("fresh", &[], ReadOnly).await.unwrap().rows, [["1"]]);
+}

@@ -1,0 +1,160 @@
+//! The SQL API: bodies, documents, errors, and which connection a request addresses.
+
+use serde_json::{Value, json};
+
+use crate::support::app::{eventually, read};
+use crate::support::fixture;
+
+#[actix_web::test]
+async fn a_query_answers_a_result_document() {
+    let app = fixture::on_sqlite().await;
+    let query = "SELECT o.id, o.total AS amount, c.name, o.placed FROM shop.main.orders o \
+                 JOIN shop.main.customers c ON c.id = o.customer_id ORDER BY o.id";
+    let response = app.post("/api/query").json(&json!({"query": query})).send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let text = response.text().await.unwrap();
+    let order: Vec<usize> =
+        ["\"schema\"", "\"rows\"", "\"affectedRows\""].iter().map(|it| text.find(it).unwrap()).collect();
+    assert!(order.is_sorted(), "members come in their order");
+    insta::assert_json_snapshot!(serde_json::from_str::<Value>(&text).unwrap());
+}
+
+#[actix_web::test]
+async fn writing_counts_and_returns() {
+    let app = fixture::on_sqlite().await;
+    let (status, document) =
+        app.query(json!({"query": "UPDATE orders SET total = total + 1 WHERE customer_id = 1"})).await;
+    assert_eq!((status, &document), (200, &json!({"results": [{"schema": [], "rows": [], "affectedRows": 2}]})));
+    let insert = "INSERT INTO customers (id, name) VALUES (@id, @name) RETURNING id, name";
+    let parameters = json!({"@id": {"dataType": 8, "value": 7}, "name": {"value": "O'Neil; DROP TABLE orders"}});
+    let (status, document) = app.query(json!({"query": insert, "parameters": parameters})).await;
+    assert_eq!(status, 200, "{document}");
+    assert_eq!(document["results"][0]["rows"], json!([[7, "O'Neil; DROP TABLE orders"]]));
+    assert_eq!(document["results"][0]["affectedRows"], 1);
+    assert_eq!(app.rows("SELECT count(*) FROM [orders]").await, json!([[3]]));
+    let (_, select) = app.query(json!({"query": "SELECT 1 AS one"})).await;
+    assert_eq!(select["results"][0]["affectedRows"], -1);
+}
+
+#[actix_web::test]
+async fn each_wrong_body_names_its_field() {
+    let app = fixture::on_sqlite().await;
+    let cases = [
+        ("", "the body is not valid JSON"),
+        ("{\"query\": \"SELECT 1\"", "the body is not valid JSON"),
+        ("[]", "the body must be a JSON object"),
+        ("{}", "query: this member is missing"),
+        ("{\"query\": 1}", "query: give a string"),
+        ("{\"query\": null}", "query: this member is missing"),
+        ("{\"query\": \"\"}", "query"),
+        ("{\"query\": \" ; -- nothing\"}", "query"),
+        ("{\"query\": \"SELECT 1\", \"timeout\": 0}", "timeout: give a whole number from 1 to 300"),
+        ("{\"query\": \"SELECT 1\", \"timeout\": 301}", "timeout"),
+        ("{\"query\": \"SELECT 1\", \"timeout\": \"soon\"}", "timeout"),
+        ("{\"query\": \"SELECT 1\", \"defaultSchema\": 5}", "defaultSchema: give a string"),
+        ("{\"query\": \"SELECT 1\", \"defaultCatalog\": []}", "defaultCatalog: give a string"),
+        ("{\"query\": \"SELECT @a\", \"parameters\": 5}", "parameters"),
+        ("{\"query\": \"SELECT @a\", \"parameters\": {\"b\": 1}}", "@b"),
+        ("{\"query\": \"SELECT 1\", \"parameters\": {\"@\": 1}}", "parameters"),
+    ];
+    for (body, words) in cases {
+        let (status, answer) = read(app.post("/api/query").body(body).send().await.unwrap()).await;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{body}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{body}: {answer}");
+        assert!(answer["error"]["requestId"].is_string());
+    }
+    let invalid = app.post("/api/query").body(b"{\"query\": \"\xff\"}".to_vec()).send().await.unwrap();
+    assert_eq!(read(invalid).await.1["error"]["message"], "the body is not UTF-8");
+    let deep = format!(
+        "{{\"query\": \"SELECT @a\", \"parameters\": {{\"a\": {}1{}}}}}",
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
+    let (status, _) = read(app.post("/api/query").body(deep).send().await.unwrap()).await;
+    assert!((200..500).contains(&status), "a deeply nested value is answered: {status}");
+    let nested = format!("SELECT {}1{}", "(".repeat(50_000), ")".repeat(50_000));
+    let (status, answer) = app.query(json!({"query": nested})).await;
+    assert!(status == 400 || status == 413, "{answer}");
+}
+
+#[actix_web::test]
+async fn a_request_addresses_one_connection() {
+    let app = fixture::two_connections().await;
+    let count = "SELECT count(*) FROM customers";
+    let (status, answer) = app.query(json!({"query": count})).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)));
+    assert!(answer["error"]["hint"].as_str().unwrap().contains("archive, shop"), "{answer}");
+    let (status, _) = app.query(json!({"query": count, "defaultCatalog": "archive"})).await;
+    assert_eq!(status, 200);
+    assert_eq!(app.rows("SELECT count(*) FROM archive.main.customers").await, json!([[3]]));
+    assert_eq!(app.rows("SELECT count(*) FROM [archive].[main].[customers]").await, json!([[3]]));
+    let (status, answer) =
+        app.query(json!({"query": "SELECT * FROM archive.main.customers a, shop.main.orders b"})).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{answer}");
+    let (status, answer) = app.query(json!({"query": "SELECT * FROM archiv.main.customers"})).await;
+    assert_eq!(
+        (status, &answer["error"]["code"], &answer["error"]["hint"]),
+        (404, &json!(1300), &json!("did you mean archive?"))
+    );
+    let (status, answer) = app.query(json!({"query": count, "defaultCatalog": "nope"})).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)));
+    // A connection out of reach is as good as none.
+    let request = app.http.post(format!("{}/api/query", app.url)).bearer_auth(app.token().await);
+    let body = json!({"query": "SELECT count(*) FROM archive.main.customers"});
+    let (status, answer) = read(request.json(&body).send().await.unwrap()).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)), "{answer}");
+    let workspace = app.post("/api/query?workspace=nope").json(&json!({"query": count}));
+    assert_eq!(read(workspace.send().await.unwrap()).await.0, 404);
+}
+
+#[actix_web::test]
+async fn a_reader_may_not_write() {
+    let app = fixture::on_sqlite().await;
+    let request =
+        app.http.post(format!("{}/api/query", app.url)).basic_auth(&app.reader.name, Some(&app.reader.secret));
+    let response = request.json(&json!({"query": "DELETE FROM orders"})).send().await.unwrap();
+    assert!(response.headers()["www-authenticate"].to_str().unwrap().contains("insufficient_scope"));
+    let (status, answer) = read(response).await;
+    assert_eq!((status, &answer["error"]["code"]), (403, &json!(1200)));
+    assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
+}
+
+#[actix_web::test]
+async fn a_failure_after_the_first_row_ends_the_same_document() {
+    let app = fixture::on_sqlite().await;
+    // The 2,000th row overflows: by then the status has gone out.
+    let query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+                 SELECT i, CASE WHEN i = 2000 THEN abs(-9223372036854775808) ELSE i END FROM n";
+    let (status, document) = app.query(json!({"query": query})).await;
+    assert_eq!(status, 200);
+    assert_eq!(document["error"]["code"], 1400, "{}", document["error"]);
+    assert_eq!(document["results"][0]["rows"].as_array().unwrap().len(), 1999);
+    assert_eq!(document["results"][0]["affectedRows"], -1);
+}
+
+#[actix_web::test]
+async fn a_statement_that_takes_too_long_is_cancelled() {
+    let app = fixture::on_sqlite().await;
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    let (status, answer) = app.query(json!({"query": endless, "timeout": 1})).await;
+    assert_eq!((status, &answer["error"]["code"]), (408, &json!(1500)));
+}
+
+#[actix_web::test]
+async fn every_call_leaves_one_line_without_secrets() {
+    let app = fixture::on_sqlite().await;
+    app.query(json!({"query": "SELECT @secret", "parameters": {"secret": "hidden-value"}})).await;
+    app.tool("get_tables", json!({})).await;
+    let ended = || -> Vec<String> {
+        let events = app.events.lock().unwrap();
+        let ended = events.iter().filter(|event| matches!(event, portico_actors::event::Event::CallEnded(_)));
+        ended.map(|event| format!("{event:?}")).collect()
+    };
+    eventually(|| ended().len() == 2).await;
+    let ended = ended();
+    assert!(ended[0].contains("/api/query") && ended[0].contains("writer@example.com") && ended[0].contains("select"));
+    assert!(ended[1].contains("get_tables"));
+    for event in ended {
+        assert!(!event.contains("hidden-value") && !event.contains(&app.writer.secret), "{event}");
+    }
+}

@@ -1,0 +1,227 @@
+//! The service, started in-process on a free port, with a few callers; and how tests talk to it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use portico::app::App;
+use portico::config::Config;
+use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
+use portico_actors::auth::store::Store;
+use portico_actors::event::Event;
+use portico_actors::principal::{Reach, Scope};
+use reqwest::{RequestBuilder, Response};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// The first connection of every test.
+pub(crate) const CONNECTION: Uuid = Uuid::from_u128(0x1111_1111_1111_4111_8111_1111_1111_1111);
+/// The second one, where there is one.
+pub(crate) const OTHER: Uuid = Uuid::from_u128(0x2222_2222_2222_4222_8222_2222_2222_2222);
+
+/// A user and a token, or a client and its secret.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    pub(crate) secret: String,
+}
+
+/// A running service. Dropping it stops it.
+pub(crate) struct TestApp {
+    pub(crate) url: String,
+    pub(crate) http: reqwest::Client,
+    /// A user who may write on every connection.
+    pub(crate) writer: Caller,
+    /// A user who may read on every connection.
+    pub(crate) reader: Caller,
+    /// A service account that may write on the first connection.
+    pub(crate) agent: Caller,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) config: PathBuf,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    _folder: TempDir,
+}
+
+/// One `[[connections]]` table.
+pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String {
+    format!("[[connections]]\nid = \"{id}\"\nname = \"{name}\"\nurl = \"{url}\"\n{more}\n")
+}
+
+impl TestApp {
+    /// Starts the service with these `[[connections]]` tables in `folder`.
+    pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
+        let text = format!(
+            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            listener.local_addr().unwrap()
+        );
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        let config = Config::load(&path).unwrap();
+        let (writer, reader, agent) = callers(&config.store.path);
+        let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+        let seen = Arc::clone(&events);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (started, ready) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            actix::System::new().block_on(async move {
+                let observer = Arc::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
+                let app = App::start(config, observer).await.unwrap();
+                started.send(()).unwrap();
+                portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
+            });
+        });
+        ready.await.unwrap();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let (stop, thread) = (Some(stop), Some(thread));
+        Self { url, http, writer, reader, agent, events, config: path, stop, thread, _folder: folder }
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::open(self.config.with_file_name("portico.db")).unwrap()
+    }
+
+    /// A request of the writer's, with a personal access token.
+    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
+        let Caller { name, secret } = &self.writer;
+        self.http.post(format!("{}{path}", self.url)).basic_auth(name, Some(secret))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        let Caller { name, secret } = &self.writer;
+        self.http.get(format!("{}{path}", self.url)).basic_auth(name, Some(secret))
+    }
+
+    /// `POST /api/query` by the writer.
+    pub(crate) async fn query(&self, body: Value) -> (u16, Value) {
+        read(self.post("/api/query").json(&body).send().await.unwrap()).await
+    }
+
+    /// The rows of one query that succeeds.
+    pub(crate) async fn rows(&self, query: &str) -> Value {
+        let (status, mut document) = self.query(json!({"query": query})).await;
+        assert_eq!(status, 200, "{query}: {document}");
+        assert!(document.get("error").is_none(), "{query}: {document}");
+        document["results"][0]["rows"].take()
+    }
+
+    /// `POST /api/exec` by the writer.
+    pub(crate) async fn exec(&self, body: Value) -> (u16, Value) {
+        read(self.post("/api/exec").json(&body).send().await.unwrap()).await
+    }
+
+    /// An access token of the agent's.
+    pub(crate) async fn token(&self) -> String {
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("client_id", &self.agent.name),
+            ("client_secret", &self.agent.secret),
+        ];
+        let response = self.http.post(format!("{}/oauth/token", self.url)).form(&form).send().await.unwrap();
+        let (status, body) = read(response).await;
+        assert_eq!(status, 200, "{body}");
+        body["access_token"].as_str().unwrap().to_owned()
+    }
+
+    /// The MCP endpoint of the first connection, without a credential.
+    pub(crate) fn mcp_request(&self) -> RequestBuilder {
+        self.http.post(format!("{}/mcp/connections/{CONNECTION}", self.url)).header("content-type", "application/json")
+    }
+
+    /// A JSON-RPC request of a caller of the 2025 revisions.
+    pub(crate) async fn mcp(&self, by: &Caller, method: &str, params: Value) -> (u16, Value) {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = self.mcp_request().basic_auth(&by.name, Some(&by.secret)).body(body.to_string());
+        read(request.send().await.unwrap()).await
+    }
+
+    /// The result of a tool called by the writer.
+    pub(crate) async fn tool(&self, name: &str, arguments: Value) -> Value {
+        let (status, mut body) =
+            self.mcp(&self.writer, "tools/call", json!({"name": name, "arguments": arguments})).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.get("error").is_none(), "{name}: {body}");
+        body["result"].take()
+    }
+
+    /// The text of a tool's failure.
+    pub(crate) async fn tool_error(&self, name: &str, arguments: Value) -> String {
+        let result = self.tool(name, arguments).await;
+        assert_eq!(result["isError"], true, "{result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until `/readyz` says that every connection had its first attempt.
+    pub(crate) async fn ready(&self) -> Value {
+        let mut pace = pace();
+        loop {
+            pace.tick().await;
+            let (status, body) = read(self.http.get(format!("{}/readyz", self.url)).send().await.unwrap()).await;
+            if status == 200 {
+                return body;
+            }
+        }
+    }
+}
+
+impl TestApp {
+    /// Asks the service to end, and does not wait for it.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the service panicked");
+        }
+    }
+}
+
+fn callers(store: &Path) -> (Caller, Caller, Caller) {
+    let mut store = Store::open(store).unwrap();
+    let mut user = |name: &str, scope| {
+        let email = format!("{name}@example.com");
+        store.add_user(NewUser { email: email.clone(), admin: false, reach: Reach::All, scope }).unwrap();
+        let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
+        Caller { name: email, secret: pat.expose_secret().to_owned() }
+    };
+    let (writer, reader) = (user("writer", Scope::Write), user("reader", Scope::Read));
+    let account = NewServiceAccount { name: "agent".to_owned(), connections: vec![CONNECTION], scope: Scope::Write };
+    let (account, secret) = store.create_service_account(account).unwrap();
+    (writer, reader, Caller { name: account.client_id, secret: secret.expose_secret().to_owned() })
+}
+
+/// Paces a loop that waits for a condition of another process: without it the loop takes the time
+/// that the other needs.
+pub(crate) fn pace() -> tokio::time::Interval {
+    tokio::time::interval(std::time::Duration::from_millis(20))
+}
+
+/// Waits until `met` holds: what is told of an event after the answer that it belongs to. A test
+/// that waits for ever has failed.
+pub(crate) async fn eventually(met: impl Fn() -> bool) {
+    let mut pace = pace();
+    while !met() {
+        pace.tick().await;
+    }
+}
+
+/// Status and JSON body.
+pub(crate) async fn read(response: Response) -> (u16, Value) {
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    let body = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status}, and no JSON: {text:?}"));
+    (status, body)
+}

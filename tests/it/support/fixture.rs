@@ -1,0 +1,91 @@
+//! The same small schema on every driver, so that what they share is tested once on each.
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::app::{CONNECTION, OTHER, TestApp, connection};
+use super::postgres::{TestPostgres, connect};
+
+/// Runs on every driver alike.
+const SCHEMA: &str = "
+CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(80) NOT NULL, city VARCHAR(40));
+CREATE TABLE orders (
+    id INTEGER PRIMARY KEY,
+    customer_id INTEGER NOT NULL REFERENCES customers (id),
+    total NUMERIC(10, 2) NOT NULL CHECK (total >= 0),
+    placed DATE
+);
+CREATE VIEW cities AS SELECT city, count(*) AS customers FROM customers GROUP BY city;
+INSERT INTO customers VALUES (1, 'Łukasz', 'Gdańsk'), (2, 'José', NULL), (3, '美咲', '東京');
+INSERT INTO orders VALUES (1, 1, 10.50, '2026-01-02'), (2, 1, 0.10, NULL), (3, 3, 99999.99, '2025-12-31');
+";
+
+/// A SQLite file with the schema.
+pub(crate) fn sqlite(folder: &TempDir, name: &str) -> String {
+    let path = folder.path().join(name);
+    let database = Connection::open(&path).unwrap();
+    database.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    database.execute_batch(SCHEMA).unwrap();
+    format!("sqlite:{}", path.display())
+}
+
+/// A service with one read-write SQLite connection named `shop`.
+pub(crate) async fn on_sqlite() -> TestApp {
+    with_sqlite("access = \"read-write\"").await
+}
+
+/// The same with further keys of the connection.
+pub(crate) async fn with_sqlite(more: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let url = sqlite(&folder, "shop.db");
+    let app = TestApp::start(folder, &connection(CONNECTION, "shop", &url, more)).await;
+    app.ready().await;
+    app
+}
+
+/// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
+pub(crate) async fn two_connections() -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let (shop, archive) = (sqlite(&folder, "shop.db"), sqlite(&folder, "archive.db"));
+    let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"")
+        + &connection(OTHER, "archive", &archive, "access = \"read-only\"");
+    let app = TestApp::start(folder, &connections).await;
+    app.ready().await;
+    app
+}
+
+/// A PostgreSQL database with the schema.
+pub(crate) async fn postgres() -> String {
+    let url = TestPostgres::shared().database("it").await;
+    connect(&url).await.batch_execute(SCHEMA).await.unwrap();
+    url
+}
+
+/// A service with one read-write PostgreSQL connection named `shop`.
+pub(crate) async fn on_postgres() -> TestApp {
+    with_postgres(&postgres().await, "access = \"read-write\"").await
+}
+
+/// A service with one connection named `shop` to the database at `url`.
+pub(crate) async fn with_postgres(url: &str, more: &str) -> TestApp {
+    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", url, more)).await;
+    app.ready().await;
+    app
+}
+
+/// Makes each test run on SQLite and on PostgreSQL.
+macro_rules! on_both {
+    ($($test:ident)*) => {
+        mod on_sqlite {
+            $(#[actix_web::test] async fn $test() {
+                super::$test(&$crate::support::fixture::on_sqlite().await).await;
+            })*
+        }
+        mod on_postgres {
+            $(#[actix_web::test] async fn $test() {
+                super::$test(&$crate::support::fixture::on_postgres().await).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_both;

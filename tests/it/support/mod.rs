@@ -1,0 +1,10 @@
+//! What every test needs: a running service, real databases, and small readers of results. No
+//! test lives here.
+
+pub(crate) mod app;
+pub(crate) mod fixture;
+pub(crate) mod mcp;
+pub(crate) mod postgres;
+pub(crate) mod proxy;
+pub(crate) mod results;
+pub(crate) mod stream;

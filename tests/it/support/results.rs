@@ -1,0 +1,138 @@
+//! Opens a source and reads its results whole, in a form that assertions can compare.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use portico_actors::call::{Argument, Facet, Limits, Narrow};
+use portico_actors::error::Error;
+use portico_actors::reply::{Cell, Column, Part, Results};
+use portico_actors::source::{Access, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
+use portico_actors::sql::{Dialect, Naming, statements};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+/// One result, read to its end. Each cell in a form that tells its kind: text in quotes, `json:`
+/// and `bytes:` in front of those, numbers bare.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) columns: Arc<[Column]>,
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) affected: i64,
+}
+
+/// A source under test.
+pub(crate) struct Subject {
+    pub(crate) source: Arc<dyn Source>,
+}
+
+impl Subject {
+    /// A connection named `test` that may write, with `pool` sessions.
+    pub(crate) fn open(url: &str, pool: usize) -> Self {
+        let settings = Settings {
+            name: "test".into(),
+            locator: Locator::Postgres(url.into()),
+            access: Access::ReadWrite,
+            pool,
+            connect_timeout: Duration::from_secs(10),
+            declared: Arc::new([]),
+        };
+        Self { source: open(settings).unwrap() }
+    }
+
+    /// Reads a statement to its end.
+    pub(crate) async fn read(&self, sql: &str) -> Result<Read, Error> {
+        read(self.source.run(plan(sql, Access::ReadOnly)).await?).await
+    }
+
+    /// Runs a statement that may write to its end.
+    pub(crate) async fn write(&self, sql: &str) -> Result<Read, Error> {
+        read(self.source.run(plan(sql, Access::ReadWrite)).await?).await
+    }
+
+    /// Reads a statement with values: names and JSON texts.
+    pub(crate) async fn bind(&self, sql: &str, values: &[(&str, &str)]) -> Result<Read, Error> {
+        let mut plan = plan(sql, Access::ReadOnly);
+        if let Task::Statement(prepared) = &mut plan.task {
+            prepared.values = arguments(values);
+        }
+        read(self.source.run(plan).await?).await
+    }
+
+    /// Lists a facet.
+    pub(crate) async fn describe(&self, facet: Facet, narrow: Narrow) -> Result<Read, Error> {
+        read(self.source.run(around(Task::Describe(facet, narrow), Access::ReadWrite)).await?).await
+    }
+
+    /// Calls a routine of the schema `public` or of another, as `schema.name`.
+    pub(crate) async fn call(&self, name: &str, values: &[(&str, &str)], access: Access) -> Result<Read, Error> {
+        let (schema, name) = match name.split_once('.') {
+            Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
+            None => (None, name.to_owned()),
+        };
+        let invocation = Invocation { schema, name, arguments: arguments(values), default_schema: None };
+        read(self.source.run(around(Task::Procedure(invocation), access)).await?).await
+    }
+}
+
+/// A plan for one statement without values.
+pub(crate) fn plan(sql: &str, access: Access) -> Plan {
+    let naming = Naming { connection: "test", others: &[] };
+    let statement = statements(sql, Dialect::PostgreSql, naming).unwrap().remove(0);
+    around(
+        Task::Statement(Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: false }),
+        access,
+    )
+}
+
+fn around(task: Task, access: Access) -> Plan {
+    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new() }
+}
+
+fn arguments(values: &[(&str, &str)]) -> Vec<Argument> {
+    let argument = |(name, json): &(&str, &str)| Argument {
+        name: (*name).to_owned(),
+        value: RawValue::from_string((*json).to_owned()).unwrap(),
+        data_type: None,
+    };
+    values.iter().map(argument).collect()
+}
+
+/// Reads one result to its end.
+pub(crate) async fn read(mut results: Results) -> Result<Read, Error> {
+    let mut columns: Option<Arc<[Column]>> = None;
+    let mut rows = Vec::new();
+    while let Some(part) = results.next().await {
+        match part? {
+            Part::Columns(described) => columns = Some(described),
+            Part::Rows(batch) => {
+                let width = columns.as_ref().expect("columns come first").len();
+                assert!(batch.rows() > 0, "a batch is never empty");
+                for row in 0..batch.rows() {
+                    rows.push(
+                        (0..width).map(|c| batch.cell(row, c).map(|cell| shown(&cell))).collect::<Result<_, _>>()?,
+                    );
+                }
+            }
+            Part::Done { affected } => {
+                assert!(results.next().await.is_none(), "nothing comes after the end");
+                return Ok(Read { columns: columns.expect("columns come first"), rows, affected });
+            }
+        }
+    }
+    panic!("the result has no end");
+}
+
+fn shown(cell: &Cell<'_>) -> String {
+    match cell {
+        Cell::Null => "null".to_owned(),
+        Cell::Boolean(value) => value.to_string(),
+        Cell::Integer(value) => value.to_string(),
+        Cell::Float(value) => value.to_string(),
+        Cell::Double(value) => value.to_string(),
+        Cell::Decimal(digits) => digits.to_string(),
+        Cell::Text(text) => format!("{text:?}"),
+        Cell::Json(json) => format!("json:{json}"),
+        Cell::Bytes(octets) => format!("bytes:{octets:?}"),
+    }
+}
