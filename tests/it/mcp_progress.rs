@@ -113,7 +113,7 @@ async fn a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves() 
     let expected = [None, None, Some(Kind::Abandoned), Some(Kind::Abandoned)];
     eventually(|| {
         let mut ended = endings(&app, "execute_select");
-        ended.sort_by_key(|failure| failure.is_some());
+        ended.sort_by_key(Option::is_some);
         ended == expected
     })
     .await;
