@@ -3,14 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::principal::Principal;
+pub use crate::request::RequestId;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
-
-use crate::principal::Principal;
-
-/// Names one request in answers, logs and audit records.
-pub type RequestId = Uuid;
 
 /// One request to one connection, on its way through the mailbox.
 #[derive(Debug)]
@@ -41,6 +37,17 @@ pub enum Op {
     Script(Mode, Sql),
     /// `execute_procedure`.
     Procedure(ProcedureCall),
+}
+
+impl Op {
+    /// Whether everything that it does is undone at its end.
+    pub const fn is_dry_run(&self) -> bool {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.dry_run,
+            Self::Procedure(procedure) => procedure.dry_run,
+            Self::Describe(..) | Self::Instructions(_) => false,
+        }
+    }
 }
 
 /// One table of the catalogue, as JDBC's `DatabaseMetaData` divides it.
@@ -135,6 +142,8 @@ pub struct Sql {
     pub default_schema: Option<String>,
     /// Whether an administrator wrote it, and the caller gave the values alone.
     pub by_administrator: bool,
+    /// Whether everything that it does is undone at its end.
+    pub dry_run: bool,
 }
 
 /// One value for a placeholder or a parameter, kept as the JSON text it came in: no digit is
@@ -158,6 +167,8 @@ pub struct ProcedureCall {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
+    /// Whether everything that it does is undone at its end.
+    pub dry_run: bool,
 }
 
 /// How much one call may spend.

@@ -49,7 +49,7 @@ pub enum Event {
 #[derive(Clone, Debug)]
 pub struct CallEnded {
     /// The request.
-    pub id: RequestId,
+    pub id: Box<RequestId>,
     /// The caller's subject; empty when none was authenticated.
     pub subject: String,
     /// The connection's name, where one was found.

@@ -37,5 +37,6 @@ pub mod near;
 pub mod pattern;
 pub mod principal;
 pub mod reply;
+mod request;
 pub mod source;
 pub mod sql;

@@ -29,6 +29,8 @@ pub struct Results {
     pub writes: bool,
     /// The statement's class in one word, for the log.
     pub class: Option<&'static str>,
+    /// Whether everything that was done is undone at the end.
+    pub dry_run: bool,
     parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
     /// Let go of after the stream, which is declared before it.
     kept: Option<Box<dyn Send>>,
@@ -51,7 +53,7 @@ pub enum Part {
 impl Results {
     /// Wraps a driver's stream.
     pub fn new(writes: bool, parts: impl Stream<Item = Result<Part, Error>> + Send + 'static) -> Self {
-        Self { writes, class: None, parts: Box::pin(parts.fuse()), kept: None }
+        Self { writes, class: None, dry_run: false, parts: Box::pin(parts.fuse()), kept: None }
     }
 
     /// The same results with parts in front that were read from them already.

@@ -39,6 +39,7 @@ pub struct Document<F> {
     place: Place,
     columns: usize,
     rows: u64,
+    dry_run: bool,
     /// Puts an error into the form of the wire, and learns of the end.
     ended: F,
 }
@@ -59,7 +60,8 @@ where
     /// Streams `results`. `ended` is called once at the end of the
     /// document with the number of rows and the failure, which it puts into the form of the wire.
     pub fn new(results: Results, ended: F) -> Self {
-        Self { results: Some(results), place: Place::Start, columns: 0, rows: 0, ended }
+        let dry_run = results.dry_run;
+        Self { results: Some(results), place: Place::Start, columns: 0, rows: 0, dry_run, ended }
     }
 
     fn write_onto(&mut self, part: Part, out: &mut Vec<u8>) -> Result<()> {
@@ -121,6 +123,9 @@ where
             Place::BetweenResults | Place::Ended => b"",
         });
         out.push(b']');
+        if self.dry_run {
+            out.extend_from_slice(b",\"dryRun\":true");
+        }
         if let Some(error) = (self.ended)(self.rows, failure) {
             out.extend_from_slice(b",\"error\":");
             let _ = serde_json::to_writer(&mut out, &error);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::app::App;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -11,32 +12,32 @@ use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind};
 use portico_actors::event::{CallEnded, Event, Observer};
-use uuid::Uuid;
-
-use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[derive(Clone, Copy)]
 struct Identified(RequestId);
 
-/// Gives every request an id, and every answer the same one. A UUID that the client sent is kept.
+/// Gives every request an id, and every answer the same one. One that the client sent is kept, if
+/// it is one alone and fit for headers and logs.
 pub(super) async fn identify(
     request: ServiceRequest,
     next: Next<impl MessageBody>,
 ) -> actix_web::Result<ServiceResponse<impl MessageBody>> {
-    let given = request.headers().get(REQUEST_ID).and_then(|id| Uuid::try_parse(id.to_str().ok()?).ok());
-    let id = given.unwrap_or_else(Uuid::now_v7);
+    let mut given = request.headers().get_all(REQUEST_ID);
+    let given = given.next().filter(|_| given.next().is_none());
+    let given = given.and_then(|id| RequestId::from_client(id.to_str().ok()?));
+    let id = given.unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(Identified(id));
     let mut response = next.call(request).await?;
-    let value = HeaderValue::from_str(&id.to_string()).unwrap_or(HeaderValue::from_static(""));
+    let value = HeaderValue::from_str(id.as_str()).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(REQUEST_ID, value);
     Ok(response)
 }
 
 /// The id of `request`.
 pub(super) fn request_id(request: &HttpRequest) -> RequestId {
-    request.extensions().get::<Identified>().map_or_else(Uuid::now_v7, |identified| identified.0)
+    request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
 }
 
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
@@ -50,7 +51,7 @@ impl Ending {
     /// Begins to measure a request.
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
         let event = CallEnded {
-            id: request_id(request),
+            id: Box::new(request_id(request)),
             subject: String::new(),
             connection: None,
             connection_id: None,

@@ -1,6 +1,7 @@
 //! Kinds of failure become statuses, codes, challenges and bodies. Status numbers live only here.
 
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
@@ -61,10 +62,20 @@ pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
     }
 }
 
+/// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.
+fn usual_delay(kind: Kind) -> Option<Duration> {
+    match kind {
+        Kind::Busy => Some(Duration::from_secs(1)),
+        Kind::Unavailable => Some(Duration::from_secs(5)),
+        _ => None,
+    }
+}
+
 /// Begins a response to `error`: status, `Retry-After` and challenges.
 fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(status(error.kind));
-    if let Some(delay) = error.get_retry_after() {
+    let delay = error.get_retry_after().or_else(|| usual_delay(error.kind));
+    if let Some(delay) = delay {
         let seconds = delay.as_millis().div_ceil(1000).max(1);
         response.insert_header((header::RETRY_AFTER, seconds.to_string()));
     }
@@ -171,9 +182,14 @@ pub(super) fn oauth(code: &str) -> StatusCode {
     }
 }
 
-/// Readiness as a status.
-pub(super) fn readiness(ready: bool) -> StatusCode {
-    if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+/// Begins an answer about readiness.
+pub(super) fn readiness(ready: bool) -> HttpResponseBuilder {
+    if ready {
+        return HttpResponse::Ok();
+    }
+    let mut response = HttpResponse::ServiceUnavailable();
+    response.insert_header((header::RETRY_AFTER, "1"));
+    response
 }
 
 /// Answers everything that has no route.

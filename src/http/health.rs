@@ -21,5 +21,5 @@ pub(super) async fn ready(app: web::Data<App>) -> HttpResponse {
         (false, true) => "draining",
         (false, false) => "starting",
     };
-    HttpResponse::build(error::readiness(ready)).json(json!({"status": status, "connections": connections}))
+    error::readiness(ready).json(json!({"status": status, "connections": connections}))
 }

@@ -81,7 +81,13 @@ fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Res
         limits: Limits { timeout: timeout(&mut fields)?, rows: None },
         op: Op::Script(
             mode,
-            Sql { text, parameters, default_schema: fields.string("defaultSchema")?, by_administrator: false },
+            Sql {
+                text,
+                parameters,
+                default_schema: fields.string("defaultSchema")?,
+                by_administrator: false,
+                dry_run: dry_run(&mut fields)?,
+            },
         ),
         default_catalog,
         field: "query",
@@ -99,9 +105,15 @@ fn read_exec(mut fields: Fields) -> Result<Asked> {
             procedure,
             arguments: fields.arguments("parameters")?,
             default_schema: fields.string("defaultSchema")?,
+            dry_run: dry_run(&mut fields)?,
         }),
         field: "procedure",
     })
+}
+
+/// Whether everything is to be undone at its end.
+fn dry_run(fields: &mut Fields) -> Result<bool> {
+    Ok(fields.boolean("dryRun")?.unwrap_or_default())
 }
 
 async fn run(
@@ -139,6 +151,10 @@ async fn begin(
     ending.note(|event| {
         event.connection = Some(Arc::clone(&entry.name));
         event.connection_id = Some(entry.id);
+        // The log is not to tell of changes that were never kept.
+        if asked.op.is_dry_run() {
+            event.what.push_str("?dryRun");
+        }
     });
     let id = ending::request_id(request);
     let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;

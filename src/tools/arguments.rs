@@ -67,7 +67,7 @@ fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolv
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
-        by_administrator: false,
+        ..Sql::default()
     };
     let caps = asked_caps(&mut fields, offer)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
@@ -81,6 +81,7 @@ fn procedure(mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
+        dry_run: false,
     };
     let caps = asked_caps(&mut fields, offer)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };

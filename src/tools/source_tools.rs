@@ -73,6 +73,6 @@ impl SourceTool<'_> {
         let arguments = parameters::arguments(&self.procedure.parameters, fields)?;
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let procedure = format!("{}.{}", quoted(&self.procedure.schema), quoted(&self.procedure.name));
-        Ok(ProcedureCall { procedure, arguments, default_schema: None })
+        Ok(ProcedureCall { procedure, arguments, default_schema: None, dry_run: false })
     }
 }

@@ -1,10 +1,11 @@
 //! Who gets in, and in which order the others are refused.
 
+use portico_actors::event::Event;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, read};
+use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, eventually, read};
 use crate::support::fixture;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
@@ -137,10 +138,21 @@ async fn every_answer_has_a_request_id() {
         let id = response.headers().get("x-request-id").unwrap_or_else(|| panic!("{path}")).to_str().unwrap();
         assert!(Uuid::try_parse(id).is_ok(), "{path}: {id}");
     }
-    let own = Uuid::from_u128(5).to_string();
-    let response = app.post("/api/query").header("x-request-id", &own).body("{").send().await.unwrap();
-    assert_eq!(response.headers()["x-request-id"], own.as_str());
-    assert_eq!(read(response).await.1["error"]["requestId"], own.as_str());
+    for own in ["00000000-0000-0000-0000-000000000005", "0af7651916cd43dd", "web:7/Kq+w==", &"x".repeat(128)] {
+        let response = app.post("/api/query").header("x-request-id", own).body("{").send().await.unwrap();
+        assert_eq!(response.headers()["x-request-id"], own);
+        assert_eq!(read(response).await.1["error"]["requestId"], own);
+        let logged = |event: &Event| matches!(event, Event::CallEnded(call) if call.id.as_str() == own);
+        eventually(|| app.events.lock().unwrap().iter().any(logged)).await;
+    }
+    for unfit in ["", "a b", "a\"b", "a\tb", "{}", &"x".repeat(129)] {
+        let response = app.get("/api/connections").header("x-request-id", unfit).send().await.unwrap();
+        let id = response.headers()["x-request-id"].to_str().unwrap();
+        assert!(Uuid::try_parse(id).is_ok(), "{unfit:?}: {id}");
+    }
+    let twice = app.get("/api/connections").header("x-request-id", "one").header("x-request-id", "two");
+    let response = twice.send().await.unwrap();
+    assert!(Uuid::try_parse(response.headers()["x-request-id"].to_str().unwrap()).is_ok());
 }
 
 #[actix_web::test]

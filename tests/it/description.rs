@@ -89,7 +89,7 @@ async fn bodies_have_the_members_that_are_described() {
     assert_eq!(keys(&answer["results"][0]), keys(&schemas["Result"]["properties"]));
     assert_eq!(keys(&answer["results"][0]["schema"][0]), keys(&schemas["Column"]["properties"]));
     let (status, answer) = app.query(json!({"query": "SELECT * FROM custmers"})).await;
-    assert_eq!(keys(&answer["error"]), keys(&schemas["Error"]["properties"]), "{answer}");
+    assert!(keys(&answer["error"]).is_subset(&keys(&schemas["Error"]["properties"])), "{answer}");
     let described = &document["components"]["responses"][status.to_string()]["description"];
     assert!(described.as_str().unwrap().contains(&answer["error"]["code"].to_string()));
     let (_, answer) = read(app.get("/api/connections").send().await.unwrap()).await;

@@ -31,6 +31,7 @@ mod repeats;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;
+mod sql_dry_run;
 mod sql_exec;
 mod sql_script;
 mod sql_types;

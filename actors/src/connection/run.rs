@@ -69,6 +69,7 @@ impl Runner {
             other => other?,
         };
         results.class = class;
+        results.dry_run = call.op.is_dry_run();
         Ok(Reply::Results(results.keep(permit)))
     }
 
@@ -79,7 +80,9 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone() }).await
+        self.source
+            .run(Plan { task, access, limits, abandoned: call.abandoned.clone(), dry_run: call.op.is_dry_run() })
+            .await
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
@@ -246,6 +249,7 @@ impl Runner {
             access: Access::ReadOnly,
             limits,
             abandoned: call.abandoned.clone(),
+            dry_run: false,
         };
         let mut results = self.source.run(plan).await?;
         let mut names = Vec::new();

@@ -24,6 +24,10 @@ use crate::sql::Dialect;
 
 use supervisor::{Drain, Supervisor};
 
+/// What callers of a connection that was given up are told to wait: only a restart of the service
+/// brings it back.
+const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
+
 /// What the Directory needs to run one connection.
 #[derive(Clone)]
 pub struct Connection {
@@ -168,6 +172,7 @@ impl Directory {
             Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
             Occupant::GivenUp => {
                 return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
+                    .retry_after(GIVEN_UP_DELAY)
                     .hint("an administrator has to look at it; the log tells why"));
             }
         };

@@ -176,6 +176,7 @@ impl Shared {
             access: Access::ReadOnly,
             limits: Limits { rows: None, ..limits },
             abandoned: abandoned.clone(),
+            dry_run: false,
         };
         let mut results = self.source.run(plan).await?;
         let mut found = Vec::new();

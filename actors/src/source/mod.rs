@@ -59,6 +59,9 @@ pub struct Plan {
     pub limits: Limits,
     /// Cancelled when nobody waits any more.
     pub abandoned: CancellationToken,
+    /// Whether all of it is undone at its end, and answered as if it were kept: deferred
+    /// constraints are checked too.
+    pub dry_run: bool,
 }
 
 /// What to do at a source.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use portico_actors::call::{Facet, Limits, Narrow, Op, Sql, Verb};
+use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
 use portico_actors::directory::{Connection, Directory, Intensity};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
@@ -138,7 +138,7 @@ impl House {
         let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
         let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Write, reach: Reach::All });
         let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
-        match self.directory.ask(&entry, Uuid::nil(), by, op, Limits::default()).await {
+        match self.directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await {
             Ok(Reply::Results(results)) => drop(results.collect::<Vec<_>>().await),
             other => panic!("{other:?}"),
         }
@@ -180,7 +180,7 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     let entry = directory.get(id).expect("the connection is listed");
     let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Read, reach: Reach::All });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
-    match directory.ask(&entry, Uuid::nil(), by, op, Limits::default()).await? {
+    match directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),
         Reply::Text(text) => panic!("a listing answered with {text:?}"),
     }

@@ -138,7 +138,8 @@ fn an_actor_that_dies_too_often_is_given_up() {
             tokio::task::yield_now().await;
         }
         let error = house.ask(0).await.unwrap_err();
-        assert_eq!((error.kind, error.get_retry_after()), (Kind::Unavailable, None));
+        let delay = error.get_retry_after();
+        assert_eq!((error.kind, delay), (Kind::Unavailable, Some(Duration::from_mins(1))), "it too says when to ask");
     });
 }
 

@@ -39,13 +39,15 @@ pub(super) fn all() -> Value {
             The source's own type decides, dataType is a hint",
         "additionalProperties": true,
     });
+    let dry_run = json!({"type": "boolean", "default": false, "description": "Runs all of it, answers as if it were \
+        kept, and undoes it. What a transaction does not hold is not undone: sequences go on"});
     json!({
         "Query": {
             "type": "object",
             "required": ["query"],
             "properties": {
                 "query": text, "defaultCatalog": optional, "defaultSchema": optional, "parameters": parameters,
-                "schemaOnly": {"type": "boolean"}, "timeout": timeout,
+                "schemaOnly": {"type": "boolean"}, "dryRun": dry_run, "timeout": timeout,
             },
         },
         "Batch": {
@@ -53,7 +55,8 @@ pub(super) fn all() -> Value {
             "required": ["query", "parameters"],
             "properties": {
                 "query": text, "defaultCatalog": optional, "defaultSchema": optional,
-                "parameters": {"type": "array", "minItems": 1, "items": parameters}, "timeout": timeout,
+                "parameters": {"type": "array", "minItems": 1, "items": parameters},
+                "schemaOnly": {"type": "boolean"}, "dryRun": dry_run, "timeout": timeout,
             },
         },
         "Exec": {
@@ -61,7 +64,7 @@ pub(super) fn all() -> Value {
             "required": ["procedure"],
             "properties": {
                 "procedure": text, "defaultCatalog": optional, "defaultSchema": optional, "parameters": parameters,
-                "timeout": timeout,
+                "dryRun": dry_run, "timeout": timeout,
             },
         },
         "Column": {
@@ -89,6 +92,7 @@ pub(super) fn all() -> Value {
             "required": ["results"],
             "properties": {
                 "results": {"type": "array", "items": {"$ref": "#/components/schemas/Result"}},
+                "dryRun": {"type": "boolean", "const": true, "description": "Everything was undone"},
                 "error": {"$ref": "#/components/schemas/Error"},
             },
         },
@@ -96,7 +100,7 @@ pub(super) fn all() -> Value {
             "type": "object",
             "required": ["code", "message", "requestId"],
             "properties": {
-                "code": number, "message": text, "sqlState": text, "hint": text, "requestId": text,
+                "code": number, "message": text, "sqlState": text, "detail": text, "hint": text, "requestId": text,
             },
         },
         "Failure": {

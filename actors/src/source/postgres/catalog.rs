@@ -2,7 +2,7 @@
 //! Their columns are those of `source/catalog.rs`.
 
 use super::statement::{Job, Values};
-use super::transaction::Place;
+use super::transaction::{Place, Terms};
 use super::{keys, types};
 use crate::call::{Facet, Narrow};
 use crate::error::Result;
@@ -115,7 +115,7 @@ ORDER BY n.nspname, p.proname, p.oid",
         text,
         class: Class::Select,
         returns_rows: true,
-        access: Access::ReadOnly,
+        terms: Terms { access: Access::ReadOnly, dry_run: false },
         values: Values::Facet(
             facet,
             vec![Some(connection.to_owned()), narrow.catalog, narrow.schema, object, part, narrow.table_type],

@@ -10,6 +10,8 @@ use crate::sql::Statement;
 
 /// `query_canceled`: a statement timeout, a cancel request of ours, or an administrator's.
 pub(super) const CANCELLED: &str = "57014";
+/// `invalid_transaction_termination`: a procedure with COMMIT or ROLLBACK inside a transaction.
+pub(super) const ENDS_TRANSACTION: &str = "2D000";
 /// `read_only_sql_transaction`.
 const READ_ONLY: &str = "25006";
 

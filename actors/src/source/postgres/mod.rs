@@ -16,7 +16,7 @@ use self::housekeeping::Housekeeping;
 use self::knowledge::Knowledge;
 use self::session::Sessions;
 use self::statement::{Job, Values};
-use self::transaction::Place;
+use self::transaction::{Place, Terms};
 use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Results;
@@ -112,30 +112,32 @@ impl Source for Postgres {
 
 impl Shared {
     async fn run(&self, plan: Plan) -> Result<Results> {
+        let dry_run = plan.dry_run;
         let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone());
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
+        let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;
         let job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => job(prepared, access)?,
-            Task::Statements(prepared) => return script::results(self, prepared, access, clock).await,
+            Task::Statement(prepared) => job(prepared, terms)?,
+            Task::Statements(prepared) => return script::results(self, prepared, terms, clock).await,
             Task::Columns(prepared) => return script::columns(self, prepared, clock).await,
-            Task::Batch(repeated) => return repeated::results(self, repeated, access, clock).await,
-            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, access)).await??,
+            Task::Batch(repeated) => return repeated::results(self, repeated, terms, clock).await,
+            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms)).await??,
         };
         if job.opens_cursors {
-            return script::run(self, VecDeque::from([job]), access, clock).await;
+            return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
         let answer = statement::execute(&self.sessions, &self.knowledge, &job, &clock).await?;
         Ok(rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await)
     }
 
     /// The call of a routine; what is not known may have been made since we last asked.
-    async fn invoke(&self, invocation: &Invocation, access: Access) -> Result<Job> {
-        match procedure::job(&self.knowledge.routines(), invocation, access) {
+    async fn invoke(&self, invocation: &Invocation, terms: Terms) -> Result<Job> {
+        match procedure::job(&self.knowledge.routines(), invocation, terms) {
             Err(_) => {
                 self.knowledge.refresh().await?;
-                procedure::job(&self.knowledge.routines(), invocation, access)
+                procedure::job(&self.knowledge.routines(), invocation, terms)
             }
             job => job,
         }
@@ -143,7 +145,7 @@ impl Shared {
 }
 
 /// A caller's statement, unless it is one that no caller may run here.
-fn job(prepared: Prepared, access: Access) -> Result<Job> {
+fn job(prepared: Prepared, terms: Terms) -> Result<Job> {
     let Prepared { statement, values, default_schema, by_administrator: _ } = prepared;
     match statement.class {
         Class::Transaction => {
@@ -169,7 +171,7 @@ fn job(prepared: Prepared, access: Access) -> Result<Job> {
         text: statement.text.clone(),
         class: statement.class,
         returns_rows: statement.returns_rows || statement.class == Class::Select,
-        access,
+        terms,
         values: Values::Inferred(values),
         default_schema,
         origin: Some(statement),

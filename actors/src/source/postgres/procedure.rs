@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use super::knowledge::Known;
 use super::routines::{Routine, Slot};
 use super::statement::{Job, Values, quoted};
-use super::transaction::Place;
+use super::transaction::{Place, Terms};
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::near;
-use crate::source::{Access, Direction, Invocation, Parameter};
+use crate::source::{Direction, Invocation, Parameter};
 use crate::sql::Class;
 
 /// Names in a message at most.
@@ -23,7 +23,7 @@ const MOST_NAMES: usize = 10;
 /// # Errors
 /// [`Kind::NotFound`](crate::error::Kind::NotFound) when nothing has that name,
 /// [`Kind::Invalid`](crate::error::Kind::Invalid) when no overload, or more than one, takes the arguments.
-pub(super) fn job(known: &Known, invocation: &Invocation, access: Access) -> Result<Job> {
+pub(super) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Result<Job> {
     let overloads = named(known, invocation);
     if overloads.is_empty() {
         return Err(not_found(known, invocation));
@@ -37,7 +37,7 @@ pub(super) fn job(known: &Known, invocation: &Invocation, access: Access) -> Res
     let least = fitting.iter().map(|(_, places)| left_out(places)).min();
     let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
     match (best.next(), best.next()) {
-        (Some((routine, places)), None) => Ok(call(routine, places, invocation, access)),
+        (Some((routine, places)), None) => Ok(call(routine, places, invocation, terms)),
         (None, _) => Err(mismatch(&overloads, "no overload takes these arguments")),
         (Some(_), Some(_)) => Err(mismatch(&overloads, "more than one overload takes these arguments")),
     }
@@ -128,7 +128,7 @@ fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Arg
     list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() })
 }
 
-fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, access: Access) -> Job {
+fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, terms: Terms) -> Job {
     let mut values = Vec::new();
     let mut written = Vec::new();
     let mut by_name = false;
@@ -167,7 +167,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, ac
         text,
         class,
         returns_rows: true,
-        access,
+        terms,
         values: Values::Inferred(values),
         default_schema: invocation.default_schema.clone(),
         origin: None,

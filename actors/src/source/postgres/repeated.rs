@@ -14,7 +14,7 @@ use super::prepared::{Made, make_ready};
 use super::rows::{self, Rows};
 use super::session::Session;
 use super::statement::Job;
-use super::transaction::{Frame, Place, close, give_up};
+use super::transaction::{Place, Terms, closing, give_up, undoing};
 use super::{Shared, job};
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
@@ -29,7 +29,7 @@ const BATCH_ROWS: usize = 256;
 const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Runs `repeated`, a result for each set.
-pub(super) async fn results(shared: &Shared, repeated: Repeated, access: Access, clock: Clock) -> Result<Results> {
+pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, clock: Clock) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
     let placeholders = statement.placeholders.clone();
     let mut ordered = Vec::with_capacity(sets.len());
@@ -41,7 +41,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, access: Access,
     };
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, access)? };
+    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, terms)? };
     let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,
@@ -86,7 +86,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, access: Access,
         over: false,
     };
     let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
-    Ok(Results::new(access == Access::ReadWrite, parts))
+    Ok(Results::new(terms.access == Access::ReadWrite, parts))
 }
 
 type Sent = MaybeDone<BoxFuture<'static, Result<RowStream, tokio_postgres::Error>>>;
@@ -188,8 +188,7 @@ impl Runs {
 
     /// Keeps what all runs did.
     async fn close(&mut self) -> Result<()> {
-        let word = (self.job.frame() != Frame::ReadOnly).then_some("COMMIT");
-        let ended = self.clock.bound(close(&self.session, word)).await?;
+        let ended = self.clock.bound(closing(&self.session, self.job.frame())).await?;
         if ended.clean {
             self.session.settle();
         }
@@ -208,7 +207,7 @@ impl Runs {
         // The source refuses each of them at once: their transaction has failed.
         let refused = async {
             drop(join_all(sent).await);
-            close(&self.session, (self.job.frame() != Frame::ReadOnly).then_some("ROLLBACK")).await
+            undoing(&self.session, self.job.frame()).await
         };
         if let Ok(ended) = self.clock.bound(refused).await
             && ended.clean

@@ -34,7 +34,7 @@ pub(super) async fn results(
     knowledge: Arc<Knowledge>,
 ) -> Results {
     let reading = Reading::begin(answer, job, clock, connection, knowledge).await;
-    let writes = reading.job.access == Access::ReadWrite;
+    let writes = reading.job.terms.access == Access::ReadWrite;
     Results::new(
         writes,
         stream::unfold(reading, |mut reading| async move { reading.next().await.map(|part| (part, reading)) }),
@@ -189,7 +189,9 @@ impl Reading {
 
     /// What we remember of tables, types and routines may no longer hold.
     fn note_change(&self) {
-        if self.job.access == Access::ReadWrite && matches!(self.job.class, Class::Ddl | Class::Call | Class::Other) {
+        if self.job.terms.access == Access::ReadWrite
+            && matches!(self.job.class, Class::Ddl | Class::Call | Class::Other)
+        {
             self.knowledge.is_stale();
         }
     }

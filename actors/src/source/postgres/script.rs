@@ -11,30 +11,25 @@ use super::prepared::{inferred, prepared};
 use super::rows::{self, Reading};
 use super::session::Session;
 use super::statement::{Job, seen};
-use super::transaction::{Place, close, give_up};
+use super::transaction::{Place, Terms, closing, give_up};
 use super::{Shared, failure, job};
 use crate::error::{Error, Kind, Result};
 use crate::reply::{Part, Results};
 use crate::source::{Access, Prepared};
 
 /// Runs `statements` in order, a result for each.
-pub(super) async fn results(
-    shared: &Shared,
-    statements: Vec<Prepared>,
-    access: Access,
-    clock: Clock,
-) -> Result<Results> {
-    run(shared, jobs(statements, access)?, access, clock).await
+pub(super) async fn results(shared: &Shared, statements: Vec<Prepared>, terms: Terms, clock: Clock) -> Result<Results> {
+    run(shared, jobs(statements, terms)?, terms, clock).await
 }
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
-pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, access: Access, clock: Clock) -> Result<Results> {
+pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, clock: Clock) -> Result<Results> {
     let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
     let may_repeat = session.is_reused();
-    let mut script = Script::new(shared, jobs, access, clock);
+    let mut script = Script::new(shared, jobs, terms, clock);
     match script.start(session).await {
         // Nothing was done on a session that turned out dead while it was idle.
-        Err(error) if may_repeat && access == Access::ReadOnly && error.kind == Kind::Unavailable => {
+        Err(error) if may_repeat && terms.access == Access::ReadOnly && error.kind == Kind::Unavailable => {
             shared.sessions.forget_idle();
             let session = script.clock.bound(shared.sessions.take(script.clock.timeout())).await??;
             script.start(session).await?;
@@ -42,14 +37,14 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, access: Access, cl
         started => started?,
     }
     Ok(Results::new(
-        access == Access::ReadWrite,
+        terms.access == Access::ReadWrite,
         stream::unfold(script, |mut script| async move { script.next().await.map(|part| (part, script)) }),
     ))
 }
 
 /// Tells the columns of `statements` and runs none of them.
 pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: Clock) -> Result<Results> {
-    let jobs = jobs(statements, Access::ReadOnly)?;
+    let jobs = jobs(statements, Terms { access: Access::ReadOnly, dry_run: false })?;
     let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
     let mut parts = Vec::with_capacity(jobs.len() * 2);
     for job in &jobs {
@@ -72,11 +67,11 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: C
     Ok(Results::new(false, stream::iter(parts)))
 }
 
-fn jobs(statements: Vec<Prepared>, access: Access) -> Result<VecDeque<Job>> {
+fn jobs(statements: Vec<Prepared>, terms: Terms) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
         let place = Place { begins: number == 0, ends: number == last };
-        Ok(Job { place, ..job(prepared, access)? })
+        Ok(Job { place, ..job(prepared, terms)? })
     };
     statements.into_iter().enumerate().map(placed).collect()
 }
@@ -85,15 +80,15 @@ struct Script {
     name: Arc<str>,
     knowledge: Arc<super::Knowledge>,
     clock: Clock,
-    access: Access,
+    terms: Terms,
     jobs: VecDeque<Job>,
     current: Option<Reading>,
 }
 
 impl Script {
-    fn new(shared: &Shared, jobs: VecDeque<Job>, access: Access, clock: Clock) -> Self {
+    fn new(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, clock: Clock) -> Self {
         let (name, knowledge) = (Arc::clone(&shared.name), Arc::clone(&shared.knowledge));
-        Self { name, knowledge, clock, access, jobs, current: None }
+        Self { name, knowledge, clock, terms, jobs, current: None }
     }
 
     /// Begins the next statement; where that fails everything before it is undone.
@@ -108,8 +103,7 @@ impl Script {
 
     /// Ends a transaction whose last statement was not known to be the last.
     async fn close(&mut self, session: Arc<Session>) -> Result<()> {
-        let word = (self.access == Access::ReadWrite).then_some("COMMIT");
-        let ended = self.clock.bound(close(&session, word)).await?;
+        let ended = self.clock.bound(closing(&session, self.terms.frame())).await?;
         if ended.clean {
             session.settle();
         }
@@ -129,7 +123,7 @@ impl Script {
                 None => {}
             }
             let (session, cursors) = self.current.take().map(Reading::into_rest).unwrap_or_default();
-            self.jobs.extend(cursors.iter().map(|cursor| Job::fetching(cursor, self.access)));
+            self.jobs.extend(cursors.iter().map(|cursor| Job::fetching(cursor, self.terms)));
             if self.jobs.is_empty() {
                 return self.close(session?).await.err().map(Err);
             }

@@ -18,7 +18,7 @@ use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::Running;
 use super::session::{Session, Sessions};
-use super::transaction::{Frame, Place, beginning, ending, search_path};
+use super::transaction::{Frame, Place, Terms, beginning, ending, search_path};
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
 use crate::source::Access;
@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub(super) class: Class,
     /// Whether it may return rows.
     pub(super) returns_rows: bool,
-    pub(super) access: Access,
+    pub(super) terms: Terms,
     pub(super) values: Values,
     /// In front of the search path, for this statement alone.
     pub(super) default_schema: Option<String>,
@@ -86,17 +86,16 @@ pub(super) enum Progress {
 impl Job {
     /// What its transaction is.
     pub(super) fn frame(&self) -> Frame {
-        match (self.access, self.class) {
-            (Access::ReadOnly, _) => Frame::ReadOnly,
-            (Access::ReadWrite, Class::Call) if self.place == Place::ALONE => Frame::Unattended,
-            (Access::ReadWrite, _) => Frame::ReadWrite,
+        match self.terms.frame() {
+            Frame::ReadWrite if self.class == Class::Call && self.place == Place::ALONE => Frame::Unattended,
+            frame => frame,
         }
     }
 
     /// Whether it can be sent without knowing anything about it: nothing to bind, and either
     /// nothing to decode or nothing done that could not be done again.
     fn goes_direct(&self) -> bool {
-        match (&self.values, self.access) {
+        match (&self.values, self.terms.access) {
             _ if self.place != Place::ALONE => false,
             (Values::Facet(..), _) => true,
             (Values::Inferred(values), Access::ReadOnly) => values.is_empty(),
@@ -108,12 +107,12 @@ impl Job {
     }
 
     /// The rows of a cursor that the transaction has open.
-    pub(super) fn fetching(cursor: &str, access: Access) -> Self {
+    pub(super) fn fetching(cursor: &str, terms: Terms) -> Self {
         Self {
             text: format!("FETCH ALL FROM {}", quoted(cursor)),
             class: Class::Session,
             returns_rows: true,
-            access,
+            terms,
             values: Values::Inferred(Vec::new()),
             default_schema: None,
             origin: None,
@@ -133,6 +132,10 @@ impl Job {
     /// What the source said, in the caller's terms.
     pub(super) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
         let mut failure = failure::statement(error, self.origin.as_ref(), shift);
+        if self.terms.dry_run && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
+            failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
+            return failure.hint("nothing was changed; leave dryRun out to run it");
+        }
         let refused = failure::refused_parameter(error).and_then(|number| self.arguments().get(number.checked_sub(1)?));
         if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
             failure.kind = Kind::Invalid;
@@ -150,7 +153,7 @@ pub(super) fn quoted(name: &str) -> String {
 /// Runs `job` up to its first rows. A reader that meets a dead session tries once more.
 pub(super) async fn execute(sessions: &Sessions, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
     let session = clock.bound(sessions.take(clock.timeout())).await??;
-    let may_repeat = job.access == Access::ReadOnly && session.is_reused();
+    let may_repeat = job.terms.access == Access::ReadOnly && session.is_reused();
     let answer = match attempt(session, sessions, knowledge, job, clock).await {
         Err(error) if may_repeat && error.kind == Kind::Unavailable => {
             sessions.forget_idle();
@@ -195,7 +198,7 @@ enum Direct {
 async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Direct> {
     let frame = job.frame();
     // Our own queries hold nothing that would need it.
-    let may_repeat = job.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
+    let may_repeat = job.terms.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
     let opening = {
         let (session, begin, text) = (Arc::clone(&session), beginning(frame, clock), job.text.clone());
         let schema = job.default_schema.clone();

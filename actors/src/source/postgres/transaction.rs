@@ -4,20 +4,42 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join, maybe_done};
+use futures_util::future::{BoxFuture, join, join3, maybe_done};
 use tokio_postgres::types::Type;
 
 use super::clock::Clock;
 use super::running::{End, Ended};
 use super::session::Session;
+use crate::source::Access;
 
 /// How a job's transaction is opened and closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     ReadOnly,
     ReadWrite,
+    /// Writes, and is undone at its end whatever comes of it.
+    DryRun,
     /// A CALL that may write has no transaction around it: the procedure may commit by itself.
     Unattended,
+}
+
+/// On which terms statements are run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) access: Access,
+    /// Whether everything is undone at the end.
+    pub(super) dry_run: bool,
+}
+
+impl Terms {
+    /// What the transaction is.
+    pub(super) const fn frame(self) -> Frame {
+        match (self.access, self.dry_run) {
+            (Access::ReadOnly, _) => Frame::ReadOnly,
+            (Access::ReadWrite, true) => Frame::DryRun,
+            (Access::ReadWrite, false) => Frame::ReadWrite,
+        }
+    }
 }
 
 /// Where a statement stands in its transaction.
@@ -48,7 +70,7 @@ pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
     let milliseconds = clock.milliseconds();
     match frame {
         Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}"),
-        Frame::ReadWrite => format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}"),
+        Frame::ReadWrite | Frame::DryRun => format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}"),
         Frame::Unattended => {
             format!("SET statement_timeout = {milliseconds}; SET default_transaction_read_only = off")
         }
@@ -62,17 +84,36 @@ pub(super) fn ending(session: &Arc<Session>, frame: Frame, holds_rows: bool, pla
             let goes_on = async { Ended { outcome: Ok(()), clean: true } };
             End::Held { keep: goes_on.boxed(), undo: undoing(session, frame) }
         }
-        Frame::ReadOnly => End::Sent(maybe_done(close(session, None))),
-        Frame::Unattended => End::Sent(maybe_done(close(session, Some("")))),
-        Frame::ReadWrite if holds_rows => {
-            End::Held { keep: close(session, Some("COMMIT")), undo: close(session, Some("ROLLBACK")) }
+        Frame::ReadWrite if holds_rows => End::Held { keep: closing(session, frame), undo: undoing(session, frame) },
+        _ => End::Sent(maybe_done(closing(session, frame))),
+    }
+}
+
+/// Ends a transaction whose statements have all succeeded.
+pub(super) fn closing(session: &Arc<Session>, frame: Frame) -> BoxFuture<'static, Ended> {
+    match frame {
+        Frame::ReadOnly => close(session, None),
+        Frame::ReadWrite => close(session, Some("COMMIT")),
+        Frame::Unattended => close(session, Some("")),
+        Frame::DryRun => {
+            let session = Arc::clone(session);
+            async move {
+                // What a commit would have refused is refused here.
+                let (checked, undone, clean) = join3(
+                    session.batch_execute("SET CONSTRAINTS ALL IMMEDIATE"),
+                    session.batch_execute("ROLLBACK"),
+                    session.after_writing(),
+                )
+                .await;
+                Ended { outcome: checked.and(undone), clean }
+            }
+            .boxed()
         }
-        Frame::ReadWrite => End::Sent(maybe_done(close(session, Some("COMMIT")))),
     }
 }
 
 /// Ends a reader, or a writer with `word`.
-pub(super) fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'static, Ended> {
+fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'static, Ended> {
     let session = Arc::clone(session);
     async move {
         match word {
@@ -87,7 +128,8 @@ pub(super) fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFu
     .boxed()
 }
 
-fn undoing(session: &Arc<Session>, frame: Frame) -> BoxFuture<'static, Ended> {
+/// Ends a transaction of which nothing stays.
+pub(super) fn undoing(session: &Arc<Session>, frame: Frame) -> BoxFuture<'static, Ended> {
     close(session, Some("ROLLBACK").filter(|_| frame != Frame::ReadOnly))
 }
 
@@ -109,7 +151,7 @@ pub(super) async fn give_up(session: &Arc<Session>, frame: Frame, place: Place) 
 /// Ends a transaction in which nothing was run yet; whether the session is as good as new.
 pub(super) async fn undo(session: &Session, frame: Frame) -> bool {
     match frame {
-        Frame::ReadOnly | Frame::ReadWrite => session.after_reading().await,
+        Frame::ReadOnly | Frame::ReadWrite | Frame::DryRun => session.after_reading().await,
         Frame::Unattended => session.after_writing().await,
     }
 }

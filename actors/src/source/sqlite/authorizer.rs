@@ -20,25 +20,47 @@ pub(super) enum Refusal {
     Outside(String),
 }
 
+/// A flag that is up until this is dropped.
+struct Raised<'a>(&'a AtomicBool);
+
+impl<'a> Raised<'a> {
+    fn raise(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Relaxed);
+        Self(flag)
+    }
+}
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 /// The authorizer's side that the session's thread holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Warden {
     trusted: Arc<AtomicBool>,
+    forbids_commits: Arc<AtomicBool>,
     refusal: Arc<Mutex<Option<Refusal>>>,
 }
 
 impl Warden {
     /// Runs one of our own statements, which the authorizer lets pass.
     pub(super) fn trusting<T>(&self, own: impl FnOnce() -> T) -> T {
-        struct Reset<'a>(&'a AtomicBool);
-        impl Drop for Reset<'_> {
-            fn drop(&mut self) {
-                self.0.store(false, Ordering::Relaxed);
-            }
-        }
-        self.trusted.store(true, Ordering::Relaxed);
-        let _reset = Reset(&self.trusted);
+        let _reset = Raised::raise(&self.trusted);
         own()
+    }
+
+    /// Runs one of our own statements, in which every commit turns into a rollback.
+    pub(super) fn forbidding_commits<T>(&self, own: impl FnOnce() -> T) -> T {
+        let _reset = Raised::raise(&self.forbids_commits);
+        self.trusting(own)
+    }
+
+    /// The callback for SQLite: whether the commit that begins is to be a rollback.
+    pub(super) fn commit_hook(&self) -> impl FnMut() -> bool + Send + 'static {
+        let forbids = Arc::clone(&self.forbids_commits);
+        move || forbids.load(Ordering::Relaxed)
     }
 
     /// Why something was refused since this was last asked.

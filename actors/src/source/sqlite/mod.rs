@@ -83,6 +83,14 @@ impl Sqlite {
     }
 }
 
+/// On which terms a plan is carried out.
+#[derive(Clone, Copy)]
+struct Terms {
+    access: Access,
+    limits: Limits,
+    dry_run: bool,
+}
+
 impl Source for Sqlite {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let inner = Arc::clone(&self.inner);
@@ -148,28 +156,29 @@ impl Drop for Inner {
 
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
-        let Plan { task, access, limits, abandoned } = plan;
+        let Plan { task, access, limits, abandoned, dry_run } = plan;
+        let terms = Terms { access, limits, dry_run };
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
                 let steps = vec![Step::of(prepared)?];
-                self.order(steps, Runs::Once, access, limits, abandoned).await
+                self.order(steps, Runs::Once, terms, abandoned).await
             }
             Task::Statements(prepared) => {
                 let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
-                self.order(steps, Runs::Together, access, limits, abandoned).await
+                self.order(steps, Runs::Together, terms, abandoned).await
             }
             Task::Columns(prepared) => {
                 let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
-                self.order(steps, Runs::Never, access, limits, abandoned).await
+                self.order(steps, Runs::Never, terms, abandoned).await
             }
             Task::Batch(repeated) => {
                 let steps = vec![Step::repeated(repeated)?];
-                self.order(steps, Runs::Together, access, limits, abandoned).await
+                self.order(steps, Runs::Together, terms, abandoned).await
             }
             Task::Procedure(invocation) => {
                 let steps = vec![Step::of(self.procedure(&invocation)?)?];
-                self.order(steps, Runs::Once, access, limits, abandoned).await
+                self.order(steps, Runs::Once, terms, abandoned).await
             }
         }
     }
@@ -209,14 +218,8 @@ impl Inner {
         Ok(assembled(facet, rows))
     }
 
-    async fn order(
-        &self,
-        steps: Vec<Step>,
-        runs: Runs,
-        access: Access,
-        limits: Limits,
-        abandoned: CancellationToken,
-    ) -> Result<Results> {
+    async fn order(&self, steps: Vec<Step>, runs: Runs, terms: Terms, abandoned: CancellationToken) -> Result<Results> {
+        let Terms { access, limits, dry_run } = terms;
         // A query needs no writer, and many of them can run while one statement writes.
         // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
         let explains = steps.iter().all(|step| statement::explains(&step.statement.text));
@@ -227,7 +230,7 @@ impl Inner {
             None if wants_writer && !explains && runs != Runs::Never => return Err(failure::read_only()),
             _ => (&self.readers, false),
         };
-        let order = Order { steps, runs, access, rows: limits.rows, catalog: Arc::clone(&self.name) };
+        let order = Order { steps, runs, access, rows: limits.rows, catalog: Arc::clone(&self.name), dry_run };
         let results = order.results();
         let work: Work = Box::new(move |opened, halt, outlet| statement::run(opened, halt, outlet, &order));
         let (first, inlet) = start(lane, limits, abandoned, work, results).await?;

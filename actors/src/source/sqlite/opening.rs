@@ -71,6 +71,8 @@ pub(super) fn open(path: &Path, role: Role) -> Result<Opened> {
     let mut opened = Opened { connection, warden, role, file };
     let authorizer = opened.warden.authorizer(role == Role::Writer);
     opened.connection.authorizer(Some(authorizer)).map_err(unavailable)?;
+    let commit_hook = opened.warden.commit_hook();
+    opened.connection.commit_hook(Some(commit_hook)).map_err(unavailable)?;
     Ok(opened)
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Order {
     pub(super) rows: Option<u64>,
     /// The connection's name.
     pub(super) catalog: Arc<str>,
+    /// Whether everything is undone at the end.
+    pub(super) dry_run: bool,
 }
 
 impl Order {
@@ -127,7 +129,7 @@ pub(super) fn run(opened: &mut Opened, halt: &Halt, outlet: &Outlet, order: &Ord
             if (number, set) == (last, last_set) {
                 drop(prepared);
                 if let Some(open) = open.take() {
-                    open.commit(halt)?;
+                    if order.dry_run { open.try_out(halt)? } else { open.commit(halt)? }
                 }
                 return end.tell(outlet);
             }
@@ -257,6 +259,10 @@ fn suggest(connection: &Connection, warden: &Warden, failure: Error) -> Error {
     }
 }
 
+fn is_forbidden_commit(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK)
+}
+
 /// A transaction that is undone unless it is committed.
 struct Transaction<'a> {
     connection: &'a Connection,
@@ -284,6 +290,19 @@ impl<'a> Transaction<'a> {
         halt.settle()?;
         let committed = self.warden.trusting(|| self.connection.execute_batch("COMMIT"));
         committed.map_err(|error| translate(&error, Circumstances { statement: None, refusal: None, halt }))
+    }
+
+    /// Undoes it, or fails as its commit would.
+    fn try_out(self, halt: &Halt) -> Result<()> {
+        halt.settle()?;
+        let committed = self.warden.forbidding_commits(|| self.connection.execute_batch("COMMIT"));
+        match committed {
+            // Deferred constraints are checked before the engine asks whether it may commit.
+            Err(error) if is_forbidden_commit(&error) => Ok(()),
+            Err(error) => Err(translate(&error, Circumstances { statement: None, refusal: None, halt })),
+            // Nothing was written.
+            Ok(()) => Ok(()),
+        }
     }
 }
 
