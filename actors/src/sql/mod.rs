@@ -165,6 +165,18 @@ pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Ve
     Ok(statements)
 }
 
+/// The statement `text` with an expression for each of its numbered parameters.
+pub(crate) fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
+    let mut edits = Vec::new();
+    for token in token::tokens(text, dialect).into_iter().filter(|token| token.kind == Kind::Parameter) {
+        let number = token.text(text).get(1..).and_then(|digits| digits.parse::<usize>().ok());
+        if let Some(value) = number.and_then(|number| values.get(number.checked_sub(1)?)) {
+            edits.push(Edit { range: token.range(), replacement: value.clone() });
+        }
+    }
+    rewrite::apply(text, 0..text.len(), 0, &edits).0
+}
+
 /// One statement; `before` is the number of characters in front of it.
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();

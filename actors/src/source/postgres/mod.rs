@@ -35,6 +35,7 @@ mod knowledge;
 mod network;
 mod numeric;
 mod prepared;
+mod printed;
 mod procedure;
 mod relations;
 mod repeated;

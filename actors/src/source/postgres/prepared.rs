@@ -11,10 +11,11 @@ use tokio_postgres::types::Type;
 use super::argument::{self, Bound};
 use super::cells::{Form, is_true_array};
 use super::clock::Clock;
-use super::running::Running;
+use super::printed::Printing;
+use super::running::{self, Running};
 use super::session::Session;
 use super::statement::{Answer, Job, Progress, Seen, finish, seen};
-use super::transaction::{PREPARED, beginning, continuing, ending, give_up, search_path, step_back};
+use super::transaction::{PREPARED, beginning, continuing, ending, give_up, held, search_path, step_back};
 use crate::error::{Error, Kind, Result};
 use crate::sql::Class;
 
@@ -34,22 +35,35 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
             return Err(error);
         }
     };
-    let Made { ready, bound, columns, forms, shift } = made;
+    let Made { ready, bound, columns, forms, shift, printing } = made;
     let opening = {
         let session = Arc::clone(&session);
         let begins = job.place.begins;
+        let printing = printing.clone();
         async move {
+            if let Some(printing) = printing {
+                if !begins {
+                    session.batch_execute(PREPARED).await?;
+                }
+                return printing.run(session, bound).await;
+            }
             let rows = session.query_raw(&ready, bound);
             if begins {
-                return rows.await;
+                return rows.await.map(running::rows);
             }
             let (released, rows) = join(session.batch_execute(PREPARED), rows).await;
-            released.and(rows)
+            released.and(rows).map(running::rows)
         }
         .boxed()
     };
     let holds_rows = !columns.is_empty();
-    let mut running = Running::new(Arc::clone(&session), opening, ending(&session, frame, holds_rows, job.place));
+    // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
+    let end = if printing.is_some() {
+        held(&session, frame, job.place)
+    } else {
+        ending(&session, frame, holds_rows, job.place)
+    };
+    let mut running = Running::new(Arc::clone(&session), opening, end);
     drop(session);
     let failed = |error| job.failure(&error, shift);
     let first = clock.bound(running.batch()).await?.map_err(failed)?;
@@ -69,6 +83,8 @@ pub(super) struct Made {
     pub(super) columns: Vec<Seen>,
     pub(super) forms: Vec<Form>,
     pub(super) shift: usize,
+    /// Set where the statement has to be run for the source's own text.
+    pub(super) printing: Option<Arc<Printing>>,
 }
 
 /// Begins the transaction, or goes on with it, and prepares the statement of `job`.
@@ -84,12 +100,12 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
     let columns = seen(ready.columns());
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     if let Some(forms) = natively {
-        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+        return Ok(Made { ready, bound, columns, forms, shift: 0, printing: None });
     }
     if matches!(job.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
-        let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
-        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+        let printing = Some(Arc::new(Printing::new(job, ready.params(), &columns)));
+        return Ok(Made { ready, bound, forms: text_forms(&columns), columns, shift: 0, printing });
     }
     let (text, shift) = as_text(&job.text, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -99,8 +115,7 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
             .hint("cast these columns to text")
             .because(error)
     })?;
-    let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| text_form(&column.type_)));
-    Ok(Made { ready, bound, forms: forms.collect(), columns, shift })
+    Ok(Made { ready, bound, forms: text_forms(&columns), columns, shift, printing: None })
 }
 
 /// Begins the transaction and prepares the statement in it, with hints for the parameters' types
@@ -172,6 +187,8 @@ fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
     (wrapped, prefix.chars().count())
 }
 
-fn text_form(type_: &Type) -> Form {
-    if is_true_array(type_) { Form::Array(Box::new(Form::Text)) } else { Form::Text }
+/// Forms of columns, of which those without a native one come as text.
+fn text_forms(columns: &[Seen]) -> Vec<Form> {
+    let text = |type_| if is_true_array(type_) { Form::Array(Box::new(Form::Text)) } else { Form::Text };
+    columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| text(&column.type_))).collect()
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, MaybeDone, join_all, maybe_done};
 use futures_util::{FutureExt, StreamExt, stream};
-use tokio_postgres::{RowStream, Statement};
+use tokio_postgres::Statement;
 
 use super::argument::{self, Bound};
 use super::clock::Clock;
 use super::prepared::{Made, make_ready};
+use super::printed::Printing;
 use super::rows::{self, Rows};
+use super::running::{self, Rows as Answer};
 use super::session::Session;
 use super::statement::Job;
 use super::transaction::{Place, Terms, closing, give_up, undoing};
@@ -54,7 +56,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, c
             return Err(if of_the_first { Repeated::failure(0, error) } else { error });
         }
     };
-    let Made { ready, columns, forms, shift, .. } = made;
+    let Made { ready, columns, forms, shift, printing, .. } = made;
     let bound = ordered.iter().enumerate().map(|(number, set)| {
         let values = set.iter().zip(ready.params()).map(|(value, type_)| argument::bound(value, type_));
         values.collect::<Result<Vec<Bound>>>().map_err(|error| Repeated::failure(number, error))
@@ -72,6 +74,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, c
     let runs = Runs {
         session,
         ready,
+        printing,
         waiting,
         sent: VecDeque::new(),
         reading: None,
@@ -89,16 +92,18 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, c
     Ok(Results::new(terms.access == Access::ReadWrite, parts))
 }
 
-type Sent = MaybeDone<BoxFuture<'static, Result<RowStream, tokio_postgres::Error>>>;
+type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;
 
 /// The runs of one statement. Dropped before their end they leave a session that nobody vouches
 /// for: it is closed, and with it everything undone.
 struct Runs {
     session: Arc<Session>,
     ready: Statement,
+    /// Set where each run is several messages, of which none can be sent ahead.
+    printing: Option<Arc<Printing>>,
     waiting: VecDeque<Vec<Bound>>,
     sent: VecDeque<Sent>,
-    reading: Option<std::pin::Pin<Box<RowStream>>>,
+    reading: Option<Answer>,
     /// Its last row was read.
     complete: bool,
     /// The set that is being read, counted from 0.
@@ -140,7 +145,7 @@ impl Runs {
             self.reading = Some(rows);
             return Ok(Part::Rows(Box::new(Rows::new(batch, Arc::clone(&self.forms)))));
         }
-        let affected = rows.rows_affected().unwrap_or(0);
+        let affected = rows.affected();
         drop(rows);
         self.number += 1;
         if self.waiting.is_empty() && self.sent.is_empty() {
@@ -154,12 +159,20 @@ impl Runs {
 
     /// Sends what may be sent ahead, and waits until the next run begins to answer.
     async fn open(&mut self) -> Result<Part> {
+        let ahead = if self.printing.is_some() { 1 } else { AHEAD };
         // Half a window at a time: few wakes, and the source never waits for us.
-        if self.sent.len() <= AHEAD / 2 {
-            while self.sent.len() < AHEAD {
+        if self.sent.len() <= ahead / 2 {
+            while self.sent.len() < ahead {
                 let Some(values) = self.waiting.pop_front() else { break };
                 let (session, ready) = (Arc::clone(&self.session), self.ready.clone());
-                self.sent.push_back(maybe_done(async move { session.query_raw(&ready, values).await }.boxed()));
+                let printing = self.printing.clone();
+                let run = async move {
+                    match printing {
+                        Some(printing) => printing.run(session, values).await,
+                        None => session.query_raw(&ready, values).await.map(running::rows),
+                    }
+                };
+                self.sent.push_back(maybe_done(run.boxed()));
             }
         }
         // The first poll of each sends it.
@@ -178,7 +191,7 @@ impl Runs {
         self.sent = sent;
         match opened {
             Ok(rows) => {
-                self.reading = Some(Box::pin(rows));
+                self.reading = Some(rows);
                 self.complete = false;
             }
             Err(error) => return Err(self.failure(&error).await),

@@ -25,6 +25,49 @@ const LAST_CALL: Duration = Duration::from_secs(5);
 
 type WireResult<T> = Result<T, tokio_postgres::Error>;
 
+/// The rows of a statement, and behind the last of them how many were changed.
+pub(super) trait Answering: Stream<Item = WireResult<Row>> + Send {
+    /// Rows changed, once all were read.
+    fn affected(&self) -> u64;
+}
+
+/// Rows from wherever they come.
+pub(super) type Rows = Pin<Box<dyn Answering>>;
+
+impl Answering for RowStream {
+    fn affected(&self) -> u64 {
+        self.rows_affected().unwrap_or(0)
+    }
+}
+
+/// Rows of a statement that does not count them.
+pub(super) struct Uncounted<S>(Pin<Box<S>>);
+
+impl<S: Stream<Item = WireResult<Row>> + Send + 'static> Uncounted<S> {
+    pub(super) fn rows(rows: S) -> Rows {
+        Box::pin(Self(Box::pin(rows)))
+    }
+}
+
+impl<S: Stream<Item = WireResult<Row>>> Stream for Uncounted<S> {
+    type Item = WireResult<Row>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl<S: Stream<Item = WireResult<Row>> + Send> Answering for Uncounted<S> {
+    fn affected(&self) -> u64 {
+        0
+    }
+}
+
+/// The wire's own rows.
+pub(super) fn rows(rows: RowStream) -> Rows {
+    Box::pin(rows)
+}
+
 /// What the end of a transaction came to.
 pub(super) struct Ended {
     /// Whether what was done stays done; a deferred constraint fails here.
@@ -55,8 +98,8 @@ pub(super) struct Running {
 
 struct State {
     session: Arc<Session>,
-    opening: Option<BoxFuture<'static, WireResult<RowStream>>>,
-    rows: Option<Pin<Box<RowStream>>>,
+    opening: Option<BoxFuture<'static, WireResult<Rows>>>,
+    rows: Option<Rows>,
     end: End,
     affected: u64,
     /// The source said that it cancelled: no late cancel request can hit the next caller.
@@ -65,7 +108,7 @@ struct State {
 
 impl Running {
     /// Sends `opening`, and an `end` that is not held back right behind it, once it is first polled.
-    pub(super) fn new(session: Arc<Session>, opening: BoxFuture<'static, WireResult<RowStream>>, end: End) -> Self {
+    pub(super) fn new(session: Arc<Session>, opening: BoxFuture<'static, WireResult<Rows>>, end: End) -> Self {
         let state = State { session, opening: Some(opening), rows: None, end, affected: 0, cancelled: false };
         Self { state: Some(state) }
     }
@@ -124,7 +167,7 @@ impl State {
             let opened = ready!(opened);
             self.opening = None;
             match opened {
-                Ok(rows) => self.rows = Some(Box::pin(rows)),
+                Ok(rows) => self.rows = Some(rows),
                 Err(error) => return Poll::Ready(Err(self.noticed(error))),
             }
         }
@@ -142,7 +185,7 @@ impl State {
                     return Poll::Ready(Err(self.noticed(error)));
                 }
                 Poll::Ready(None) => {
-                    self.affected = rows.rows_affected().unwrap_or(0);
+                    self.affected = rows.affected();
                     self.rows = None;
                 }
                 Poll::Pending if batch.is_empty() => return Poll::Pending,

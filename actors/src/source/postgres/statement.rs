@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::failure;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
-use super::running::Running;
+use super::running::{self, Running};
 use super::session::{Session, Sessions};
 use super::transaction::{Frame, Place, Terms, beginning, ending, search_path};
 use crate::call::{Argument, Facet};
@@ -28,6 +28,10 @@ use crate::sql::{Class, Statement};
 const SILENCE: Duration = Duration::from_secs(1);
 /// A last look before a statement is held to be stuck.
 const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// How the statement begins that reads a cursor to its end.
+pub(super) const FETCH_ALL: &str = "FETCH ALL ";
+
 /// One statement for the source.
 pub(super) struct Job {
     pub(super) text: String,
@@ -109,7 +113,7 @@ impl Job {
     /// The rows of a cursor that the transaction has open.
     pub(super) fn fetching(cursor: &str, terms: Terms) -> Self {
         Self {
-            text: format!("FETCH ALL FROM {}", quoted(cursor)),
+            text: format!("{FETCH_ALL}FROM {}", quoted(cursor)),
             class: Class::Session,
             returns_rows: true,
             terms,
@@ -210,7 +214,7 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
             let path = search_path(&session, schema.as_deref(), frame);
             let rows = session.query_typed_raw(&text, values);
             let (opened, path, rows) = join3(session.batch_execute(&begin), path, rows).await;
-            opened.and(path).and(rows)
+            opened.and(path).and(rows).map(running::rows)
         }
         .boxed()
     };

@@ -80,13 +80,17 @@ pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
 /// The end of a statement; `holds_rows` when it may answer with rows.
 pub(super) fn ending(session: &Arc<Session>, frame: Frame, holds_rows: bool, place: Place) -> End {
     match frame {
-        _ if !place.ends => {
-            let goes_on = async { Ended { outcome: Ok(()), clean: true } };
-            End::Held { keep: goes_on.boxed(), undo: undoing(session, frame) }
-        }
-        Frame::ReadWrite if holds_rows => End::Held { keep: closing(session, frame), undo: undoing(session, frame) },
+        _ if !place.ends => held(session, frame, place),
+        Frame::ReadWrite if holds_rows => held(session, frame, place),
         _ => End::Sent(maybe_done(closing(session, frame))),
     }
+}
+
+/// The end of a statement that is only sent when all of it was read.
+pub(super) fn held(session: &Arc<Session>, frame: Frame, place: Place) -> End {
+    let goes_on = async { Ended { outcome: Ok(()), clean: true } };
+    let keep = if place.ends { closing(session, frame) } else { goes_on.boxed() };
+    End::Held { keep, undo: undoing(session, frame) }
 }
 
 /// Ends a transaction whose statements have all succeeded.
