@@ -79,7 +79,8 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone() }).await
+        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
+        self.source.run(Plan { task, access, limits, abandoned, notices }).await
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
@@ -246,6 +247,7 @@ impl Runner {
             access: Access::ReadOnly,
             limits,
             abandoned: call.abandoned.clone(),
+            notices: None,
         };
         let mut results = self.source.run(plan).await?;
         let mut names = Vec::new();

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Argument, Facet, Limits, Narrow};
+use crate::call::{Argument, Facet, Limits, Narrow, Notices};
 use crate::error::Result;
 use crate::reply::Results;
 use crate::sql::Statement;
@@ -59,6 +59,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Cancelled when nobody waits any more.
     pub abandoned: CancellationToken,
+    /// Hears what the source says beside the result, where it says anything.
+    pub notices: Option<Notices>,
 }
 
 /// What to do at a source.

@@ -148,7 +148,8 @@ impl Drop for Inner {
 
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
-        let Plan { task, access, limits, abandoned } = plan;
+        // The engine says nothing beside its results.
+        let Plan { task, access, limits, abandoned, notices: _ } = plan;
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
