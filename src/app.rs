@@ -16,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::config::{Config, Connection};
+use crate::mcp::connection::Connected;
+use crate::mcp::features::Features;
+use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
 
 /// Everything a handler may reach.
@@ -30,6 +33,9 @@ pub struct App {
     pub observer: Observer,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
+    /// Seals what MCP clients carry for us.
+    pub seal: Seal,
+    features: Arc<dyn Features>,
     settings: HashMap<Uuid, Arc<Connection>>,
     attempted: AtomicBool,
     draining: CancellationToken,
@@ -42,6 +48,14 @@ impl App {
     /// # Errors
     /// When the store cannot be opened, or a source's address cannot be understood.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
+        Self::start_offering(config, observer, Arc::new(Connected)).await
+    }
+
+    /// The same, but every MCP endpoint offers `features`.
+    ///
+    /// # Errors
+    /// As [`App::start`].
+    pub async fn start_offering(config: Config, observer: Observer, features: Arc<dyn Features>) -> Result<Arc<Self>> {
         let mut connections = Vec::with_capacity(config.connections.len());
         for connection in &config.connections {
             connections.push(open(connection)?);
@@ -58,6 +72,8 @@ impl App {
             auth,
             observer,
             sessions: Sessions::default(),
+            seal: Seal::default(),
+            features,
             settings,
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
@@ -81,6 +97,11 @@ impl App {
     /// Takes the service out of readiness: it is going down. Streams that would stay open end.
     pub fn drain(&self) {
         self.draining.cancel();
+    }
+
+    /// What MCP endpoints offer.
+    pub fn features(&self) -> &Arc<dyn Features> {
+        &self.features
     }
 
     /// Cancelled when the service goes down.

@@ -22,6 +22,56 @@ pub struct Call {
     /// Cancelled as soon as nobody waits for the answer: the mailbox does not notice by itself
     /// that a caller dropped its `send` future.
     pub abandoned: CancellationToken,
+    /// Hears what the source says beside the result.
+    pub notices: Option<Notices>,
+}
+
+/// How weighty a notice is, the lightest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// For who looks for an error.
+    Debug,
+    /// What was asked to be told.
+    Info,
+    /// What may help.
+    Notice,
+    /// What is likely a mistake.
+    Warning,
+}
+
+/// What the source says beside a result: `RAISE NOTICE`, warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How weighty it is.
+    pub severity: Severity,
+    /// In the source's words.
+    pub message: String,
+    /// Five characters.
+    pub sqlstate: String,
+    /// What the source suggests.
+    pub hint: Option<String>,
+}
+
+/// Who hears notices, as they come. Must return at once.
+#[derive(Clone)]
+pub struct Notices(Arc<dyn Fn(Notice) + Send + Sync>);
+
+impl Notices {
+    /// Hands every notice to `hear`.
+    pub fn new(hear: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    /// Tells one.
+    pub fn hear(&self, notice: Notice) {
+        (self.0)(notice);
+    }
+}
+
+impl std::fmt::Debug for Notices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notices")
+    }
 }
 
 /// The operations, in five shapes.

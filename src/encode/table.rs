@@ -28,6 +28,8 @@ pub struct Table {
     pub text: Option<String>,
     /// Rows in it.
     pub rows: u64,
+    /// Whether reading stopped at a cap.
+    pub truncated: bool,
 }
 
 /// Why reading stopped before the end.
@@ -132,7 +134,12 @@ impl Reading {
         json.push(b'}');
         // Only strings and cells were written, which are UTF-8.
         let json = String::from_utf8(json).unwrap_or_default();
-        Table { json, text: self.text.finish(self.count, affected, hint.as_deref()), rows: self.count }
+        Table {
+            json,
+            text: self.text.finish(self.count, affected, hint.as_deref()),
+            rows: self.count,
+            truncated: cut.is_some(),
+        }
     }
 }
 

@@ -10,12 +10,12 @@ use futures_util::FutureExt;
 use portico_actors::error::{Error, Result};
 
 use super::ending::Ending;
-use super::streaming::Call;
 use super::visit::{Account, Visit, enter, refuse};
 use super::{admission, body, error, socket, sse, streaming};
 use crate::app::App;
 use crate::mcp::envelope::{self, Body, Failure};
-use crate::mcp::progress::Progress;
+use crate::mcp::exchange::Exchange;
+use crate::mcp::progress::Narration;
 use crate::mcp::{self, Outcome, Reception};
 
 /// `POST /mcp/connections/{connectionId}`.
@@ -30,20 +30,17 @@ pub(super) async fn post(
         Ok(taken) => taken,
         Err(response) => return response,
     };
-    let (visit, reception, progress) = (Rc::new(visit), Rc::new(reception), Arc::new(Progress::default()));
-    let call = call(Rc::clone(&visit), Rc::clone(&reception), body, Arc::clone(&progress), ending);
-    let token = reception.token.clone().filter(|_| takes(&request, sse::MEDIA_TYPE));
-    let outcome = match token {
-        None => socket::while_present(&request, call).await,
-        Some(token) => {
-            let begun =
-                streaming::begin(&request, Call { work: call, progress, token, session: reception.session.clone() });
-            match begun.await {
-                Ok(Ok(stream)) => return stream,
-                Ok(Err(outcome)) => Ok(outcome),
-                Err(left) => Err(left),
-            }
-        }
+    let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
+    let session = reception.session.clone();
+    let (exchange, telling) = Exchange::begin(&reception, streams);
+    let (visit, exchange) = (Rc::new(visit), Arc::new(exchange));
+    let call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
+    let mut narration = Narration::new(call, exchange, telling);
+    // As long as nothing is to be told before the answer, its status can still be chosen.
+    let outcome = match socket::while_present(&request, narration.outcome()).await {
+        Ok(None) => return streaming::stream(&request, narration, session),
+        Ok(Some(outcome)) => Ok(outcome),
+        Err(left) => Err(left),
     };
     respond(&request, &visit, &id, outcome)
 }
@@ -62,8 +59,8 @@ async fn take(
     }
     let read = body::read(request, payload, app.config.server.max_body).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
-    let progress = Progress::default();
-    let context = visit.context(&progress);
+    let exchange = Exchange::default();
+    let context = visit.context(&exchange);
     let batches = if bytes.trim_ascii_start().starts_with(b"[") {
         mcp::receive_batch(&context, &visit.headers).map_err(|refusal| refuse(&refusal, ending))?
     } else {
@@ -93,14 +90,14 @@ async fn take(
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
 fn call(
     visit: Rc<Visit>,
-    reception: Rc<Reception>,
+    reception: Reception,
     body: Body,
-    progress: Arc<Progress>,
+    exchange: Arc<Exchange>,
     ending: Ending,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
         let mut account = Account::of(ending);
-        let (context, headers, summary) = (visit.context(&progress), &visit.headers, &mut account.summary);
+        let (context, headers, summary) = (visit.context(&exchange), &visit.headers, &mut account.summary);
         let outcome = match body {
             Body::One(message) => mcp::answer(&context, headers, &reception, message, summary).await,
             Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,

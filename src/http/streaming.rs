@@ -7,57 +7,39 @@ use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, rt, web};
-use futures_util::future::{LocalBoxFuture, ready};
-use futures_util::{FutureExt, Stream, StreamExt};
-use portico_actors::error::{Error, Result};
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt};
+use portico_actors::error::Error;
 
 use super::ending::Ending;
 use super::mcp::allows;
 use super::visit::{Visit, enter, refuse};
 use super::{error, socket, sse};
 use crate::app::App;
-use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::envelope::Failure;
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
-use crate::mcp::progress::{self, Narration, Progress, Token};
+use crate::mcp::exchange::{Exchange, Told};
+use crate::mcp::progress::Narration;
 use crate::mcp::replay::Recording;
 use crate::mcp::sessions::Session;
-use crate::mcp::{self, Header, Outcome, ServerEvent, subscription};
+use crate::mcp::{self, Header, ServerEvent, subscription};
 
 /// How long a call whose client has lost the stream goes on, and how long its answer is kept.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// A call whose client wants to hear of its progress.
-pub(super) struct Call {
-    pub(super) work: LocalBoxFuture<'static, Outcome>,
-    pub(super) progress: Arc<Progress>,
-    pub(super) token: Token,
-    pub(super) session: Option<Arc<Session>>,
-}
-
-/// Runs a call for a moment, while its status can still be chosen, and then opens its stream.
-/// Gives the outcome instead when that is not for a stream.
-///
-/// # Errors
-/// The client has left in that moment.
-pub(super) async fn begin(
-    request: &HttpRequest,
-    Call { mut work, progress, token, session }: Call,
-) -> Result<Result<HttpResponse, Outcome>> {
-    // The first notification is not due before.
-    let moment = rt::time::timeout(progress::INTERVAL, socket::while_present(request, &mut work)).await;
-    if let Ok(outcome) = moment {
-        match outcome? {
-            outcome @ Outcome::Response(Standing::Answered, _) => work = ready(outcome).boxed_local(),
-            outcome => return Ok(Err(outcome)),
-        }
+/// Opens the stream of an answer that is more than one message.
+pub(super) fn stream(request: &HttpRequest, narration: Narration, session: Option<Arc<Session>>) -> HttpResponse {
+    if let Some(session) = session.filter(|session| session.resumes()) {
+        return sse::open(request, record(session, narration));
     }
-    let narration = Narration::new(work, progress, token);
-    Ok(Ok(if let Some(session) = session.filter(|session| session.resumes()) {
-        sse::open(request, record(session, narration))
-    } else {
-        let events = narration.map(|message| ServerEvent { id: None, message: message.into() });
-        sse::open(request, events.take_until(Box::pin(socket::left(request))))
-    }))
+    let events = narration.filter_map(|told| {
+        ready(match told {
+            Told::Message(message) => Some(ServerEvent::message(message)),
+            // Only streams that can be taken up again are paused.
+            Told::Pause(_) => None,
+        })
+    });
+    sse::open(request, events.take_until(Box::pin(socket::left(request))))
 }
 
 /// Records an answer while it is followed. A client that loses its stream does not cancel the
@@ -71,8 +53,9 @@ fn record(session: Arc<Session>, mut narration: Narration) -> impl Stream<Item =
             tokio::pin!(deserted);
             loop {
                 tokio::select! {
-                    message = narration.next() => match message {
-                        Some(message) => recording.push(message),
+                    told = narration.next() => match told {
+                        Some(Told::Message(message)) => recording.push(message),
+                        Some(Told::Pause(retry)) => recording.pause(retry),
                         None => break,
                     },
                     () = &mut deserted => break,
@@ -114,7 +97,7 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
         let failure = Failure::envelope("Accept must name text/event-stream");
         return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
     }
-    let session = match mcp::find_session(&visit.context(&Progress::default()), &visit.headers.session) {
+    let session = match mcp::find_session(&visit.context(&Exchange::default()), &visit.headers.session) {
         Ok(session) => session,
         Err(refusal) => return refuse(&refusal, &mut ending),
     };
@@ -159,7 +142,7 @@ pub(super) async fn delete(request: HttpRequest, id: web::Path<String>, app: web
         Ok(visit) => visit,
         Err(response) => return response,
     };
-    match mcp::end_session(&visit.context(&Progress::default()), &visit.headers.session) {
+    match mcp::end_session(&visit.context(&Exchange::default()), &visit.headers.session) {
         Ok(()) => {
             ending.note(|event| "end of session".clone_into(&mut event.what));
             ending.finish(0, None);

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::config::Connection;
 use crate::mcp::changes::Changes;
 use crate::mcp::envelope::{Failure, Id, Standing};
-use crate::mcp::progress::Progress;
+use crate::mcp::exchange::Exchange;
 use crate::mcp::{self, Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
@@ -61,11 +61,11 @@ pub(super) async fn enter(
 
 impl Visit {
     /// Where messages of this visit are answered.
-    pub(super) fn context<'a>(&'a self, progress: &'a Progress) -> Context<'a> {
-        self.context_at(&self.entry, progress)
+    pub(super) fn context<'a>(&'a self, exchange: &'a Exchange) -> Context<'a> {
+        self.context_at(&self.entry, exchange)
     }
 
-    fn context_at<'a>(&'a self, entry: &'a Entry, progress: &'a Progress) -> Context<'a> {
+    fn context_at<'a>(&'a self, entry: &'a Entry, exchange: &'a Exchange) -> Context<'a> {
         Context {
             directory: &self.app.directory,
             entry,
@@ -74,15 +74,17 @@ impl Visit {
             filter: self.filter.as_ref().unwrap_or(&self.everything),
             settings: &self.settings,
             sessions: &self.app.sessions,
-            progress,
+            seal: &self.app.seal,
+            features: self.app.features().as_ref(),
+            exchange,
         }
     }
 
     /// Watches what the caller is shown of the connection.
     pub(super) fn changes(self: &Rc<Self>) -> Changes {
         let visit = Rc::clone(self);
-        let look = move |entry: &Entry| mcp::digests(&visit.context_at(entry, &Progress::default()));
-        Changes::new(self.app.directory.clone(), &self.entry, Box::new(look))
+        let look = move |entry: &Entry| mcp::digests(&visit.context_at(entry, &Exchange::default()));
+        Changes::new(self.app.directory.clone(), &self.entry, Arc::clone(self.app.features()), Box::new(look))
     }
 
     /// Refuses a filter that says nothing, whatever the message is.
@@ -113,6 +115,11 @@ fn headers(headers: &HeaderMap) -> Headers {
         name: read("mcp-name"),
         session: read("mcp-session-id"),
         last_event: read("last-event-id"),
+        params: headers
+            .keys()
+            .filter(|name| name.as_str().starts_with("mcp-param-"))
+            .map(|name| (name.as_str().to_owned(), read(name.as_str())))
+            .collect(),
     }
 }
 

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use portico_actors::error::{Error, Kind};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::dispatch::{Found, dispatch};
 use super::envelope::{self, Id, Message, Standing};
 use super::era::{self, Era};
+use super::logging::Level;
 use super::progress::Token;
 use super::sessions::Session;
 use super::subscription::Subscription;
-use super::{Context, Header, Headers, Outcome, Refusal, Summary, dispatch, session, stateless, tool_result};
+use super::{Context, Header, Headers, Outcome, Refusal, Summary, session, stateless, tool_result};
 
 /// What is known of a message before it is answered.
 #[derive(Debug)]
@@ -21,6 +24,18 @@ pub struct Reception {
     pub session: Option<Arc<Session>>,
     /// The name under which the caller wants to hear of its progress; only calls have any.
     pub token: Option<Token>,
+    /// From which severity on the caller wants log messages of this request alone.
+    pub(super) level: Option<Level>,
+    /// What the client can do, as far as it has declared that.
+    pub(super) capabilities: Value,
+}
+
+impl Reception {
+    /// Of what has neither progress nor log messages: a batch.
+    pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
+        let capabilities = session.as_ref().map(|session| session.capabilities().clone()).unwrap_or_default();
+        Self { era, session, token: None, level: None, capabilities }
+    }
 }
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
@@ -32,7 +47,7 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         Message::Request { method, params, .. } | Message::Notification { method, params } => {
             (method.as_str(), params.as_deref().map(RawValue::get))
         }
-        Message::Response => ("", None),
+        Message::Response { .. } => ("", None),
     };
     let era = match &headers.version {
         Header::Invalid => Era::Stateless,
@@ -42,8 +57,16 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         Era::Session if method != "initialize" => find_session(context, &headers.session)?,
         _ => None,
     };
-    let token = if method == "tools/call" { Token::of(params) } else { None };
-    Ok(Reception { era, session, token })
+    let mut reception = Reception::quiet(era, session);
+    if era == Era::Stateless {
+        // A level that is none is refused behind everything else that may be wrong.
+        reception.level = stateless::log_level(params).unwrap_or_default();
+        reception.capabilities = stateless::capabilities_of(params);
+    }
+    if method == "tools/call" {
+        reception.token = Token::of(params);
+    }
+    Ok(reception)
 }
 
 /// The session that `header` names, if it names one.
@@ -91,7 +114,10 @@ pub async fn answer(
             summary.what = method;
             return Outcome::Accepted;
         }
-        Message::Response => {
+        Message::Response { id, answer } => {
+            if let (Some(session), Some(id)) = (&reception.session, id) {
+                session.answered(&id, answer);
+            }
             summary.what.push_str("response");
             return Outcome::Accepted;
         }
@@ -128,22 +154,25 @@ async fn respond(
     };
     let result = match (checked, method, era) {
         (Err(failure), ..) => Err(failure.into()),
-        (Ok(()), "subscriptions/listen", Era::Stateless) => match Subscription::read(id, params) {
-            Ok(subscription) => return Outcome::Listening(subscription),
-            Err(failure) => Err(failure.into()),
-        },
-        (Ok(()), "initialize", Era::Session) => match session::initialize(params) {
-            Ok((version, result)) => {
-                let session = context.sessions.begin(context.holder(), version);
-                return Outcome::Begun(session, envelope::success(id, &result));
+        (Ok(()), "subscriptions/listen", Era::Stateless) => {
+            match Subscription::read(id, params, &context.features.capabilities()) {
+                Ok(subscription) => return Outcome::Listening(subscription),
+                Err(failure) => Err(failure.into()),
+            }
+        }
+        (Ok(()), "initialize", Era::Session) => match session::initialize(params, context.features.capabilities()) {
+            Ok(handshake) => {
+                let session = context.sessions.begin(context.holder(), handshake.version, handshake.capabilities);
+                return Outcome::Begun(session, envelope::success(id, &handshake.result));
             }
             Err(failure) => Err(failure.into()),
         },
-        (Ok(()), ..) => dispatch(context, era, method, params, summary).await,
+        (Ok(()), ..) => dispatch(context, headers, era, method, params, summary).await,
     };
-    let complete = |result: String| match era {
-        Era::Stateless => stateless::complete(result, method),
-        Era::Session => result,
+    let complete = |result: Found| match (era, result) {
+        (Era::Stateless, Found::Complete(result)) => stateless::complete(result, method),
+        (Era::Stateless, Found::InputRequired(result)) => stateless::input_required(result),
+        (Era::Session, Found::Complete(result) | Found::InputRequired(result)) => result,
     };
     match result {
         Ok(result) => Outcome::Response(Standing::Answered, envelope::success(id, &complete(result))),
@@ -153,7 +182,7 @@ async fn respond(
         }
         Err(Refusal::Scope(error)) => {
             summary.failure = Some(error.kind);
-            let body = envelope::success(id, &complete(tool_result::error(&error)));
+            let body = envelope::success(id, &complete(Found::Complete(tool_result::error(&error))));
             Outcome::Denied(error, body)
         }
     }

@@ -23,7 +23,7 @@ pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<
         Header::Invalid => None,
     };
     let taken = said == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
-    Ok(taken.then_some(Reception { era: Era::Session, session, token: None }))
+    Ok(taken.then(|| Reception::quiet(Era::Session, session)))
 }
 
 /// Answers each message of a batch that `reception` is about. Responses come in the order of the

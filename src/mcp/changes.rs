@@ -1,12 +1,15 @@
 //! Notices that a list which a caller was shown has changed. Who is told, and how, is the
 //! subscription's matter.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::connection::State;
 use portico_actors::directory::{Directory, Entry};
 use tokio::sync::watch;
 use uuid::Uuid;
+
+use super::features::Features;
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
@@ -20,17 +23,20 @@ pub enum List {
     Tools,
     /// `resources/list`, and what its resources hold.
     Resources,
+    /// `prompts/list`.
+    Prompts,
 }
 
 impl List {
     /// All of them, in the order of their [`Digests`].
-    pub const ALL: [Self; 2] = [Self::Tools, Self::Resources];
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
     /// The member of `subscriptions/listen` that asks for it.
     pub const fn subscription(self) -> &'static str {
         match self {
             Self::Tools => "toolsListChanged",
             Self::Resources => "resourcesListChanged",
+            Self::Prompts => "promptsListChanged",
         }
     }
 
@@ -39,6 +45,16 @@ impl List {
         match self {
             Self::Tools => "notifications/tools/list_changed",
             Self::Resources => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+        }
+    }
+
+    /// The server capability whose `listChanged` says that it is told of.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
         }
     }
 }
@@ -50,22 +66,48 @@ pub const UNKNOWN: u64 = 0;
 /// What each of [`List::ALL`] holds for one caller, as one number each.
 pub type Digests = [u64; List::ALL.len()];
 
+/// Completes with true when `signal` has changed, and never where there is none.
+async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
+    if let Some(signal) = signal
+        && signal.changed().await.is_ok()
+    {
+        return true;
+    }
+    std::future::pending().await
+}
+
 /// Watches one connection for one caller. It holds no queue: changes that nobody asked for in
 /// time are one change.
 pub struct Changes {
     directory: Directory,
     id: Uuid,
     state: watch::Receiver<State>,
+    features: Arc<dyn Features>,
+    signal: Option<watch::Receiver<u64>>,
     look: Box<dyn Fn(&Entry) -> Digests>,
     told: Digests,
 }
 
 impl Changes {
     /// Begins with what `look` sees now.
-    pub fn new(directory: Directory, entry: &Entry, look: Box<dyn Fn(&Entry) -> Digests>) -> Self {
+    pub fn new(
+        directory: Directory,
+        entry: &Entry,
+        features: Arc<dyn Features>,
+        look: Box<dyn Fn(&Entry) -> Digests>,
+    ) -> Self {
         let mut state = entry.watch();
         state.mark_unchanged();
-        Self { directory, id: entry.id, state, told: look(entry), look }
+        let mut signal = features.changed();
+        if let Some(signal) = &mut signal {
+            signal.mark_unchanged();
+        }
+        Self { directory, id: entry.id, state, features, signal, told: look(entry), look }
+    }
+
+    /// How often the resource `uri` has changed; `None` where it cannot be watched.
+    pub fn version(&self, uri: &str) -> Option<u64> {
+        self.features.version(uri)
     }
 
     /// What was told last, or seen at first.
@@ -79,12 +121,19 @@ impl Changes {
         self.state.mark_changed();
     }
 
-    /// Completes with the lists that have changed, never none. Dropping it loses nothing.
+    /// Completes with the lists that have changed; with none where only a resource may have.
+    /// Dropping it loses nothing.
     pub async fn next(&mut self) -> Vec<List> {
         loop {
-            if self.state.changed().await.is_err() {
-                self.find_again().await;
-            }
+            let signalled = tokio::select! {
+                signalled = changed(&mut self.signal) => signalled,
+                state = self.state.changed() => {
+                    if state.is_err() {
+                        self.find_again().await;
+                    }
+                    false
+                }
+            };
             let Some(entry) = self.directory.get(self.id) else { continue };
             let mut seen = (self.look)(&entry);
             for (seen, told) in seen.iter_mut().zip(self.told) {
@@ -99,7 +148,7 @@ impl Changes {
                 .map(|(list, _)| list)
                 .collect();
             self.told = seen;
-            if !changed.is_empty() {
+            if signalled || !changed.is_empty() {
                 return changed;
             }
         }

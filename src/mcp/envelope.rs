@@ -48,8 +48,13 @@ pub enum Message {
         /// An object.
         params: Option<Box<RawValue>>,
     },
-    /// An answer to a request of ours; we send none.
-    Response,
+    /// An answer to a request of ours.
+    Response {
+        /// The request's id, where it is one of ours: a string.
+        id: Option<String>,
+        /// Its result, or an error object.
+        answer: std::result::Result<Value, Value>,
+    },
 }
 
 impl Message {
@@ -90,6 +95,7 @@ const INTERNAL_ERROR: i32 = -32603;
 /// Of the 2025 revisions alone.
 const RESOURCE_NOT_FOUND: i32 = -32002;
 const HEADER_MISMATCH: i32 = -32020;
+const MISSING_CAPABILITY: i32 = -32021;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
 impl Failure {
@@ -133,6 +139,17 @@ impl Failure {
         failure
     }
 
+    /// The request needs a capability that the client has not declared (MCP 2026-07-28, basic).
+    pub fn capability(name: &str) -> Self {
+        let mut failure = Self::new(
+            MISSING_CAPABILITY,
+            format!("this needs the client capability {name}, which the request does not declare"),
+            Standing::Malformed,
+        );
+        failure.data = Some(Box::new(json!({"requiredCapabilities": {name: {}}})));
+        failure
+    }
+
     /// There is no such resource; its code changed with 2026-07-28.
     pub fn resource(uri: &str, stateless: bool) -> Self {
         let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
@@ -149,11 +166,7 @@ impl Failure {
     /// A refusal before the protocol is reached: code of the table of errors, outside the
     /// protocol's reserved ranges.
     pub fn transport(code: u16, error: &Error) -> Self {
-        let message = match error.get_hint() {
-            Some(hint) => format!("{}; {hint}", error.message),
-            None => error.message.clone(),
-        };
-        Self::new(code.into(), message, Standing::Malformed)
+        Self::new(code.into(), words(error), Standing::Malformed)
     }
 
     /// The whole response. `id` is null when it could not be read.
@@ -163,6 +176,14 @@ impl Failure {
             error["data"] = Value::clone(data);
         }
         format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}", id.map_or(Id::NULL, Id::as_json)).into_bytes()
+    }
+}
+
+/// A failure in one sentence, with its hint.
+pub(super) fn words(error: &Error) -> String {
+    match error.get_hint() {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message.clone(),
     }
 }
 
@@ -231,7 +252,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
     }
     let Some(method) = members.remove("method") else {
         if known.is_some() && (members.contains_key("result") || members.contains_key("error")) {
-            return Ok(Message::Response);
+            return Ok(response(known, &mut members));
         }
         return Err(refuse("method is missing"));
     };
@@ -244,6 +265,16 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
         Some(id) => Message::Request { id, method, params },
         None => Message::Notification { method, params },
     })
+}
+
+/// An answer to a request of ours.
+fn response(id: Option<Id>, members: &mut BTreeMap<String, Box<RawValue>>) -> Message {
+    let mut value = |name| members.remove(name).map(|raw| serde_json::from_str(raw.get()).unwrap_or_default());
+    let answer = match value("error") {
+        Some(error) => Err(error),
+        None => Ok(value("result").unwrap_or_default()),
+    };
+    Message::Response { id: id.and_then(|id| serde_json::from_str(id.as_json()).ok()), answer }
 }
 
 /// Whether the caller itself can mend a failure of `kind`, by another argument, another tool, or

@@ -1,9 +1,10 @@
 //! The one predicate that tells the two eras of the protocol apart.
 
 /// How a request is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// 2026-07-28: every request carries its version and capabilities.
+    #[default]
     Stateless,
     /// 2025-03-26 to 2025-11-25: a handshake first, then requests.
     Session,

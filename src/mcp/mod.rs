@@ -1,16 +1,23 @@
 //! The Model Context Protocol: one dispatch for both eras, each with its rim. Knows messages and
-//! no server: headers come in as values, and what goes out is bytes and a standing.
+//! no server: headers come in as values, and what goes out is bytes and a standing. What is offered
+//! at an address is behind one seam, [`features::Features`].
 
 mod answering;
 mod batch;
 pub mod changes;
 mod completion;
+pub mod connection;
+mod dispatch;
 pub mod envelope;
 pub mod era;
+pub mod exchange;
+pub mod features;
+pub mod logging;
 mod pages;
 pub mod progress;
 mod prompts;
 pub mod replay;
+pub mod request_state;
 mod resources;
 mod session;
 pub mod sessions;
@@ -18,26 +25,24 @@ mod stateless;
 pub mod subscription;
 mod tool_result;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use portico_actors::call::RequestId;
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::Principal;
-use portico_actors::reply::Reply;
 
 use crate::config::Connection;
-use crate::encode;
-use crate::fields::Fields;
-use crate::tools::{self, Filter, Offer, Unresolved};
+use crate::tools::Filter;
 pub use answering::{Reception, answer, end_session, find_session, receive};
 pub use batch::{answer_batch, receive_batch};
-use changes::{Digests, List, UNKNOWN};
-use envelope::{Failure, Standing};
-use era::Era;
-use progress::Progress;
+use changes::Digests;
+use envelope::Standing;
+use exchange::Exchange;
+use features::{Features, Refusal};
+use request_state::Seal;
 use sessions::{Holder, Session, Sessions};
 use subscription::Subscription;
 
@@ -80,6 +85,8 @@ pub struct Headers {
     pub session: Header,
     /// `Last-Event-ID`.
     pub last_event: Header,
+    /// `Mcp-Param-…`, by their names in lower case.
+    pub params: Vec<(String, Header)>,
 }
 
 /// Where and for whom a message is answered.
@@ -98,8 +105,12 @@ pub struct Context<'a> {
     pub settings: &'a Connection,
     /// The sessions of the 2025 revisions.
     pub sessions: &'a Sessions,
-    /// Counts what a call reads.
-    pub progress: &'a Progress,
+    /// Seals what the client carries for us.
+    pub seal: &'a Seal,
+    /// What is offered here.
+    pub features: &'a dyn Features,
+    /// What links the request to the one who made it.
+    pub exchange: &'a Exchange,
 }
 
 impl Context<'_> {
@@ -138,13 +149,22 @@ impl Outcome {
 }
 
 /// One event of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerEvent {
+    /// After how long a client that loses the stream should come back, where that is told.
+    pub retry: Option<Duration>,
     /// What a client that lost its stream sends as `Last-Event-ID`; within a session it names the
     /// stream, and the place in it.
     pub id: Option<String>,
     /// A JSON-RPC message; empty for an event that only gives an id.
     pub message: Bytes,
+}
+
+impl ServerEvent {
+    /// One that only carries a message.
+    pub fn message(message: impl Into<Bytes>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
 }
 
 /// What the log says of a message.
@@ -162,141 +182,7 @@ pub struct Summary {
     pub cause: Option<String>,
 }
 
-/// Why a request has no result.
-enum Refusal {
-    Protocol(Failure),
-    Scope(Error),
-}
-
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Self {
-        Self::Protocol(failure)
-    }
-}
-
 /// What the caller's lists hold now, as numbers that differ when they do.
 pub fn digests(context: &Context<'_>) -> Digests {
-    List::ALL.map(|list| {
-        let mut hasher = DefaultHasher::new();
-        match list {
-            List::Resources => match context.entry.profile() {
-                Some(profile) => profile.tables.hash(&mut hasher),
-                None => return UNKNOWN,
-            },
-            List::Tools => {
-                let tools = with_offer(context, |offer| tools::list(offer, context.filter));
-                for tool in &tools {
-                    tool.to_string().hash(&mut hasher);
-                }
-            }
-        }
-        hasher.finish()
-    })
-}
-
-/// The one dispatch of both eras. Gives a result, a JSON object.
-async fn dispatch(
-    context: &Context<'_>,
-    era: Era,
-    method: &str,
-    params: Option<&str>,
-    summary: &mut Summary,
-) -> Result<String, Refusal> {
-    match (method, era) {
-        ("tools/list", _) => Ok(list_tools(context, params)?),
-        ("tools/call", _) => call_tool(context, params, summary).await,
-        ("resources/list", _) => Ok(resources::list(context, params, summary).await?),
-        ("resources/templates/list", _) => Ok(resources::templates(context, params)?),
-        ("resources/read", _) => Ok(resources::read(context, era, params, summary).await?),
-        ("prompts/list", _) => Ok(prompts::list(context, params)?),
-        ("prompts/get", _) => Ok(prompts::get(context, params)?),
-        ("completion/complete", _) => Ok(completion::complete(context, params, summary).await?),
-        ("server/discover", Era::Stateless) => Ok(stateless::discover()),
-        ("ping", Era::Session) => Ok("{}".to_owned()),
-        (_, Era::Stateless) => Err(Failure::method(method, Standing::Unknown).into()),
-        (_, Era::Session) => Err(Failure::method(method, Standing::Answered).into()),
-    }
-}
-
-/// Makes the offer of `context` and hands it on: it borrows the profile.
-fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
-    let profile = context.entry.profile();
-    then(&Offer {
-        connection: &context.entry.name,
-        access: context.entry.access,
-        profile: profile.as_deref(),
-        by: &context.by,
-        max_rows: context.settings.max_rows,
-        max_bytes: context.settings.max_bytes,
-        switches: &context.settings.switches,
-        own: &context.settings.tools,
-    })
-}
-
-fn list_tools(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
-    let wrong = |error: Error| Failure::params(error.message, Standing::Answered);
-    let cursor = Fields::parse(params.unwrap_or("{}"), "params").and_then(|mut fields| fields.string("cursor"));
-    let tools = with_offer(context, |offer| tools::list(offer, context.filter));
-    pages::page("tools", "name", &tools, cursor.map_err(wrong)?.as_deref()).map_err(wrong)
-}
-
-async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Summary) -> Result<String, Refusal> {
-    let wrong = |error: Error| Failure::params(error.message, Standing::Answered);
-    let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
-    let name = fields.required("name").map_err(wrong)?;
-    let arguments = fields.take("arguments");
-    if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
-        return Err(Failure::params("arguments must be an object", Standing::Answered).into());
-    }
-    summary.what.clone_from(&name);
-    let arguments = arguments.as_deref().map(serde_json::value::RawValue::get);
-    let resolved = match with_offer(context, |offer| tools::resolve(offer, &name, arguments)) {
-        Ok(resolved) => resolved,
-        Err(Unresolved::Unknown(error)) => {
-            summary.failure = Some(Kind::NotFound);
-            return Err(Failure::params(words(&error), Standing::Answered).into());
-        }
-        Err(Unresolved::Refused(error)) => return failed(error, summary),
-    };
-    let (caps, format) = (resolved.caps, resolved.format);
-    let reply = context
-        .directory
-        .ask(context.entry, context.request, Arc::clone(&context.by), resolved.op, resolved.limits)
-        .await;
-    let table = match reply {
-        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
-        Ok(Reply::Results(results)) => {
-            summary.class = results.class;
-            encode::tabulate(results, caps, format, |rows| context.progress.read(rows)).await
-        }
-        Err(error) => Err(error),
-    };
-    match table {
-        Ok(table) => {
-            summary.rows = table.rows;
-            Ok(tool_result::table(&table))
-        }
-        Err(error) => failed(error, summary),
-    }
-}
-
-/// Who can mend it decides the channel.
-fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
-    summary.failure = Some(error.kind);
-    summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
-    if error.get_needs().is_some() {
-        return Err(Refusal::Scope(error));
-    }
-    if envelope::mendable(error.kind) {
-        return Ok(tool_result::error(&error));
-    }
-    Err(Failure::internal(&error).into())
-}
-
-/// A failure in one sentence, with its hint.
-fn words(error: &Error) -> String {
-    match error.get_hint() {
-        Some(hint) => format!("{}; {hint}", error.message),
-        None => error.message.clone(),
-    }
+    context.features.digests(context)
 }

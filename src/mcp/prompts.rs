@@ -3,23 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::Context;
 use super::envelope::{Failure, Standing};
-use super::resources::{cursor, wrong};
-use super::{Context, pages};
 use crate::config::Prompt;
-use crate::fields::Fields;
 
-/// The result of `prompts/list`.
-pub(super) fn list(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
-    let cursor = cursor(params)?;
-    let items: Vec<Value> = context.settings.prompts.iter().map(describe).collect();
-    pages::page("prompts", "name", &items, cursor.as_deref()).map_err(wrong)
-}
-
-fn describe(prompt: &Prompt) -> Value {
+/// A prompt as it is listed.
+pub(super) fn describe(prompt: &Prompt) -> Value {
     let arguments: Vec<Value> = prompt
         .arguments
         .iter()
@@ -51,10 +42,8 @@ pub(super) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, 
 }
 
 /// The result of `prompts/get`.
-pub(super) fn get(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
-    let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
-    let prompt = find(context, &fields.required("name").map_err(wrong)?)?;
-    let given = arguments(fields.take("arguments"))?;
+pub(super) fn get(context: &Context<'_>, name: &str, given: &BTreeMap<String, String>) -> Result<String, Failure> {
+    let prompt = find(context, name)?;
     let refuse = |message: String| Failure::params(message, Standing::Answered);
     for argument in &prompt.arguments {
         if argument.required && !given.contains_key(&argument.name) {
@@ -68,7 +57,7 @@ pub(super) fn get(context: &Context<'_>, params: Option<&str>) -> Result<String,
         .messages
         .iter()
         .map(|message| {
-            json!({"role": message.role.word(), "content": {"type": "text", "text": filled(&message.text, &given)}})
+            json!({"role": message.role.word(), "content": {"type": "text", "text": filled(&message.text, given)}})
         })
         .collect();
     let mut result = json!({"messages": messages});
@@ -76,12 +65,6 @@ pub(super) fn get(context: &Context<'_>, params: Option<&str>) -> Result<String,
         result["description"] = Value::from(description.as_str());
     }
     Ok(result.to_string())
-}
-
-fn arguments(given: Option<Box<RawValue>>) -> Result<BTreeMap<String, String>, Failure> {
-    let Some(given) = given else { return Ok(BTreeMap::new()) };
-    serde_json::from_str(given.get())
-        .map_err(|_| Failure::params("arguments must be an object of texts", Standing::Answered))
 }
 
 /// Puts the arguments in. What they say is not looked into again.

@@ -32,6 +32,8 @@ struct Kept {
     first: u64,
     bytes: usize,
     ended: bool,
+    /// How often the streams were closed, and after how long a client should come back.
+    paused: (u64, Duration),
 }
 
 impl Recording {
@@ -76,6 +78,12 @@ impl Recording {
         self.changed.send_replace(());
     }
 
+    /// Closes the streams that follow now; a client that comes back after `retry` follows on.
+    pub fn pause(&self, retry: Duration) {
+        self.with(|kept| kept.paused = (kept.paused.0 + 1, retry));
+        self.changed.send_replace(());
+    }
+
     /// Nothing comes any more.
     pub fn end(&self) {
         self.with(|kept| kept.ended = true);
@@ -93,13 +101,25 @@ impl Recording {
         let follower = Follower::new(Arc::clone(self));
         let changed = self.changed.subscribe();
         let next = after.map_or(0, |after| after.saturating_add(1));
-        stream::unfold((follower, changed, next), async |(follower, mut changed, next)| {
+        // A stream that was opened by the first look is closed by a later pause, also by one that
+        // came before anything was sent.
+        let paused = if after.is_some() { self.with(|kept| kept.paused.0) } else { 0 };
+        stream::unfold(Some((follower, changed, next, paused)), async |open| {
+            let (follower, mut changed, next, paused) = open?;
             loop {
                 changed.mark_unchanged();
                 let (kept, ended) = follower.0.at(next);
                 if let Some((number, message)) = kept {
                     let id = Some(format!("{}-{number}", follower.0.stream));
-                    return Some((ServerEvent { id, message }, (follower, changed, number + 1)));
+                    return Some((
+                        ServerEvent { id, message, retry: None },
+                        Some((follower, changed, number + 1, paused)),
+                    ));
+                }
+                let (pauses, retry) = follower.0.with(|kept| kept.paused);
+                if pauses > paused {
+                    let last = ServerEvent { retry: Some(retry), ..ServerEvent::default() };
+                    return Some((last, None));
                 }
                 if ended {
                     return None;
@@ -163,7 +183,10 @@ mod tests {
         let recording = Recording::begin(7);
         recording.push("a");
         let mut following = Box::pin(recording.follow(None));
-        assert_eq!(following.next().await.unwrap(), ServerEvent { id: Some("7-0".to_owned()), message: Bytes::new() });
+        assert_eq!(
+            following.next().await.unwrap(),
+            ServerEvent { id: Some("7-0".to_owned()), ..ServerEvent::default() }
+        );
         assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-1"));
         assert!(following.next().now_or_never().is_none(), "the answer is not over");
         recording.push("b");
@@ -196,6 +219,22 @@ mod tests {
         assert!(recording.deserted(Duration::ZERO).now_or_never().is_none());
         drop(following);
         recording.deserted(Duration::ZERO).await;
+    }
+
+    #[actix::test]
+    async fn a_pause_closes_what_follows_and_nothing_is_lost() {
+        let recording = Recording::begin(7);
+        let mut following = Box::pin(recording.follow(None));
+        assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-0"));
+        recording.push("a");
+        recording.pause(Duration::from_millis(5));
+        assert_eq!(following.next().await.unwrap().message, "a", "what was told before the pause comes first");
+        assert_eq!(following.next().await.unwrap().retry, Some(Duration::from_millis(5)));
+        assert!(following.next().await.is_none());
+        let mut back = Box::pin(recording.follow(Some(1)));
+        assert!(back.next().now_or_never().is_none(), "the pause before closed a stream that came after");
+        recording.push("b");
+        assert_eq!(back.next().await.unwrap().message, "b");
     }
 
     #[test]

@@ -8,11 +8,10 @@ use portico_actors::error::Error;
 use portico_actors::reply::Reply;
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Standing};
+use super::envelope::Failure;
 use super::era::Era;
-use super::{Context, Summary, pages};
+use super::{Context, Summary};
 use crate::encode::{self, Caps, Format};
-use crate::fields::Fields;
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -29,15 +28,10 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
     format!("portico://{connection}/{}/{}", encoded(schema), encoded(table))
 }
 
-/// The result of `resources/list`.
-pub(super) async fn list(
-    context: &Context<'_>,
-    params: Option<&str>,
-    summary: &mut Summary,
-) -> Result<String, Failure> {
-    let cursor = cursor(params)?;
+/// The items of `resources/list`.
+pub(super) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, Failure> {
     let rows = rows(context, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
-    let items: Vec<Value> = rows
+    let items = rows
         .iter()
         .map(|row| {
             let (schema, table) = (text(row, 1), text(row, 2));
@@ -53,33 +47,24 @@ pub(super) async fn list(
             item
         })
         .collect();
-    pages::page("resources", "uri", &items, cursor.as_deref()).map_err(wrong)
+    Ok(items)
 }
 
-/// The result of `resources/templates/list`.
-pub(super) fn templates(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
-    let cursor = cursor(params)?;
-    let item = json!({
+/// The one item of `resources/templates/list`.
+pub(super) fn template_item(context: &Context<'_>) -> Value {
+    json!({
         "uriTemplate": template(&context.entry.name),
         "name": "table",
         "title": "Definition of a table or view",
         "description": "Columns, types, keys and comments of one table or view. Names are percent-encoded.",
         "mimeType": MIME_TYPE,
-    });
-    pages::page("resourceTemplates", "uriTemplate", &[item], cursor.as_deref()).map_err(wrong)
+    })
 }
 
 /// The result of `resources/read`.
-pub(super) async fn read(
-    context: &Context<'_>,
-    era: Era,
-    params: Option<&str>,
-    summary: &mut Summary,
-) -> Result<String, Failure> {
-    let given = Fields::parse(params.unwrap_or("{}"), "params").and_then(|mut fields| fields.required("uri"));
-    let given = given.map_err(wrong)?;
-    let unknown = || Failure::resource(&given, era == Era::Stateless);
-    let (schema, table) = place(&given, &context.entry.name).ok_or_else(unknown)?;
+pub(super) async fn read(context: &Context<'_>, given: &str, summary: &mut Summary) -> Result<String, Failure> {
+    let unknown = || Failure::resource(given, context.exchange.era() == Era::Stateless);
+    let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
     let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
     // A name in other capitals is another name.
@@ -154,14 +139,6 @@ fn definition(table: &Value, columns: &[&Value]) -> String {
 
 fn text(row: &Value, column: usize) -> &str {
     row[column].as_str().unwrap_or_default()
-}
-
-pub(super) fn cursor(params: Option<&str>) -> Result<Option<String>, Failure> {
-    Fields::parse(params.unwrap_or("{}"), "params").and_then(|mut fields| fields.string("cursor")).map_err(wrong)
-}
-
-pub(super) fn wrong(error: Error) -> Failure {
-    Failure::params(super::words(&error), Standing::Answered)
 }
 
 /// A name as a LIKE pattern that fits it alone.

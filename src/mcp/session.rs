@@ -1,7 +1,7 @@
 //! The rim of the 2025 revisions: the handshake, and cancelling. The sessions themselves are in
 //! `sessions/`; a request without one is served too.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::envelope::{Failure, Standing};
 use super::era::SESSION_VERSIONS;
@@ -9,9 +9,18 @@ use super::sessions::Session;
 use super::{INSTRUCTIONS, PRODUCT, VERSION};
 use crate::fields::Fields;
 
-/// The version and the result of `initialize`: the version asked for if it is served, else our
-/// newest.
-pub(super) fn initialize(params: Option<&str>) -> Result<(&'static str, String), Failure> {
+/// What a handshake comes to.
+pub(super) struct Handshake {
+    /// The version asked for if it is served, else our newest.
+    pub(super) version: &'static str,
+    /// What the client declares it can do, an object.
+    pub(super) capabilities: Value,
+    /// The result of `initialize`.
+    pub(super) result: String,
+}
+
+/// `initialize`, where `offered` are the server's capabilities.
+pub(super) fn initialize(params: Option<&str>, offered: Value) -> Result<Handshake, Failure> {
     let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
     let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
     let asked = fields.required("protocolVersion").map_err(wrong)?;
@@ -19,11 +28,12 @@ pub(super) fn initialize(params: Option<&str>) -> Result<(&'static str, String),
     let version = SESSION_VERSIONS.iter().find(|version| **version == asked).unwrap_or(&newest);
     let result = json!({
         "protocolVersion": version,
-        "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {}, "completions": {}},
+        "capabilities": offered,
         "serverInfo": {"name": PRODUCT, "title": "Portico", "version": VERSION},
         "instructions": INSTRUCTIONS,
     });
-    Ok((version, result.to_string()))
+    let capabilities = fields.take("capabilities").and_then(|declared| serde_json::from_str(declared.get()).ok());
+    Ok(Handshake { version, capabilities: capabilities.unwrap_or_default(), result: result.to_string() })
 }
 
 /// `notifications/cancelled`: one that names no request of this session that runs is ignored, as

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::envelope::{Failure, Standing};
 use super::era::STATELESS_VERSION;
+use super::logging::{Level, META_LOG_LEVEL};
 use super::{Header, Headers, PRODUCT, VERSION};
 use crate::fields::Fields;
 
@@ -47,6 +48,17 @@ pub(super) fn meta_names_version(params: Option<&str>) -> bool {
 fn meta(params: Option<&str>) -> Option<Fields> {
     let meta = Fields::parse(params?, "params").ok()?.take("_meta")?;
     Fields::parse(meta.get(), "_meta").ok()
+}
+
+/// What the client declares it can do, an object.
+pub(super) fn capabilities_of(params: Option<&str>) -> Value {
+    let declared = meta(params).and_then(|mut meta| meta.take(META_CAPABILITIES));
+    declared.and_then(|declared| serde_json::from_str(declared.get()).ok()).unwrap_or_default()
+}
+
+/// From which severity on the client wants log messages of this request.
+pub(super) fn log_level(params: Option<&str>) -> Result<Option<Level>, Failure> {
+    meta(params).map_or(Ok(None), |mut meta| Level::read(&mut meta, META_LOG_LEVEL))
 }
 
 /// Checks a request before it is dispatched.
@@ -88,7 +100,45 @@ pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Re
         let name = params.and_then(|params| Fields::parse(params, "params").ok()?.string(parameter).ok()?);
         mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())?;
     }
+    log_level(params).map(drop)
+}
+
+/// Checks the headers that repeat arguments of a tool: `pairs` of a header's name behind
+/// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).
+pub(super) fn check_arguments(
+    pairs: &[(&str, &str)],
+    arguments: Option<&str>,
+    headers: &Headers,
+) -> Result<(), Failure> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}")).unwrap_or_default();
+    for (header, argument) in pairs {
+        let name = format!("Mcp-Param-{header}");
+        let sent = headers.params.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(&name));
+        let sent = sent.map_or(&Header::Absent, |(_, sent)| sent);
+        match &arguments[argument] {
+            // What is not there is not repeated.
+            Value::Null if *sent == Header::Absent => {}
+            Value::Null => {
+                return Err(Failure::header(format!("the header {name} repeats an argument that is not there")));
+            }
+            Value::String(text) => mirrored(&name, sent, text)?,
+            Value::Number(number) => mirrored_number(&name, sent, number)?,
+            other => mirrored(&name, sent, &other.to_string())?,
+        }
+    }
     Ok(())
+}
+
+/// Numbers are the same when their values are.
+fn mirrored_number(name: &str, header: &Header, body: &serde_json::Number) -> Result<(), Failure> {
+    let said = header.value().and_then(|value| decode(value)?.parse::<f64>().ok());
+    match (said, body.as_f64()) {
+        (Some(said), Some(body)) if said.total_cmp(&body).is_eq() => Ok(()),
+        _ => mirrored(name, header, &body.to_string()),
+    }
 }
 
 /// A header that must say the same as the body.
@@ -114,40 +164,42 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The result of `server/discover`.
-pub(super) fn discover() -> String {
+pub(super) fn discover(mut capabilities: Value) -> String {
+    capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
     json!({
         "supportedVersions": [STATELESS_VERSION],
-        "capabilities": capabilities(),
+        "capabilities": capabilities,
         "instructions": super::INSTRUCTIONS,
     })
     .to_string()
 }
 
-fn capabilities() -> serde_json::Value {
-    json!({
-        "tools": {"listChanged": true},
-        "resources": {"listChanged": true},
-        "prompts": {},
-        "completions": {},
-        "extensions": {"io.modelcontextprotocol/oauth-client-credentials": {}},
-    })
+/// Adds what every result of this revision has, and how long a list may be kept.
+pub(super) fn complete(result: String, method: &str) -> String {
+    let mut result = dressed(result, "complete");
+    result.pop();
+    if !NOT_KEPT.contains(&method) {
+        // What is listed depends on the caller and on the connection.
+        result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\""));
+    }
+    result.push('}');
+    result
 }
 
-/// Adds what every result of this revision has, and how long a list may be kept.
-pub(super) fn complete(mut result: String, method: &str) -> String {
+/// The same for a result that wants more from the client.
+pub(super) fn input_required(result: String) -> String {
+    dressed(result, "input_required")
+}
+
+fn dressed(mut result: String, kind: &str) -> String {
     result.pop();
     if result.len() > 1 {
         result.push(',');
     }
     let server = json!({"name": PRODUCT, "title": "Portico", "version": VERSION});
     result.push_str(&format!(
-        "\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{server}}}"
+        "\"resultType\":\"{kind}\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{server}}}}}"
     ));
-    if !NOT_KEPT.contains(&method) {
-        // What is listed depends on the caller and on the connection.
-        result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\""));
-    }
-    result.push('}');
     result
 }
 

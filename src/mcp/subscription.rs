@@ -3,9 +3,8 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use futures_util::{Stream, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::ServerEvent;
@@ -14,6 +13,8 @@ use super::envelope::{self, Failure, Id, Standing};
 use super::sessions::{Listening, Session};
 use crate::fields::Fields;
 
+/// Tells that a watched resource has changed.
+const UPDATED: &str = "notifications/resources/updated";
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What a client of 2026-07-28 listens for.
@@ -21,12 +22,17 @@ const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub struct Subscription {
     id: Id,
     lists: Vec<List>,
+    /// Resources to be watched.
+    resources: Vec<String>,
 }
+
+/// Resources that one subscription watches at most.
+const WATCHED: usize = 1_000;
 
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
     /// acknowledged.
-    pub(super) fn read(id: &Id, params: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn read(id: &Id, params: Option<&str>, offered: &Value) -> Result<Self, Failure> {
         let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
         let mut params = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
         let asked = params.take("notifications").ok_or_else(|| {
@@ -38,11 +44,21 @@ impl Subscription {
         let mut asked = Fields::parse(asked.get(), "notifications").map_err(wrong)?;
         let mut lists = Vec::new();
         for list in List::ALL {
-            if asked.boolean(list.subscription()).map_err(wrong)? == Some(true) {
+            let wanted = asked.boolean(list.subscription()).map_err(wrong)? == Some(true);
+            if wanted && offered[list.capability()]["listChanged"] == true {
                 lists.push(list);
             }
         }
-        Ok(Self { id: id.clone(), lists })
+        let mut resources = Vec::new();
+        if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
+            let form = |_| Failure::params("resourceSubscriptions: give a list of URIs", Standing::Answered);
+            resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
+            if resources.len() > WATCHED {
+                let message = format!("resourceSubscriptions: {WATCHED} resources at most");
+                return Err(Failure::params(message, Standing::Answered));
+            }
+        }
+        Ok(Self { id: id.clone(), lists, resources })
     }
 
     fn meta(&self) -> String {
@@ -50,7 +66,10 @@ impl Subscription {
     }
 
     fn acknowledgement(&self) -> Vec<u8> {
-        let honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
+        let mut honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
+        if !self.resources.is_empty() {
+            honoured["resourceSubscriptions"] = Value::from(self.resources.clone());
+        }
         format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\
              \"_meta\":{},\"notifications\":{honoured}}}}}",
@@ -64,6 +83,12 @@ impl Subscription {
         format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{meta}}}}}").into_bytes()
     }
 
+    fn updated(&self, uri: &str) -> Vec<u8> {
+        let (uri, meta) = (Value::from(uri), self.meta());
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{{\"uri\":{uri},\"_meta\":{meta}}}}}")
+            .into_bytes()
+    }
+
     /// The graceful end.
     fn result(&self) -> Vec<u8> {
         envelope::success(&self.id, &format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta()))
@@ -71,9 +96,14 @@ impl Subscription {
 
     /// The stream: what was honoured, then each change, and the request's result when `closing`
     /// is cancelled.
-    pub fn events(self, changes: Changes, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
+    pub fn events(mut self, changes: Changes, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
+        let known: Vec<(String, u64)> = std::mem::take(&mut self.resources)
+            .into_iter()
+            .filter_map(|uri| changes.version(&uri).map(|version| (uri, version)))
+            .collect();
+        self.resources = known.iter().map(|(uri, _)| uri.clone()).collect();
         let waiting = VecDeque::from([self.acknowledgement()]);
-        let open = Open { subscription: self, changes, closing, waiting, ended: false };
+        let open = Open { subscription: self, changes, known, closing, waiting, ended: false };
         stream::unfold(open, Open::next)
     }
 }
@@ -81,6 +111,8 @@ impl Subscription {
 struct Open {
     subscription: Subscription,
     changes: Changes,
+    /// Each watched resource, with how often it had changed when the client was told last.
+    known: Vec<(String, u64)>,
     closing: CancellationToken,
     /// At most one message a list: the next changes are awaited only when it is empty.
     waiting: VecDeque<Vec<u8>>,
@@ -91,7 +123,7 @@ impl Open {
     async fn next(mut self) -> Option<(ServerEvent, Self)> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
-                return Some((ServerEvent { id: None, message: message.into() }, self));
+                return Some((ServerEvent::message(message), self));
             }
             if self.ended {
                 return None;
@@ -106,6 +138,12 @@ impl Open {
                     let subscription = &self.subscription;
                     let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
                     self.waiting.extend(honoured.map(|list| subscription.notification(list)));
+                    for (uri, known) in &mut self.known {
+                        let now = self.changes.version(uri).unwrap_or(*known);
+                        if std::mem::replace(known, now) != now {
+                            self.waiting.push_back(subscription.updated(uri));
+                        }
+                    }
                 }
             }
         }
@@ -127,7 +165,7 @@ pub fn announcements(
     let told = changes.told();
     let mut heard = Heard { listening, changes, closing, waiting: VecDeque::new(), told };
     if let Some(id) = heard.id() {
-        heard.waiting.push_back(ServerEvent { id: Some(id), message: Bytes::new() });
+        heard.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
     }
     stream::unfold(heard, Heard::next)
 }
@@ -159,10 +197,20 @@ impl Heard {
                     None => std::future::pending().await,
                 }
             };
+            let announced = async {
+                match &self.listening {
+                    Some(listening) => listening.announced().await,
+                    None => std::future::pending().await,
+                }
+            };
             let changed = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return None,
                 () = over => return None,
+                message = announced => {
+                    let event = ServerEvent { id: self.id(), message, retry: None };
+                    return Some((event, self));
+                }
                 changed = self.changes.next() => changed,
             };
             let now = self.changes.told();
@@ -170,7 +218,14 @@ impl Heard {
                 // A client that loses the stream between two of them has not seen the second.
                 self.told[list as usize] = now[list as usize];
                 let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
-                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
+                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into(), retry: None });
+            }
+            if let Some(listening) = &self.listening {
+                for uri in listening.session().changed(|uri| self.changes.version(uri)) {
+                    let params = json!({"uri": uri});
+                    let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{params}}}");
+                    self.waiting.push_back(ServerEvent { id: self.id(), message: message.into(), retry: None });
+                }
             }
         }
     }
@@ -200,8 +255,6 @@ pub fn is_listening(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -209,12 +262,13 @@ mod tests {
         let session = super::super::sessions::Sessions::default().begin(
             super::super::sessions::Holder { subject: "a".to_owned(), connection: uuid::Uuid::nil() },
             "2025-11-25",
+            Value::Null,
         );
-        let told = [0xfeed, 0xbee];
+        let told = [0xfeed, 0xbee, 0xcafe];
         let (first, second) = (id(&session, told), id(&session, told));
         assert_ne!(first, second, "ids are unique within a session");
         assert_eq!((read_id(&first), read_id(&second)), (Some(told), Some(told)));
-        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3", "7-1"] {
+        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2", "7-1"] {
             assert_eq!(read_id(wrong), None, "{wrong}");
         }
     }
@@ -222,9 +276,10 @@ mod tests {
     #[test]
     fn what_is_not_served_is_not_acknowledged() {
         let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
-        let read = |params: &str| Subscription::read(&id, Some(params));
+        let offered = json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": true}});
+        let read = |params: &str| Subscription::read(&id, Some(params), &offered);
         let subscription =
-            read(r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
+            read(r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
         let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();
         assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
         assert_eq!(acknowledged["params"]["_meta"][META_SUBSCRIPTION], "s");

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use portico_actors::call::{Argument, Facet, Limits, Narrow};
+use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::{Access, Invocation, Locator, Plan, Prepared, Settings, Task, open};
 use portico_actors::sql::{Dialect, Naming, statements};
 use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::{Error, create, procedures};
 
@@ -127,7 +126,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         declared: procedures().into(),
     })
     .unwrap();
-    let plan = Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), dry_run: false };
+    let plan = Plan::alone(task, access);
     let mut results = source.run(plan).await.unwrap();
     let (mut rows, mut width) = (Vec::new(), 0);
     while let Some(part) = results.next().await {

@@ -15,6 +15,7 @@ mod instructions;
 mod mcp_any_bytes;
 mod mcp_envelope;
 mod mcp_listen;
+mod mcp_logging;
 mod mcp_progress;
 mod mcp_resources;
 mod mcp_resume;

@@ -80,9 +80,8 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.source
-            .run(Plan { task, access, limits, abandoned: call.abandoned.clone(), dry_run: call.op.is_dry_run() })
-            .await
+        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
+        self.source.run(Plan { task, access, limits, abandoned, dry_run: call.op.is_dry_run(), notices }).await
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
@@ -250,6 +249,7 @@ impl Runner {
             limits,
             abandoned: call.abandoned.clone(),
             dry_run: false,
+            notices: None,
         };
         let mut results = self.source.run(plan).await?;
         let mut names = Vec::new();

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::call::{Call, Limits, Op, RequestId};
+use crate::call::{Call, Limits, Notices, Op, RequestId};
 use crate::connection::{ConnectionActor, State, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
@@ -167,6 +167,19 @@ impl Directory {
     /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
     /// cancels the call at the source.
     pub async fn ask(&self, entry: &Entry, id: RequestId, by: Arc<Principal>, op: Op, limits: Limits) -> Result<Reply> {
+        self.ask_hearing(entry, id, by, op, limits, None).await
+    }
+
+    /// The same, where `notices` hears what the source says meanwhile.
+    pub async fn ask_hearing(
+        &self,
+        entry: &Entry,
+        id: RequestId,
+        by: Arc<Principal>,
+        op: Op,
+        limits: Limits,
+        notices: Option<Notices>,
+    ) -> Result<Reply> {
         let address = match &entry.occupant {
             Occupant::Alive(address) => address,
             Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
@@ -178,7 +191,7 @@ impl Directory {
         };
         let abandoned = CancellationToken::new();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { id, by, op, limits, abandoned };
+        let call = Call { id, by, op, limits, abandoned, notices };
         let reply = match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the whole actor did.

@@ -73,6 +73,8 @@ impl Shared {
     }
 
     async fn run(&self, mut plan: Plan) -> Result<Results> {
+        // What the source says may name what is hidden.
+        plan.notices = None;
         match &mut plan.task {
             Task::Describe(facet, _) => {
                 let facet = *facet;
@@ -177,6 +179,7 @@ impl Shared {
             limits: Limits { rows: None, ..limits },
             abandoned: abandoned.clone(),
             dry_run: false,
+            notices: None,
         };
         let mut results = self.source.run(plan).await?;
         let mut found = Vec::new();

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Argument, Facet, Limits, Narrow};
+use crate::call::{Argument, Facet, Limits, Narrow, Notices};
 use crate::error::Result;
 use crate::reply::Results;
 use crate::sql::Statement;
@@ -62,6 +62,16 @@ pub struct Plan {
     /// Whether all of it is undone at its end, and answered as if it were kept: deferred
     /// constraints are checked too.
     pub dry_run: bool,
+    /// Hears what the source says beside the result, where it says anything.
+    pub notices: Option<Notices>,
+}
+
+impl Plan {
+    /// A plan that nobody bounds or leaves, and that is kept.
+    pub fn alone(task: Task, access: Access) -> Self {
+        let (limits, abandoned) = (Limits::default(), CancellationToken::new());
+        Self { task, access, limits, abandoned, dry_run: false, notices: None }
+    }
 }
 
 /// What to do at a source.

@@ -1,6 +1,7 @@
 //! The sessions of the 2025 revisions: one bounded table, in memory. What one session carries
 //! is in `sessions/session.rs`; the handshake that begins it is in `mcp/session.rs`.
 
+mod asking;
 mod session;
 
 use std::collections::HashMap;
@@ -8,8 +9,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use uuid::Uuid;
 
+pub use asking::{Answer, Asking};
 pub use session::{Listening, Running, Session};
 
 /// Answers of one session that are kept at once.
@@ -65,8 +68,8 @@ impl Sessions {
 
     /// Begins a session. Where there are too many, the one that was not used for longest goes:
     /// one of the same principal at his own bound, else any.
-    pub fn begin(&self, holder: Holder, version: &'static str) -> Arc<Session> {
-        let session = Arc::new(Session::new(holder, version, Arc::clone(&self.kept)));
+    pub fn begin(&self, holder: Holder, version: &'static str, capabilities: Value) -> Arc<Session> {
+        let session = Arc::new(Session::new(holder, version, capabilities, Arc::clone(&self.kept)));
         let mut table = lock(&self.table);
         let own = |other: &Session| other.holder().subject == session.holder().subject;
         if table.values().filter(|other| own(other)).count() >= self.bounds.per_principal {
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn a_session_opens_for_its_holder_alone() {
         let sessions = Sessions::default();
-        let session = sessions.begin(holder("a"), "2025-11-25");
+        let session = sessions.begin(holder("a"), "2025-11-25", Value::Null);
         assert!(session.id().len() >= 32 && session.id().bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
         assert!(sessions.find(session.id(), &holder("a")).is_some());
         assert!(sessions.find(session.id(), &holder("b")).is_none());
@@ -146,27 +149,27 @@ mod tests {
     #[test]
     fn what_is_idle_for_too_long_is_over_unless_it_is_in_use() {
         let sessions = Sessions::new(Bounds { idle: Duration::ZERO, ..Bounds::default() });
-        let session = sessions.begin(holder("a"), "2025-11-25");
+        let session = sessions.begin(holder("a"), "2025-11-25", Value::Null);
         assert!(sessions.find(session.id(), &holder("a")).is_none());
         assert_eq!(sessions.count(), 0);
         let sessions = Sessions::new(Bounds { per_principal: 2, total: 3, ..Bounds::default() });
-        let first = sessions.begin(holder("a"), "2025-11-25");
+        let first = sessions.begin(holder("a"), "2025-11-25", Value::Null);
         let running = first.run("1");
-        let second = sessions.begin(holder("a"), "2025-11-25");
-        let third = sessions.begin(holder("a"), "2025-11-25");
+        let second = sessions.begin(holder("a"), "2025-11-25", Value::Null);
+        let third = sessions.begin(holder("a"), "2025-11-25", Value::Null);
         assert!(sessions.find(first.id(), &holder("a")).is_some(), "a session that is in use was evicted");
         assert!(sessions.find(second.id(), &holder("a")).is_none() && second.over().now_or_never().is_some());
         let _listening = third.listen();
         drop(running);
-        sessions.begin(holder("b"), "2025-11-25");
-        sessions.begin(holder("c"), "2025-11-25");
+        sessions.begin(holder("b"), "2025-11-25", Value::Null);
+        sessions.begin(holder("c"), "2025-11-25", Value::Null);
         assert_eq!(sessions.count(), 3, "the bound of all sessions is kept");
         assert!(sessions.find(third.id(), &holder("a")).is_some());
     }
 
     #[test]
     fn only_the_request_that_is_named_is_cancelled() {
-        let session = Sessions::default().begin(holder("a"), "2025-11-25");
+        let session = Sessions::default().begin(holder("a"), "2025-11-25", Value::Null);
         let (one, two) = (session.run("1"), session.run("\"a\""));
         session.cancel("\"1\"");
         session.cancel("\"\\u0061\"");
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_newest_listening_stream_is_the_one() {
-        let session = Sessions::default().begin(holder("a"), "2025-11-25");
+        let session = Sessions::default().begin(holder("a"), "2025-11-25", Value::Null);
         let first = session.listen();
         assert!(first.over().now_or_never().is_none());
         let second = session.listen();
@@ -189,7 +192,7 @@ mod tests {
     #[test]
     fn answers_are_kept_within_bounds() {
         let sessions = Sessions::default();
-        let session = sessions.begin(holder("a"), "2025-11-25");
+        let session = sessions.begin(holder("a"), "2025-11-25", Value::Null);
         let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record()).collect();
         assert!(session.recording(recordings[0].stream()).is_none());
         let last = &recordings[RECORDINGS];

@@ -1,20 +1,28 @@
 //! One session: what runs in it, who listens, and the answers it keeps. Which sessions there are
 //! is the table's matter.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::super::logging::Level;
 use super::super::replay::Recording;
+use super::asking::{Answer, Asking, Open};
 use super::{Holder, lock};
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
 const RESUMABLE: &str = "2025-11-25";
+/// Messages that wait for the listening stream at most; the oldest go first.
+const ANNOUNCED: usize = 64;
+/// Resources that one session watches at most.
+const WATCHED: usize = 1_000;
 
 /// One session.
 #[derive(Debug)]
@@ -22,6 +30,17 @@ pub struct Session {
     id: String,
     holder: Holder,
     version: &'static str,
+    /// What the client declared in its handshake.
+    capabilities: Value,
+    /// From which severity on the client wants log messages; none until it says so.
+    level: Mutex<Option<Level>>,
+    /// Requests of ours that the client has not answered yet.
+    asked: Arc<Open>,
+    /// Resources that the client has subscribed to.
+    watched: Mutex<BTreeMap<String, u64>>,
+    /// Messages for the listening stream.
+    announced: Mutex<VecDeque<Bytes>>,
+    announcing: Notify,
     used: Mutex<Instant>,
     /// Cancelled when the session is over.
     over: CancellationToken,
@@ -39,12 +58,18 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn new(holder: Holder, version: &'static str, kept: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(holder: Holder, version: &'static str, capabilities: Value, kept: Arc<AtomicUsize>) -> Self {
         Self {
             // 122 random bits in 32 hexadecimal digits.
             id: Uuid::new_v4().simple().to_string(),
             holder,
             version,
+            capabilities,
+            level: Mutex::new(None),
+            asked: Arc::default(),
+            watched: Mutex::default(),
+            announced: Mutex::default(),
+            announcing: Notify::new(),
             used: Mutex::new(Instant::now()),
             over: CancellationToken::new(),
             running: Mutex::default(),
@@ -64,6 +89,7 @@ impl Session {
     /// It is over: its streams end, and what runs in it is cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
+        self.asked.close();
     }
 
     pub(super) fn holder(&self) -> &Holder {
@@ -78,6 +104,75 @@ impl Session {
     /// The revision that was negotiated.
     pub fn version(&self) -> &'static str {
         self.version
+    }
+
+    /// What the client declared in its handshake, an object.
+    pub fn capabilities(&self) -> &Value {
+        &self.capabilities
+    }
+
+    /// From which severity on the client wants log messages.
+    pub fn level(&self) -> Option<Level> {
+        *lock(&self.level)
+    }
+
+    /// The client wants log messages from this severity on.
+    pub fn set_level(&self, level: Level) {
+        *lock(&self.level) = Some(level);
+    }
+
+    /// Begins a request to the client.
+    pub fn ask(&self) -> Asking {
+        self.asked.ask(format!("portico-{}", self.number()))
+    }
+
+    /// The client has answered our request `id`.
+    pub fn answered(&self, id: &str, answer: Answer) {
+        self.asked.answer(id, answer);
+    }
+
+    /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether
+    /// there is room for it.
+    pub fn subscribe(&self, uri: &str, version: u64) -> bool {
+        let mut watched = lock(&self.watched);
+        if watched.len() >= WATCHED && !watched.contains_key(uri) {
+            return false;
+        }
+        watched.insert(uri.to_owned(), version);
+        true
+    }
+
+    /// The client no longer wants to hear of the resource `uri`.
+    pub fn unsubscribe(&self, uri: &str) {
+        lock(&self.watched).remove(uri);
+    }
+
+    /// The resources that differ from what the client knows of them, where `version` tells how
+    /// often one has changed. From now on it knows them.
+    pub fn changed(&self, version: impl Fn(&str) -> Option<u64>) -> Vec<String> {
+        let mut changed = Vec::new();
+        for (uri, known) in lock(&self.watched).iter_mut() {
+            let now = version(uri).unwrap_or(*known);
+            if now != *known {
+                *known = now;
+                changed.push(uri.clone());
+            }
+        }
+        changed
+    }
+
+    /// Sends a message on the stream that listens, if there is one.
+    pub fn announce(&self, message: Bytes) {
+        if self.listeners.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut announced = lock(&self.announced);
+        if announced.len() == ANNOUNCED {
+            announced.pop_front();
+        }
+        announced.push_back(message);
+        drop(announced);
+        self.announcing.notify_one();
     }
 
     /// Whether its streams can be taken up again after they broke off.
@@ -225,6 +320,16 @@ impl Listening {
     /// Where it listens.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The next message for this stream. Dropping it loses nothing.
+    pub async fn announced(&self) -> Bytes {
+        loop {
+            if let Some(message) = lock(&self.session.announced).pop_front() {
+                return message;
+            }
+            self.session.announcing.notified().await;
+        }
     }
 
     /// Completes when another stream has taken its place, or the session is over.

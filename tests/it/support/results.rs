@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use portico_actors::call::{Argument, Facet, Limits, Narrow};
+use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
 use portico_actors::source::{Access, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 /// One result, read to its end. Each cell in a form that tells its kind: text in quotes, `json:`
 /// and `bytes:` in front of those, numbers bare.
@@ -86,7 +85,7 @@ pub(crate) fn plan(sql: &str, access: Access) -> Plan {
 }
 
 fn around(task: Task, access: Access) -> Plan {
-    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), dry_run: false }
+    Plan::alone(task, access)
 }
 
 fn arguments(values: &[(&str, &str)]) -> Vec<Argument> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Limits;
+use crate::call::{Limits, Notices};
 use crate::error::{Error, Kind, Result};
 
 /// The source enforces the time limit; this is how much later we lose patience with the source.
@@ -15,19 +15,30 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The source's clock is not ours.
 const TOLERANCE: Duration = Duration::from_millis(50);
 
-/// One call's bounds.
+/// One call's bounds, and who hears of it.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     started: Instant,
     timeout: Duration,
     abandoned: CancellationToken,
     closing: CancellationToken,
+    notices: Option<Notices>,
 }
 
 impl Clock {
     /// Starts now.
     pub(super) fn start(limits: Limits, abandoned: CancellationToken, closing: CancellationToken) -> Self {
-        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing }
+        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None }
+    }
+
+    /// The same, with who hears what the source says meanwhile.
+    pub(super) fn hearing(self, notices: Option<Notices>) -> Self {
+        Self { notices, ..self }
+    }
+
+    /// Who hears what the source says.
+    pub(super) fn notices(&self) -> Option<Notices> {
+        self.notices.clone()
     }
 
     /// `work`, unless one of the bounds is reached before it is done.

@@ -33,6 +33,7 @@ mod housekeeping;
 mod keys;
 mod knowledge;
 mod network;
+mod notices;
 mod numeric;
 mod prepared;
 mod printed;
@@ -114,7 +115,7 @@ impl Source for Postgres {
 impl Shared {
     async fn run(&self, plan: Plan) -> Result<Results> {
         let dry_run = plan.dry_run;
-        let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone());
+        let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;

@@ -24,14 +24,14 @@ pub(super) async fn results(shared: &Shared, statements: Vec<Prepared>, terms: T
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
 pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, clock: Clock) -> Result<Results> {
-    let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
+    let session = clock.bound(shared.sessions.take(&clock)).await??;
     let may_repeat = session.is_reused();
     let mut script = Script::new(shared, jobs, terms, clock);
     match script.start(session).await {
         // Nothing was done on a session that turned out dead while it was idle.
         Err(error) if may_repeat && terms.access == Access::ReadOnly && error.kind == Kind::Unavailable => {
             shared.sessions.forget_idle();
-            let session = script.clock.bound(shared.sessions.take(script.clock.timeout())).await??;
+            let session = script.clock.bound(shared.sessions.take(&script.clock)).await??;
             script.start(session).await?;
         }
         started => started?,
@@ -45,7 +45,7 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, cloc
 /// Tells the columns of `statements` and runs none of them.
 pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: Clock) -> Result<Results> {
     let jobs = jobs(statements, Terms { access: Access::ReadOnly, dry_run: false })?;
-    let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
+    let session = clock.bound(shared.sessions.take(&clock)).await??;
     let mut parts = Vec::with_capacity(jobs.len() * 2);
     for job in &jobs {
         let ready = match clock.bound(inferred(&session, job, &clock)).await? {

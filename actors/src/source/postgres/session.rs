@@ -16,8 +16,10 @@ use tokio::runtime::Handle;
 use tokio_postgres::{CancelToken, Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::clock::Clock;
 use super::custom_types::CustomTypes;
 use super::failure;
+use super::notices::{Driving, Hearer, Hearers};
 use crate::error::{Error, Kind, Result};
 
 /// The second lock on every session: also where the first (`BEGIN READ ONLY`) did not come about,
@@ -43,6 +45,7 @@ pub(super) struct Sessions {
     pool: Pool,
     tls: MakeRustlsConnect,
     running: Arc<Running>,
+    hearers: Hearers,
     /// Process numbers at the source, by the pool's own number of a session.
     processes: Mutex<HashMap<ObjectId, i32>>,
     most: usize,
@@ -64,8 +67,9 @@ impl Sessions {
         connect_timeout: Duration,
         types: &Arc<CustomTypes>,
     ) -> Result<Self> {
-        let manager =
-            Manager::from_config(config, tls.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let hearers = Hearers::default();
+        let driving = Driving { tls: tls.clone(), hearers: hearers.clone() };
+        let manager = Manager::from_connect(config, driving, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let (fresh, known) = (Arc::clone(types), Arc::clone(types));
         let pool = Pool::builder(manager)
             .max_size(most.max(1))
@@ -92,12 +96,12 @@ impl Sessions {
             }))
             .build()
             .map_err(Error::internal)?;
-        Ok(Self { pool, tls, running: Arc::default(), processes: Mutex::default(), most })
+        Ok(Self { pool, tls, running: Arc::default(), hearers, processes: Mutex::default(), most })
     }
 
-    /// One session, waited for as long as `wait`.
-    pub(super) async fn take(&self, wait: Duration) -> Result<Arc<Session>> {
-        let timeouts = Timeouts { wait: Some(wait), ..self.pool.timeouts() };
+    /// One session for the call of `clock`, waited for as long as that allows.
+    pub(super) async fn take(&self, clock: &Clock) -> Result<Arc<Session>> {
+        let timeouts = Timeouts { wait: Some(clock.timeout()), ..self.pool.timeouts() };
         let object = self.pool.timeout_get(&timeouts).await.map_err(|error| match error {
             PoolError::Timeout(TimeoutType::Wait) => {
                 Error::new(Kind::Busy, "every session of this connection is in use").retry_after(Duration::from_secs(1))
@@ -110,10 +114,15 @@ impl Sessions {
         let process = self.process(&object).await?;
         let number = self.running.next.fetch_add(1, Ordering::Relaxed);
         self.running.lock().insert(number, object.cancel_token());
+        let hearer = self.hearers.find(process);
+        if let Some(hearer) = &hearer {
+            hearer.set(clock.notices());
+        }
         Ok(Arc::new(Session {
             object: Some(object),
             number,
             process,
+            hearer,
             running: Arc::clone(&self.running),
             tls: self.tls.clone(),
             runtime: Handle::current(),
@@ -167,6 +176,7 @@ pub(super) struct Session {
     object: Option<Object>,
     number: u64,
     process: i32,
+    hearer: Option<Arc<Hearer>>,
     running: Arc<Running>,
     tls: MakeRustlsConnect,
     runtime: Handle,
@@ -222,6 +232,9 @@ impl Deref for Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.running.lock().remove(&self.number);
+        if let Some(hearer) = &self.hearer {
+            hearer.set(None);
+        }
         let Some(object) = self.object.take() else { return };
         if self.settled.load(Ordering::Acquire) && !object.is_closed() {
             return;

@@ -156,12 +156,12 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// Runs `job` up to its first rows. A reader that meets a dead session tries once more.
 pub(super) async fn execute(sessions: &Sessions, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
-    let session = clock.bound(sessions.take(clock.timeout())).await??;
+    let session = clock.bound(sessions.take(clock)).await??;
     let may_repeat = job.terms.access == Access::ReadOnly && session.is_reused();
     let answer = match attempt(session, sessions, knowledge, job, clock).await {
         Err(error) if may_repeat && error.kind == Kind::Unavailable => {
             sessions.forget_idle();
-            let session = clock.bound(sessions.take(clock.timeout())).await??;
+            let session = clock.bound(sessions.take(clock)).await??;
             attempt(session, sessions, knowledge, job, clock).await
         }
         answer => answer,
@@ -186,7 +186,7 @@ async fn attempt(
     };
     let session = match again {
         Some(session) => session,
-        None => clock.bound(sessions.take(clock.timeout())).await??,
+        None => clock.bound(sessions.take(clock)).await??,
     };
     prepared(session, job, clock).await
 }

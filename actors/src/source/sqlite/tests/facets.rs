@@ -1,9 +1,7 @@
 //! The catalogue, with remarks.
 
-use tokio_util::sync::CancellationToken;
-
 use super::{Fixture, Options, Whole, fixture, whole};
-use crate::call::{Facet, Limits, Narrow};
+use crate::call::{Facet, Narrow};
 use crate::source::{Access, Plan, Task};
 
 const SCRIPT: &str = "
@@ -22,13 +20,7 @@ const SCRIPT: &str = "
     CREATE INDEX by_name ON customers (name);";
 
 async fn describe(fixture: &Fixture, facet: Facet, narrow: Narrow) -> Whole {
-    let plan = Plan {
-        task: Task::Describe(facet, narrow),
-        access: Access::ReadOnly,
-        limits: Limits::default(),
-        abandoned: CancellationToken::new(),
-        dry_run: false,
-    };
+    let plan = Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly);
     whole(fixture.source.run(plan).await.unwrap()).await.unwrap()
 }
 

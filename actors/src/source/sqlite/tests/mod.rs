@@ -7,9 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
-use crate::call::{Argument, Limits};
+use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Column, Part, Results};
 use crate::source::{Access, Declared, Locator, Plan, Prepared, Settings, Source, Task, open};
@@ -90,18 +89,15 @@ pub(super) fn argument(name: &str, json: &str) -> Argument {
 }
 
 pub(super) fn plan(text: &str, access: Access) -> Plan {
-    Plan {
-        task: Task::Statement(Prepared {
+    Plan::alone(
+        Task::Statement(Prepared {
             statement: statement(text, &[]),
             values: Vec::new(),
             default_schema: None,
             by_administrator: false,
         }),
         access,
-        limits: Limits::default(),
-        abandoned: CancellationToken::new(),
-        dry_run: false,
-    }
+    )
 }
 
 /// A result read to its end.

@@ -1,10 +1,8 @@
 //! Declared procedures.
 
-use tokio_util::sync::CancellationToken;
-
 use super::super::procedure;
 use super::{Fixture, Options, argument, fixture, whole};
-use crate::call::{Argument, Facet, Limits, Narrow};
+use crate::call::{Argument, Facet, Narrow};
 use crate::error::{Error, Kind};
 use crate::reply::DataType;
 use crate::source::{Access, Declared, Direction, Invocation, Parameter, Plan, Procedure, Task};
@@ -124,13 +122,7 @@ fn unknown_names_get_near_ones() {
 async fn procedures_and_their_parameters_are_listed() {
     let fixture = shop();
     let describe = async |facet, narrow| {
-        let plan = Plan {
-            task: Task::Describe(facet, narrow),
-            access: Access::ReadOnly,
-            limits: Limits::default(),
-            abandoned: CancellationToken::new(),
-            dry_run: false,
-        };
+        let plan = Plan::alone(Task::Describe(facet, narrow), Access::ReadOnly);
         whole(fixture.source.run(plan).await.unwrap()).await.unwrap().words()
     };
     assert_eq!(
@@ -155,13 +147,7 @@ async fn procedures_and_their_parameters_are_listed() {
 }
 
 async fn call(fixture: &Fixture, access: Access, name: &str, given: &[(&str, &str)]) -> Result<super::Whole, Error> {
-    let plan = Plan {
-        task: Task::Procedure(invocation(None, name, given)),
-        access,
-        limits: Limits::default(),
-        abandoned: CancellationToken::new(),
-        dry_run: false,
-    };
+    let plan = Plan::alone(Task::Procedure(invocation(None, name, given)), access);
     whole(fixture.source.run(plan).await?).await
 }
 

@@ -1,12 +1,10 @@
 //! Values, columns and positions.
 
 use super::{Fixture, Options, argument, fixture, plan, source, statement, whole};
-use crate::call::Limits;
 use crate::error::Kind;
 use crate::reply::DataType as D;
 use crate::reply::{Cell, DataType};
 use crate::source::{Access, Plan, Prepared, Task};
-use tokio_util::sync::CancellationToken;
 
 const TYPES: &str = "
     CREATE TABLE t (
@@ -32,13 +30,7 @@ async fn bound(
         default_schema: None,
         by_administrator: false,
     });
-    let plan = Plan {
-        task,
-        access: Access::ReadOnly,
-        limits: Limits::default(),
-        abandoned: CancellationToken::new(),
-        dry_run: false,
-    };
+    let plan = Plan::alone(task, Access::ReadOnly);
     Ok(whole(fixture.source.run(plan).await?).await?.words())
 }
 

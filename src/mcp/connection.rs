@@ -1,0 +1,193 @@
+//! What a configured connection offers: the tools of its catalogue, its tables as resources, and
+//! the administrator's prompts.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use portico_actors::error::{Error, Kind};
+use portico_actors::reply::Reply;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::changes::{Digests, List, UNKNOWN};
+use super::envelope::{self, Failure, Standing, words};
+use super::features::{Answer, Asked, Completion, Features, Given, Refusal};
+use super::logging::Level;
+use super::{Context, Summary, completion, prompts, resources, tool_result};
+use crate::encode::{self, Table};
+use crate::tools::{self, Offer, Unresolved};
+
+/// The features of every configured connection; which one it is, the context says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Connected;
+
+impl Features for Connected {
+    fn capabilities(&self) -> Value {
+        json!({
+            "tools": {"listChanged": true},
+            "resources": {"listChanged": true},
+            "prompts": {},
+            "completions": {},
+            "logging": {},
+        })
+    }
+
+    fn tools(&self, context: &Context<'_>) -> Vec<Value> {
+        with_offer(context, |offer| tools::list(offer, context.filter))
+    }
+
+    fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+        async move { call(context, &asked, summary).await.map(Given::Complete) }.boxed_local()
+    }
+
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> Answer<'a, Vec<Value>> {
+        async move { Ok(resources::list(context, summary).await?) }.boxed_local()
+    }
+
+    fn templates(&self, context: &Context<'_>) -> Vec<Value> {
+        vec![resources::template_item(context)]
+    }
+
+    fn read<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+        async move { Ok(Given::Complete(resources::read(context, &asked.name, summary).await?)) }.boxed_local()
+    }
+
+    fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
+        context.settings.prompts.iter().map(prompts::describe).collect()
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: Asked,
+        arguments: BTreeMap<String, String>,
+    ) -> Answer<'a, Given> {
+        async move { Ok(Given::Complete(prompts::get(context, &asked.name, &arguments)?)) }.boxed_local()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        completion: Completion,
+        summary: &'a mut Summary,
+    ) -> Answer<'a, Vec<String>> {
+        async move { Ok(completion::values(context, completion, summary).await?) }.boxed_local()
+    }
+
+    fn digests(&self, context: &Context<'_>) -> Digests {
+        List::ALL.map(|list| {
+            let mut hasher = DefaultHasher::new();
+            match list {
+                List::Resources => match context.entry.profile() {
+                    Some(profile) => profile.tables.hash(&mut hasher),
+                    None => return UNKNOWN,
+                },
+                List::Tools => {
+                    for tool in &self.tools(context) {
+                        tool.to_string().hash(&mut hasher);
+                    }
+                }
+                // The configuration's prompts stay what they are.
+                List::Prompts => {}
+            }
+            hasher.finish()
+        })
+    }
+}
+
+/// Makes the offer of `context` and hands it on: it borrows the profile.
+fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
+    let profile = context.entry.profile();
+    then(&Offer {
+        connection: &context.entry.name,
+        access: context.entry.access,
+        profile: profile.as_deref(),
+        by: &context.by,
+        max_rows: context.settings.max_rows,
+        max_bytes: context.settings.max_bytes,
+        switches: &context.settings.switches,
+        own: &context.settings.tools,
+    })
+}
+
+async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Result<String, Refusal> {
+    let started = Instant::now();
+    let arguments = asked.arguments.as_deref();
+    let resolved = match with_offer(context, |offer| tools::resolve(offer, &asked.name, arguments)) {
+        Ok(resolved) => resolved,
+        Err(Unresolved::Unknown(error)) => {
+            summary.failure = Some(Kind::NotFound);
+            return Err(Failure::params(words(&error), Standing::Answered).into());
+        }
+        Err(Unresolved::Refused(error)) => return failed(error, summary),
+    };
+    let (caps, format) = (resolved.caps, resolved.format);
+    let by = Arc::clone(&context.by);
+    let notices = context.exchange.notices(&logger(context));
+    let reply =
+        context.directory.ask_hearing(context.entry, context.request, by, resolved.op, resolved.limits, notices).await;
+    let table = match reply {
+        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
+        Ok(Reply::Results(results)) => {
+            summary.class = results.class;
+            encode::tabulate(results, caps, format, |rows| context.exchange.progress.read(rows)).await
+        }
+        Err(error) => Err(error),
+    };
+    tell_end(context, asked, &table, started);
+    match table {
+        Ok(table) => {
+            summary.rows = table.rows;
+            Ok(tool_result::table(&table))
+        }
+        Err(error) => failed(error, summary),
+    }
+}
+
+/// Whose log messages they are: the connection's.
+fn logger(context: &Context<'_>) -> String {
+    format!("portico.{}", context.entry.name)
+}
+
+/// Tells a client that wants log messages how the call has ended. Words of the source are left to
+/// the result: they may repeat values.
+fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, started: Instant) {
+    let logger = logger(context);
+    let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    match table {
+        Ok(table) => {
+            let message = format!("{} ended: {} rows in {milliseconds} ms", asked.name, table.rows);
+            let data =
+                json!({"message": message, "tool": asked.name, "rows": table.rows, "milliseconds": milliseconds});
+            context.exchange.log(Level::Info, &logger, &data);
+            if table.truncated {
+                let message = format!("the result was cut at {} rows, the cap of this call", table.rows);
+                let data = json!({"message": message, "tool": asked.name, "rows": table.rows, "truncated": true});
+                context.exchange.log(Level::Warning, &logger, &data);
+            }
+        }
+        Err(error) => {
+            let message = format!("{} failed after {milliseconds} ms: {}", asked.name, error.kind.word());
+            let mut data = json!({"message": message, "tool": asked.name, "milliseconds": milliseconds});
+            if let Some(state) = error.get_sqlstate() {
+                data["sqlState"] = Value::from(state);
+            }
+            context.exchange.log(Level::Error, &logger, &data);
+        }
+    }
+}
+
+/// Who can mend it decides the channel.
+fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
+    summary.failure = Some(error.kind);
+    summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
+    if error.get_needs().is_some() {
+        return Err(Refusal::Scope(error));
+    }
+    if envelope::mendable(error.kind) {
+        return Ok(tool_result::error(&error));
+    }
+    Err(Failure::internal(&error).into())
+}

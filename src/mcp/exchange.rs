@@ -1,0 +1,201 @@
+//! A request and the one who made it, while it is answered: what is told on the way (progress, log
+//! messages), what is asked back, and where that travels. What a request does is not known here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use portico_actors::call::{Notices, Severity};
+use portico_actors::error::{Error, Kind, Result};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::Reception;
+use super::era::Era;
+use super::logging::{self, Level};
+use super::progress::{Progress, Token};
+use super::sessions::Session;
+
+/// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
+/// slow reader must not hold up the statement.
+const WAITING: usize = 256;
+
+/// What is told before the response.
+#[derive(Debug)]
+pub enum Told {
+    /// A notification, or a request to the client.
+    Message(Vec<u8>),
+    /// The stream is to be closed here, and may be taken up again after so long.
+    Pause(Duration),
+}
+
+/// What is told, in its order.
+pub type Telling = mpsc::Receiver<Told>;
+
+/// Where log messages of one request go, and which are wanted.
+#[derive(Clone, Debug, Default)]
+struct Outlet {
+    level: Option<Level>,
+    session: Option<Arc<Session>>,
+    told: Option<mpsc::Sender<Told>>,
+}
+
+impl Outlet {
+    fn hears(&self, level: Level) -> bool {
+        let asked = match &self.session {
+            Some(session) => session.level(),
+            None => self.level,
+        };
+        asked.is_some_and(|asked| level >= asked)
+    }
+
+    fn log(&self, level: Level, logger: &str, data: &Value) {
+        if !self.hears(level) {
+            return;
+        }
+        let message = logging::notification(level, logger, data);
+        match (&self.told, &self.session) {
+            (Some(told), _) => drop(told.try_send(Told::Message(message))),
+            (None, Some(session)) => session.announce(message.into()),
+            (None, None) => {}
+        }
+    }
+}
+
+/// One request and its caller.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Counts what a call reads.
+    pub progress: Progress,
+    token: Option<Token>,
+    outlet: Outlet,
+    capabilities: Value,
+    /// Whether what is offered tells its progress itself.
+    own_progress: AtomicBool,
+    era: Era,
+}
+
+impl Exchange {
+    /// Of the message that `reception` is about. Where `streams` is false its answer is one body:
+    /// what is told goes to the session's listening stream, if there is one.
+    pub fn begin(reception: &Reception, streams: bool) -> (Self, Telling) {
+        let (sender, telling) = mpsc::channel(WAITING);
+        let exchange = Self {
+            progress: Progress::default(),
+            token: reception.token.clone().filter(|_| streams),
+            outlet: Outlet {
+                level: reception.level,
+                session: reception.session.clone(),
+                told: streams.then_some(sender),
+            },
+            capabilities: reception.capabilities.clone(),
+            own_progress: AtomicBool::new(false),
+            era: reception.era,
+        };
+        (exchange, telling)
+    }
+
+    /// Tells the client a log message, if it wants to hear of it. `data` must hold no secret and
+    /// no value that the caller gave.
+    pub fn log(&self, level: Level, logger: &str, data: &Value) {
+        self.outlet.log(level, logger, data);
+    }
+
+    /// Tells the client what the source says beside its results, if it wants to hear of anything
+    /// so light.
+    pub fn notices(&self, logger: &str) -> Option<Notices> {
+        if !self.outlet.hears(Level::Warning) {
+            return None;
+        }
+        let (outlet, logger) = (self.outlet.clone(), logger.to_owned());
+        Some(Notices::new(move |notice| {
+            let level = match notice.severity {
+                Severity::Debug => Level::Debug,
+                Severity::Info => Level::Info,
+                Severity::Notice => Level::Notice,
+                Severity::Warning => Level::Warning,
+            };
+            let mut data = json!({"message": notice.message, "sqlState": notice.sqlstate});
+            if let Some(hint) = notice.hint {
+                data["hint"] = Value::from(hint);
+            }
+            outlet.log(level, &logger, &data);
+        }))
+    }
+
+    /// Tells how far the request is, if the client asked to hear of it; from the first time on
+    /// nothing else is told of its progress.
+    pub async fn tell_progress(&self, progress: f64, total: f64, message: &str) {
+        let (Some(token), Some(told)) = (&self.token, &self.outlet.told) else { return };
+        self.own_progress.store(true, Ordering::Relaxed);
+        let notification = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
+             \"progress\":{progress},\"total\":{total},\"message\":{}}}}}",
+            token.as_json(),
+            Value::from(message)
+        );
+        let _ = told.send(Told::Message(notification.into_bytes())).await;
+    }
+
+    /// Whether what is offered tells its progress itself.
+    pub(super) fn tells_own_progress(&self) -> bool {
+        self.own_progress.load(Ordering::Relaxed)
+    }
+
+    /// The token under which the client wants to hear of progress.
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// The session that the request belongs to.
+    pub fn session(&self) -> Option<&Session> {
+        self.outlet.session.as_deref()
+    }
+
+    /// How the request is served.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Whether the client has declared the capability `name`.
+    pub fn client_can(&self, name: &str) -> bool {
+        self.capabilities.get(name).is_some_and(Value::is_object)
+    }
+
+    /// Asks the client on the request's own stream, which the 2025 revisions allow within a
+    /// session, and waits for its answer.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] where the client cannot be asked or answers with an error, and
+    /// [`Kind::TimedOut`] where it does not answer within `patience`.
+    pub async fn ask(&self, capability: &str, method: &str, params: Value, patience: Duration) -> Result<Value> {
+        if !self.client_can(capability) {
+            return Err(Error::invalid(format!("the client has not declared the capability {capability}")));
+        }
+        let (Some(told), Some(session)) = (&self.outlet.told, &self.outlet.session) else {
+            return Err(Error::invalid("the client can only be asked on a stream within a session"));
+        };
+        let asking = session.ask();
+        let id = asking.id();
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        told.send(Told::Message(request.into_bytes()))
+            .await
+            .map_err(|_| Error::new(Kind::Abandoned, "nobody listens"))?;
+        match tokio::time::timeout(patience, asking.answer()).await {
+            Ok(Some(Ok(result))) => Ok(result),
+            Ok(Some(Err(error))) => {
+                let words = error["message"].as_str().unwrap_or("no reason given").to_owned();
+                Err(Error::invalid(format!("the client refused {method}: {words}")))
+            }
+            Ok(None) => Err(Error::new(Kind::Abandoned, "the session is over")),
+            Err(_) => Err(Error::new(Kind::TimedOut, format!("the client did not answer {method}"))),
+        }
+    }
+
+    /// Closes the request's stream while it goes on; the client takes it up again after `retry`
+    /// (MCP 2025-11-25, transports §Sending Messages). Whether the stream can be closed.
+    pub async fn pause(&self, retry: Duration) -> bool {
+        let (Some(told), Some(session)) = (&self.outlet.told, &self.outlet.session) else { return false };
+        session.resumes() && told.send(Told::Pause(retry)).await.is_ok()
+    }
+}

@@ -1,0 +1,96 @@
+//! Severities of log messages (RFC 5424 §6.2.1), and the two ways of asking for them: for a session
+//! (`logging/setLevel`, 2025 revisions) and for one request (`_meta`, 2026-07-28).
+
+use serde_json::{Value, json};
+
+use super::envelope::{Failure, Standing};
+use crate::fields::Fields;
+
+/// The member of `_meta` that asks for messages of one request.
+pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// How severe a message is; a greater one is more severe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the documentation: RFC 5424
+pub enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl Level {
+    /// All of them, the least severe first.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// The word on the wire.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
+    }
+
+    /// Reads the level `name` of `fields`; `None` where there is none.
+    pub(super) fn read(fields: &mut Fields, name: &'static str) -> Result<Option<Self>, Failure> {
+        let Some(raw) = fields.take(name) else { return Ok(None) };
+        let level = serde_json::from_str::<String>(raw.get()).ok().and_then(|word| Self::of(&word));
+        level.map(Some).ok_or_else(|| {
+            let words: Vec<&str> = Self::ALL.into_iter().map(Self::word).collect();
+            Failure::params(format!("{name}: give one of {}", words.join(", ")), Standing::Answered)
+        })
+    }
+}
+
+/// One `notifications/message`.
+pub(super) fn notification(level: Level, logger: &str, data: &Value) -> Vec<u8> {
+    json!({
+        "jsonrpc": "2.0",
+        "method": "notifications/message",
+        "params": {"level": level.word(), "logger": logger, "data": data},
+    })
+    .to_string()
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_by_their_words_and_ordered_by_severity() {
+        for level in Level::ALL {
+            let mut fields = Fields::parse(&json!({"level": level.word()}).to_string(), "params").unwrap();
+            assert_eq!(Level::read(&mut fields, "level").unwrap(), Some(level));
+        }
+        assert!(Level::ALL.is_sorted() && Level::Error > Level::Notice);
+        for wrong in [r#"{"level":"loud"}"#, r#"{"level":"Info"}"#, r#"{"level":3}"#, r#"{"level":{}}"#] {
+            let mut fields = Fields::parse(wrong, "params").unwrap();
+            assert!(Level::read(&mut fields, "level").is_err(), "{wrong}");
+        }
+        assert_eq!(Level::read(&mut Fields::default(), "level").unwrap(), None);
+    }
+}
