@@ -173,7 +173,7 @@ impl Directory {
         };
         let abandoned = CancellationToken::new();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { id, by, op, limits, abandoned };
+        let call = Call { id, by: by.at(entry.id), op, limits, abandoned };
         let reply = match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the whole actor did.
