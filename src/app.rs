@@ -62,6 +62,9 @@ impl App {
         }
         let mut auth = AuthSettings::new(&config.store.path, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
+        auth.clock_skew = config.tokens.clock_skew;
+        auth.store_key.clone_from(&config.store.key);
+        auth.connections = config.connections.iter().map(|connection| connection.id).collect();
         let auth = AuthActor::start(auth).await?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =

@@ -59,24 +59,62 @@ pub enum Reach {
     All,
     /// These alone.
     Only(Arc<[Uuid]>),
+    /// These alone, and each no further than its own scope.
+    Each(Arc<[(Uuid, Scope)]>),
 }
 
 impl Reach {
-    /// Whether `connection` is within reach.
-    pub fn covers(&self, connection: Uuid) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(ids) => ids.contains(&connection),
+    /// These connections, each no further than its scope; where all of them have the widest one,
+    /// the same as [`Reach::Only`].
+    pub fn each(connections: impl IntoIterator<Item = (Uuid, Scope)>) -> Self {
+        let connections: Vec<_> = connections.into_iter().collect();
+        if connections.iter().all(|(_, scope)| *scope == Scope::Admin) {
+            Self::Only(connections.into_iter().map(|(id, _)| id).collect())
+        } else {
+            Self::Each(connections.into())
         }
     }
 
-    /// What is within reach of both.
+    /// Whether `connection` is within reach.
+    pub fn covers(&self, connection: Uuid) -> bool {
+        self.scope_at(connection).is_some()
+    }
+
+    /// How far one may go at `connection` at most; `None` where it is not within reach.
+    pub fn scope_at(&self, connection: Uuid) -> Option<Scope> {
+        match self {
+            Self::All => Some(Scope::Admin),
+            Self::Only(ids) => ids.contains(&connection).then_some(Scope::Admin),
+            Self::Each(ids) => ids.iter().find(|(id, _)| *id == connection).map(|(_, scope)| *scope),
+        }
+    }
+
+    /// The connections within reach, each with the scope that it is reached with at most; `None`
+    /// where no list could hold them all.
+    pub fn list(&self) -> Option<Vec<(Uuid, Scope)>> {
+        match self {
+            Self::All => None,
+            Self::Only(ids) => Some(ids.iter().map(|id| (*id, Scope::Admin)).collect()),
+            Self::Each(ids) => Some(ids.to_vec()),
+        }
+    }
+
+    /// What is within reach of both, with the narrower scope of the two.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        match (self, other) {
-            (Self::All, reach) | (reach, Self::All) => reach.clone(),
-            (Self::Only(a), Self::Only(b)) => Self::Only(a.iter().copied().filter(|id| b.contains(id)).collect()),
+        match (self.list(), other.list()) {
+            (None, _) => other.clone(),
+            (_, None) => self.clone(),
+            (Some(own), Some(_)) => {
+                Self::each(own.into_iter().filter_map(|(id, scope)| Some((id, scope.min(other.scope_at(id)?)))))
+            }
         }
+    }
+
+    /// The widest scope that is left of `scope` somewhere within reach; `scope` itself where nothing is.
+    pub fn widest(&self, scope: Scope) -> Scope {
+        let widest = self.list().and_then(|list| list.into_iter().map(|(_, most)| most).max());
+        widest.map_or(scope, |most| most.min(scope))
     }
 }
 
@@ -96,6 +134,25 @@ impl Principal {
     pub fn may(&self, scope: Scope) -> bool {
         self.scope >= scope
     }
+
+    /// The caller as `connection` sees them: with the scope that they have there.
+    #[must_use]
+    pub fn at(self: &Arc<Self>, connection: Uuid) -> Arc<Self> {
+        match self.reach.scope_at(connection) {
+            Some(most) if most < self.scope => Arc::new(Self { scope: most, ..Self::clone(self) }),
+            _ => Arc::clone(self),
+        }
+    }
+}
+
+/// What a credential is shown to. An access token opens what it was issued for and nothing else
+/// (RFC 8707 §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// An MCP endpoint; which one decides the token's reach.
+    Mcp,
+    /// The SQL API.
+    Api,
 }
 
 /// What a caller shows to prove who they are. Its `Debug` never prints a secret.
@@ -118,5 +175,35 @@ impl fmt::Debug for Credential {
             Self::Basic { email, .. } => write!(f, "Basic({email})"),
             Self::Bearer(_) => f.write_str("Bearer"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Uuid = Uuid::from_u128(1);
+    const B: Uuid = Uuid::from_u128(2);
+    const C: Uuid = Uuid::from_u128(3);
+
+    #[test]
+    fn what_two_reaches_share_has_the_narrower_scope() {
+        let own = Reach::each([(A, Scope::Read), (B, Scope::Write)]);
+        assert_eq!(own.and(&Reach::All), own);
+        assert_eq!(Reach::All.and(&own), own);
+        let other = Reach::each([(C, Scope::Write), (B, Scope::Read), (A, Scope::Admin)]);
+        assert_eq!(own.and(&other), Reach::each([(A, Scope::Read), (B, Scope::Read)]));
+        assert_eq!(own.and(&Reach::Only([B].into())), Reach::each([(B, Scope::Write)]));
+        assert_eq!(Reach::each([(A, Scope::Admin)]), Reach::Only([A].into()));
+        assert_eq!((own.widest(Scope::Admin), own.widest(Scope::Read)), (Scope::Write, Scope::Read));
+        assert_eq!((own.scope_at(C), own.covers(A)), (None, true));
+    }
+
+    #[test]
+    fn each_connection_sees_its_own_scope() {
+        let reach = Reach::each([(A, Scope::Read), (B, Scope::Admin)]);
+        let caller = Arc::new(Principal { subject: "a".to_owned(), scope: Scope::Write, reach });
+        assert_eq!((caller.at(A).scope, caller.at(B).scope), (Scope::Read, Scope::Write));
+        assert!(Arc::ptr_eq(&caller, &caller.at(B)), "nothing is narrowed, so nothing is copied");
     }
 }

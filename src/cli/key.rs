@@ -1,44 +1,80 @@
 //! `portico key list|rotate`.
 
 use clap::Subcommand;
-use serde_json::json;
+use portico_actors::auth::Algorithm;
+use portico_actors::auth::clock::{Clock, Timestamp};
+use portico_actors::auth::records::Key as Record;
+use serde_json::{Value, json};
 
 use super::{Common, Failure, open_store, print_json, print_table};
+use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Key {
     /// List the keys that sign access tokens, or did.
     List,
     /// Make a new key that signs from now on; older tokens stay valid until they expire.
-    Rotate,
+    Rotate {
+        /// What it signs with: `EdDSA`, `ES256` or `RS256`.
+        #[arg(long, value_parser = parse_algorithm, default_value = "EdDSA")]
+        algorithm: Algorithm,
+    },
 }
 
 pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
-    let (_, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common)?;
+    let now = Clock::system().now();
     match command {
         Key::List => {
             let keys = store.keys()?;
             if common.json {
-                print_json(&json!(keys));
+                print_json(&keys.iter().map(|key| described(key, &config.tokens, now)).collect());
             } else {
                 let rows: Vec<Vec<String>> = keys
                     .iter()
                     .map(|key| {
-                        let retired = key.retired_at.map_or_else(|| "signs now".to_owned(), |at| at.to_string());
-                        vec![key.kid.clone(), key.algorithm.to_owned(), key.created_at.to_string(), retired]
+                        let state = match (state(key, &config.tokens, now), verifies_until(key, &config.tokens)) {
+                            ("verifies", Some(until)) => format!("verifies until {until}"),
+                            (state, _) => state.to_owned(),
+                        };
+                        vec![key.kid.clone(), key.algorithm.to_owned(), key.created_at.to_string(), state]
                     })
                     .collect();
-                print_table(&["KID", "ALGORITHM", "CREATED", "RETIRED"], &rows);
+                print_table(&["KID", "ALGORITHM", "CREATED", "STATE"], &rows);
             }
         }
-        Key::Rotate => {
-            let key = store.rotate_key()?;
+        Key::Rotate { algorithm } => {
+            let key = store.rotate_key(algorithm)?;
             if common.json {
-                print_json(&json!(key));
+                print_json(&described(&key, &config.tokens, now));
             } else {
-                println!("{} signs from now on", key.kid);
+                println!("{} signs from now on, with {}", key.kid, key.algorithm);
             }
         }
     }
     Ok(())
+}
+
+fn parse_algorithm(word: &str) -> Result<Algorithm, String> {
+    Algorithm::from_word(word).ok_or_else(|| "write EdDSA, ES256 or RS256".to_owned())
+}
+
+/// Until when what the key signed is taken; `None` while it signs.
+fn verifies_until(key: &Record, tokens: &Tokens) -> Option<Timestamp> {
+    key.retired_at.map(|retired| retired.after(tokens.lifetime).after(tokens.clock_skew))
+}
+
+fn state(key: &Record, tokens: &Tokens, now: Timestamp) -> &'static str {
+    match verifies_until(key, tokens) {
+        None => "signs",
+        Some(until) if now < until => "verifies",
+        Some(_) => "expired",
+    }
+}
+
+fn described(key: &Record, tokens: &Tokens, now: Timestamp) -> Value {
+    let mut value = json!(key);
+    value["state"] = state(key, tokens, now).into();
+    value["verifiesUntil"] = json!(verifies_until(key, tokens));
+    value
 }

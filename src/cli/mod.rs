@@ -11,7 +11,6 @@ mod user;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
 use portico_actors::auth::store::Store;
@@ -134,17 +133,26 @@ fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
         .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
     let config = Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?;
-    let store = Store::open(&config.store.path)?;
+    let store = Store::open(&config.store.path)?.sealed_with(config.store.key.clone());
     Ok((config, store))
 }
 
-/// The ids of the connections named on the command line.
-fn connections(config: &Config, names: &[String]) -> Result<Arc<[Uuid]>, Error> {
+/// The connections named on the command line: `sales`, or `sales:read` for one that is reached with
+/// less than the rest.
+fn connections(config: &Config, named: &[String]) -> Result<Vec<(Uuid, Option<Scope>)>, Error> {
     let known = || config.connections.iter().map(|connection| connection.name.as_ref());
-    names
+    named
         .iter()
-        .map(|name| {
-            config.connection(name).map(|connection| connection.id).ok_or_else(|| {
+        .map(|named| {
+            let (name, scope) = match named.split_once(':') {
+                None => (named.as_str(), None),
+                Some((name, word)) => {
+                    let wrong = |remedy| Error::invalid(format!("{word:?} in {named:?} is no scope")).hint(remedy);
+                    (name, Some(parse_scope(word).map_err(wrong)?))
+                }
+            };
+            let found = config.connection(name).map(|connection| (connection.id, scope));
+            found.ok_or_else(|| {
                 let error = Error::not_found(format!("there is no connection {name:?}"));
                 let offered = near::did_you_mean(&near::nearest(name, known()));
                 error
@@ -154,9 +162,24 @@ fn connections(config: &Config, names: &[String]) -> Result<Arc<[Uuid]>, Error> 
         .collect()
 }
 
-/// All connections, unless some are named.
-fn reach(config: &Config, names: &[String]) -> Result<Reach, Error> {
-    if names.is_empty() { Ok(Reach::All) } else { connections(config, names).map(Reach::Only) }
+/// All connections, unless some are named; each no further than its own scope, and none further
+/// than `most`.
+fn reach(config: &Config, named: &[String], most: Option<Scope>) -> Result<Reach, Error> {
+    if named.is_empty() {
+        return Ok(Reach::All);
+    }
+    let connections = connections(config, named)?;
+    if let (Some(most), Some(widest)) = (most, connections.iter().filter_map(|(_, scope)| *scope).max())
+        && widest > most
+    {
+        return Err(Error::invalid(format!(
+            "--connection: one is given the scope {}, and the whole has no more than {}",
+            widest.word(),
+            most.word()
+        ))
+        .hint("widen the whole, or narrow that connection"));
+    }
+    Ok(Reach::each(connections.into_iter().map(|(id, scope)| (id, scope.unwrap_or(Scope::Admin)))))
 }
 
 /// The names of the connections within `reach`, for people.
@@ -168,6 +191,13 @@ fn describe_reach(config: &Config, reach: &Reach) -> String {
     match reach {
         Reach::All => "all connections".to_owned(),
         Reach::Only(ids) => ids.iter().map(name_of).collect::<Vec<_>>().join(", "),
+        Reach::Each(ids) => {
+            let described = ids.iter().map(|(id, scope)| match scope {
+                Scope::Admin => name_of(id),
+                scope => format!("{}:{}", name_of(id), scope.word()),
+            });
+            described.collect::<Vec<_>>().join(", ")
+        }
     }
 }
 

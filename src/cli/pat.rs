@@ -47,7 +47,7 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
     match command {
         Pat::Create { email, name, expires, connections, scope } => {
             let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));
-            let reach = reach(&config, &connections)?;
+            let reach = reach(&config, &connections, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, reach, scope })?;
             if common.json {
                 let mut value = json!(token);

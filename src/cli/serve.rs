@@ -25,6 +25,9 @@ pub(super) async fn serve(config: Config, listener: TcpListener, started: impl F
     let io = |error| Failure::Io("the listener failed".to_owned(), error);
     let address = listener.local_addr().map_err(io)?;
     let app = App::start(config, Arc::new(observe::log_event)).await?;
+    if app.config.store.key.is_none() {
+        log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
+    }
     log::info!("listening on {address} as {}", app.config.server.public_url);
     started();
     crate::run(app, listener, stop_signal()).await.map_err(io)?;

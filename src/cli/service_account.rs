@@ -1,30 +1,34 @@
-//! `portico service-account create|list|rotate|remove`.
+//! `portico service-account create|list|change|rotate|disable|enable|remove`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::{Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table};
+use super::{Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table, reach};
+use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ServiceAccount {
     /// Create a service account and show its secret, this once.
-    Create {
-        /// A name for listings.
-        name: String,
-        /// A connection within reach; may be repeated.
-        #[arg(long = "connection", value_name = "NAME", required = true)]
-        connections: Vec<String>,
-        /// How far it may go: read, write or admin.
-        #[arg(long, value_parser = parse_scope, default_value = "read")]
-        scope: Scope,
-    },
+    Create(Rights),
     /// List the service accounts.
     List,
+    /// Give a service account exactly these rights instead of the ones it has, also for its tokens.
+    Change(Rights),
     /// Replace the secret and show the new one, this once.
     Rotate {
+        /// The account's name or client id.
+        account: String,
+    },
+    /// Refuse a service account and all its tokens until it is enabled again.
+    Disable {
+        /// The account's name or client id.
+        account: String,
+    },
+    /// Let a disabled service account in again.
+    Enable {
         /// The account's name or client id.
         account: String,
     },
@@ -35,12 +39,39 @@ pub(super) enum ServiceAccount {
     },
 }
 
+#[derive(Args, Debug)]
+pub(super) struct Rights {
+    /// The account's name.
+    name: String,
+    /// A connection within reach, or NAME:read for one that may only be read; may be repeated.
+    #[arg(long = "connection", value_name = "NAME[:SCOPE]", required = true)]
+    connections: Vec<String>,
+    /// How far it may go: read, write or admin. If absent, as far as its connections say, else read.
+    #[arg(long, value_parser = parse_scope)]
+    scope: Option<Scope>,
+}
+
+impl Rights {
+    fn read(self, config: &Config) -> Result<NewServiceAccount, Failure> {
+        let widest = connections(config, &self.connections)?.into_iter().filter_map(|(_, scope)| scope).max();
+        let scope = self.scope.or(widest).unwrap_or(Scope::Read);
+        let reach = reach(config, &self.connections, Some(scope))?;
+        Ok(NewServiceAccount { name: self.name, reach, scope })
+    }
+}
+
 pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common)?;
+    let tell = |account: &Account, words: &str| {
+        if common.json {
+            print_json(&json!(account));
+        } else {
+            println!("{words}");
+        }
+    };
     match command {
-        ServiceAccount::Create { name, connections: names, scope } => {
-            let connections = connections(&config, &names)?.to_vec();
-            let (account, secret) = store.create_service_account(NewServiceAccount { name, connections, scope })?;
+        ServiceAccount::Create(rights) => {
+            let (account, secret) = store.create_service_account(rights.read(&config)?)?;
             show(&account, &secret, common);
         }
         ServiceAccount::List => {
@@ -55,24 +86,34 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
                             account.name.clone(),
                             account.client_id.clone(),
                             account.scope.word().to_owned(),
-                            describe_reach(&config, &Reach::Only(account.connections.clone().into())),
+                            describe_reach(&config, &account.reach),
+                            account.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
                         ]
                     })
                     .collect();
-                print_table(&["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS"], &rows);
+                print_table(&["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "DISABLED"], &rows);
             }
+        }
+        ServiceAccount::Change(rights) => {
+            let account = store.change_service_account(rights.read(&config)?)?;
+            let (scope, reach) = (account.scope.word(), describe_reach(&config, &account.reach));
+            tell(&account, &format!("{} has the scope {scope} on {reach}", account.name));
         }
         ServiceAccount::Rotate { account } => {
             let (account, secret) = store.rotate_service_account(&account)?;
             show(&account, &secret, common);
         }
+        ServiceAccount::Disable { account } => {
+            let account = store.disable_service_account(&account)?;
+            tell(&account, &format!("{} is refused from now on, with all its tokens", account.name));
+        }
+        ServiceAccount::Enable { account } => {
+            let account = store.enable_service_account(&account)?;
+            tell(&account, &format!("{} is let in again", account.name));
+        }
         ServiceAccount::Remove { account } => {
             let account = store.remove_service_account(&account)?;
-            if common.json {
-                print_json(&json!(account));
-            } else {
-                println!("removed {}", account.name);
-            }
+            tell(&account, &format!("removed {}", account.name));
         }
     }
     Ok(())

@@ -12,12 +12,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use portico_actors::auth::StoreKey;
 use toml::de::DeTable;
 
 pub use connection::Connection;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
+
+/// The variable of the environment with the key that encrypts signing keys.
+const STORE_KEY: &str = "PORTICO_STORE_KEY";
 
 /// Everything the service is configured with.
 #[derive(Clone, Debug)]
@@ -52,6 +56,8 @@ pub struct Server {
 pub struct Store {
     /// The SQLite file.
     pub path: PathBuf,
+    /// What signing keys are encrypted with; without one they are stored as they are.
+    pub key: Option<StoreKey>,
 }
 
 /// How tokens are issued.
@@ -59,6 +65,8 @@ pub struct Store {
 pub struct Tokens {
     /// How long an access token is valid.
     pub lifetime: Duration,
+    /// How far the clocks of two machines may be apart.
+    pub clock_skew: Duration,
 }
 
 impl Server {
@@ -73,6 +81,8 @@ impl Server {
 impl Tokens {
     /// How long an access token is valid, unless configured.
     pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+    /// How far the clocks of two machines may be apart, unless configured.
+    pub const DEFAULT_CLOCK_SKEW: Duration = Duration::from_secs(30);
 }
 
 /// Why there is no [`Config`]: every problem of the file at once.
@@ -120,7 +130,7 @@ impl Config {
         let mut problems = Vec::new();
         let mut root = Section::root(text, parsed.get_ref(), environment);
         let server = server(&mut root, &mut problems);
-        let store = store(&mut root, base, &mut problems);
+        let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         root.finish(&mut problems);
@@ -177,7 +187,7 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
     }
 }
 
-fn store(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Store {
+fn store(root: &mut Section<'_>, base: &Path, environment: Environment<'_>, problems: &mut Vec<Problem>) -> Store {
     let mut section = root.section("store", problems);
     let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
     let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).unwrap_or_else(|| {
@@ -189,15 +199,59 @@ fn store(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> St
         );
         "portico.db"
     });
+    let key = store_key(&mut section, base, environment, problems);
     section.finish(problems);
-    Store { path: base.join(path) }
+    Store { path: base.join(path), key }
+}
+
+/// The key that encrypts signing keys, from the environment or from a file, but not from both.
+fn store_key(
+    section: &mut Section<'_>,
+    base: &Path,
+    environment: Environment<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<StoreKey> {
+    let file = section.string("key_file", problems);
+    let variable = environment(STORE_KEY).filter(|text| !text.is_empty());
+    let text = match (file, variable) {
+        (None, variable) => variable?,
+        (Some(_), Some(_)) => {
+            let message = format!("the environment has {STORE_KEY} too");
+            section.problem("key_file", message, "give the key in one place", problems);
+            return None;
+        }
+        (Some(file), None) => match std::fs::read_to_string(base.join(&file)) {
+            Ok(text) => text,
+            Err(error) => {
+                let message = format!("{file} cannot be read: {error}");
+                section.problem(
+                    "key_file",
+                    message,
+                    "make it with `openssl rand -base64 32`, for this user alone",
+                    problems,
+                );
+                return None;
+            }
+        },
+    };
+    match StoreKey::parse(&text) {
+        Ok(key) => Some(key),
+        Err(error) => {
+            section.problem("key_file", error.message.clone(), error.get_hint().unwrap_or_default(), problems);
+            None
+        }
+    }
 }
 
 fn tokens(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tokens {
     let mut section = root.section("tokens", problems);
     let lifetime = section.integer("lifetime", 60..=86_400, problems);
+    let clock_skew = section.integer("clock_skew", 0..=60, problems);
     section.finish(problems);
-    Tokens { lifetime: lifetime.map_or(Tokens::DEFAULT_LIFETIME, Duration::from_secs) }
+    Tokens {
+        lifetime: lifetime.map_or(Tokens::DEFAULT_LIFETIME, Duration::from_secs),
+        clock_skew: clock_skew.map_or(Tokens::DEFAULT_CLOCK_SKEW, Duration::from_secs),
+    }
 }
 
 /// Whether `text` is `http(s)://host[:port]` and nothing more.

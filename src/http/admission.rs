@@ -7,7 +7,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Endpoint, Principal};
 use uuid::Uuid;
 
 use super::caller;
@@ -23,7 +23,7 @@ pub(super) struct Admitted {
 
 /// Lets the caller of `request` in to the connection `id`.
 pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &mut Ending) -> Result<Admitted> {
-    let by = caller::authenticate(request, app).await?;
+    let by = caller::authenticate(request, app, Endpoint::Mcp).await?;
     ending.note(|event| event.subject.clone_from(&by.subject));
     let id = Uuid::try_parse(id).map_err(|_| {
         Error::invalid("connectionId: this is no UUID").hint("the address is /mcp/connections/{connectionId}")
@@ -35,7 +35,8 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &m
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
     ending.note(|event| event.connection = Some(Arc::clone(&entry.name)));
-    Ok(Admitted { by, entry })
+    // From here on nobody asks for more than the caller may do at this connection.
+    Ok(Admitted { by: by.at(id), entry })
 }
 
 /// The challenge of the MCP endpoint of the connection `id`.

@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::auth::Authenticate;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::{Credential, Principal};
+use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
 use super::ending;
@@ -38,7 +38,7 @@ impl FromRequest for Caller {
                 });
             };
             let mut ended = ending::Ending::begin(&request, app);
-            match authenticate(&request, app).await {
+            match authenticate(&request, app, Endpoint::Api).await {
                 Ok(principal) => {
                     // The handler tells of the end itself.
                     ended.forget();
@@ -64,9 +64,9 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 }
 
 /// Validates the request's one credential.
-pub(super) async fn authenticate(request: &HttpRequest, app: &App) -> Result<Arc<Principal>> {
+pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
     let credential = credential(request)?;
-    app.auth.send(Authenticate(credential)).await.map_err(Error::internal)?
+    app.auth.send(Authenticate { credential, endpoint }).await.map_err(Error::internal)?
 }
 
 fn credential(request: &HttpRequest) -> Result<Credential> {

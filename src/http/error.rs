@@ -178,6 +178,8 @@ pub(super) fn oauth(code: &str) -> StatusCode {
     match code {
         "invalid_client" => StatusCode::UNAUTHORIZED,
         "server_error" => StatusCode::INTERNAL_SERVER_ERROR,
+        "service_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
+        "temporarily_unavailable" => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::BAD_REQUEST,
     }
 }

@@ -14,6 +14,7 @@ mod media;
 mod merged;
 mod metadata;
 mod oauth;
+mod oauth_form;
 mod origin;
 mod repeats;
 mod routing;
@@ -61,6 +62,8 @@ fn routes(config: &mut ServiceConfig) {
                 .default_service(web::to(error::no_such_path)),
         )
         .service(error::only(web::resource("/oauth/token").post(oauth::token), "POST"))
+        .service(error::only(web::resource("/oauth/revoke").post(oauth::revoke), "POST"))
+        .service(error::only(web::resource("/oauth/introspect").post(oauth::introspect), "POST"))
         .service(web::resource("/.well-known/jwks.json").get(well_known::jwks))
         .service(web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server))
         .service(web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service))

@@ -22,7 +22,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, rt, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Endpoint, Principal};
 
 pub(super) use self::memory::Memory;
 use self::memory::{Claim, Found, Key, LARGEST, Stored};
@@ -65,7 +65,7 @@ pub(super) async fn once(
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     // Whoever is not let in is told so by the handler.
-    let Ok(by) = caller::authenticate(request.request(), &app).await else {
+    let Ok(by) = caller::authenticate(request.request(), &app, Endpoint::Api).await else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let mut ending = Ending::begin(request.request(), &app);

@@ -13,6 +13,9 @@ use crate::app::App;
 /// How long discovery documents may be kept, in seconds.
 const MAX_AGE: &str = "public, max-age=300";
 
+/// How a client may prove who it is, at every endpoint that asks for it.
+const CLIENT_AUTHENTICATION: [&str; 2] = ["client_secret_post", "client_secret_basic"];
+
 fn document(value: &Value) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((header::CACHE_CONTROL, MAX_AGE))
@@ -34,10 +37,14 @@ pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
     document(&json!({
         "issuer": issuer,
         "token_endpoint": format!("{issuer}/oauth/token"),
+        "revocation_endpoint": format!("{issuer}/oauth/revoke"),
+        "introspection_endpoint": format!("{issuer}/oauth/introspect"),
         "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
         "grant_types_supported": ["client_credentials"],
         "response_types_supported": [],
-        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "token_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
+        "revocation_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
+        "introspection_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
         "scopes_supported": ["read", "write", "admin"],
     }))
 }

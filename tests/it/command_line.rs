@@ -20,6 +20,13 @@ fn json_of(output: &Output) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
+/// The JSON that a command prints, which succeeds.
+pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
+    let output = portico(&[arguments, &["--json"]].concat(), folder);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    json_of(&output)
+}
+
 /// A demo on a free port, and its page as JSON.
 fn demo(folder: &Path) -> (Child, Value) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
@@ -92,11 +99,7 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
 async fn identities_are_managed_beside_the_running_service() {
     let app = fixture::two_connections().await;
     let folder = app.config.parent().unwrap();
-    let run = |arguments: &[&str]| {
-        let output = portico(&[arguments, &["--json"]].concat(), folder);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        json_of(&output)
-    };
+    let run = |arguments: &[&str]| run(arguments, folder);
     let connections = async |by: &Caller| {
         let request = app.http.get(format!("{}/api/connections", app.url)).basic_auth(&by.name, Some(&by.secret));
         let response = request.send().await.unwrap();

@@ -29,6 +29,7 @@ mod output_schemas;
 mod own_tools;
 mod postgres_offer;
 mod repeats;
+mod revocation;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use super::clock::Timestamp;
 use super::secret::Digest;
-use crate::principal::Principal;
+use crate::principal::{Endpoint, Principal};
+
+/// A token, and the endpoint that it was shown to: it may open one and not another.
+type Known = (Digest, Endpoint);
 
 /// Two generations of at most half the capacity each: when the younger is full, the older is
 /// dropped and the younger takes its place. So the memory is bounded, each step costs the same,
@@ -14,8 +17,8 @@ use crate::principal::Principal;
 #[derive(Debug)]
 pub(crate) struct Cache {
     half: usize,
-    younger: HashMap<Digest, Entry>,
-    older: HashMap<Digest, Entry>,
+    younger: HashMap<Known, Entry>,
+    older: HashMap<Known, Entry>,
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +32,7 @@ impl Cache {
         Self { half: (capacity / 2).max(1), younger: HashMap::new(), older: HashMap::new() }
     }
 
-    pub(crate) fn get(&mut self, token: &Digest, now: Timestamp) -> Option<Arc<Principal>> {
+    pub(crate) fn get(&mut self, token: &Known, now: Timestamp) -> Option<Arc<Principal>> {
         if let Some(entry) = self.younger.get(token) {
             return (now < entry.until).then(|| Arc::clone(&entry.principal));
         }
@@ -40,7 +43,7 @@ impl Cache {
     }
 
     /// Keeps `principal` for `token` until it is no longer valid.
-    pub(crate) fn insert(&mut self, token: Digest, principal: Arc<Principal>, until: Timestamp) {
+    pub(crate) fn insert(&mut self, token: Known, principal: Arc<Principal>, until: Timestamp) {
         self.keep(token, Entry { principal, until });
     }
 
@@ -49,7 +52,7 @@ impl Cache {
         self.older.clear();
     }
 
-    fn keep(&mut self, token: Digest, entry: Entry) {
+    fn keep(&mut self, token: Known, entry: Entry) {
         if self.younger.len() >= self.half && !self.younger.contains_key(&token) {
             self.older = std::mem::take(&mut self.younger);
         }
@@ -69,6 +72,10 @@ mod tests {
         Arc::new(Principal { subject: subject.to_owned(), scope: Scope::Read, reach: Reach::All })
     }
 
+    fn known(token: &str) -> Known {
+        (Digest::of(token), Endpoint::Api)
+    }
+
     fn held(cache: &Cache) -> usize {
         cache.younger.len() + cache.older.len()
     }
@@ -76,11 +83,11 @@ mod tests {
     #[test]
     fn an_entry_is_found_until_its_end_and_not_after_a_clear() {
         let mut cache = Cache::new(10);
-        let token = Digest::of("token");
+        let token = known("token");
         cache.insert(token, principal("a"), END);
         assert_eq!(cache.get(&token, START).unwrap().subject, "a");
         assert!(cache.get(&token, END).is_none());
-        assert!(cache.get(&Digest::of("other"), START).is_none());
+        assert!(cache.get(&known("other"), START).is_none());
         cache.clear();
         assert!(cache.get(&token, START).is_none());
     }
@@ -88,13 +95,13 @@ mod tests {
     #[test]
     fn many_tokens_stay_within_bounds_and_one_in_use_stays() {
         let mut cache = Cache::new(10);
-        let used = Digest::of("used");
+        let used = known("used");
         cache.insert(used, principal("used"), END);
         for number in 0..1_000 {
-            cache.insert(Digest::of(&number.to_string()), principal("once"), END);
+            cache.insert(known(&number.to_string()), principal("once"), END);
             assert!(held(&cache) <= 10, "{} entries", held(&cache));
             assert_eq!(cache.get(&used, START).unwrap().subject, "used", "after {number}");
         }
-        assert!(cache.get(&Digest::of("0"), START).is_none());
+        assert!(cache.get(&known("0"), START).is_none());
     }
 }

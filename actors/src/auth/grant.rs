@@ -8,12 +8,10 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::clock::Timestamp;
-use super::snapshot::{Account, Snapshot};
-use super::token::{Issue, Tokens, connection_of};
-use crate::principal::Scope;
-
-/// Longer than any resource of ours.
-const LONGEST_RESOURCE: usize = 2_048;
+use super::resource::Resource;
+use super::snapshot::Snapshot;
+use super::token::{Issue, Tokens};
+use crate::principal::{Reach, Scope};
 
 /// What is offered for an access token. Its `Debug` never prints a secret.
 #[derive(Clone, Debug)]
@@ -26,8 +24,7 @@ pub enum Grant {
         client_secret: SecretString,
         /// A space-separated list; absent or empty means all that the account may do.
         scope: Option<String>,
-        /// The resource that the token is for (RFC 8707): this service or something within it. If
-        /// its last segment is a connection's id, the token reaches that connection alone.
+        /// The resource that the token is for (RFC 8707); see [`Ticket::resource`].
         resource: Option<String>,
     },
 }
@@ -46,8 +43,8 @@ pub struct AccessToken {
 /// Why there is no token, in the words of RFC 6749 §5.2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantError {
-    /// `invalid_client`, `invalid_request`, `invalid_scope`, `invalid_target`
-    /// (RFC 8707 §2), or `server_error` when the fault is ours.
+    /// `invalid_client`, `invalid_request`, `invalid_grant`, `invalid_scope`, `invalid_target`
+    /// (RFC 8707 §2), `temporarily_unavailable` when there are too many requests, or `server_error` when the fault is ours.
     pub code: &'static str,
     /// One sentence for whoever set up the client.
     pub description: String,
@@ -68,7 +65,25 @@ impl fmt::Display for GrantError {
 
 impl std::error::Error for GrantError {}
 
+/// An access token to be issued: to which client, on whose behalf, and for what at most. Every grant
+/// ends in one of these.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    /// Whose rights it opens: a user's e-mail address, or a service account's client id.
+    pub subject: String,
+    /// The client that it is given to; a service account gets its own.
+    pub client_id: String,
+    /// A space-separated list; absent or empty means all that the subject may do.
+    pub scope: Option<String>,
+    /// The connections that were agreed to; absent means all that the subject reaches now.
+    pub connections: Option<Vec<Uuid>>,
+    /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
+    /// endpoint's address narrows the token to that connection.
+    pub resource: Option<String>,
+}
+
 /// A failed exchange: for the client, and the cause for the log where the fault is ours.
+#[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) answer: GrantError,
     pub(crate) cause: Option<String>,
@@ -80,33 +95,66 @@ impl From<GrantError> for Failed {
     }
 }
 
-/// Answers `grant` with a token.
-pub(crate) fn exchange(
-    grant: &Grant,
-    snapshot: &Snapshot,
-    tokens: &Tokens,
-    now: Timestamp,
-) -> Result<AccessToken, Failed> {
-    let Grant::ClientCredentials { client_id, client_secret, scope, resource } = grant;
-    let account = snapshot
-        .client(client_id, client_secret)
-        .ok_or_else(|| GrantError::new("invalid_client", "the client id or its secret is not valid"))?;
-    let scope = granted_scope(given(scope.as_deref()), account)?;
-    let audience = given(resource.as_deref());
-    let narrowed = granted_connection(audience, account, tokens)?;
-    let connections = narrowed.as_ref().map_or(&*account.connections, std::slice::from_ref);
-    let issue = Issue { client_id, scope, connections, audience };
-    let token = snapshot
-        .signing_key()
-        .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
-        .and_then(|key| {
-            tokens.issue(key, now, &issue).map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
-        })
-        .map_err(|cause| Failed {
-            answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
-            cause: Some(cause),
-        })?;
-    Ok(AccessToken { token, expires_in: tokens.lifetime(), scope: scope.list() })
+/// What tokens are issued by.
+#[derive(Clone, Copy)]
+pub(crate) struct Mint<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) tokens: &'a Tokens,
+    /// Every configured connection: what a subject without a list of its own reaches.
+    pub(crate) connections: &'a [Uuid],
+    pub(crate) now: Timestamp,
+}
+
+impl Mint<'_> {
+    /// The token for `ticket`, with no more than its subject has now.
+    pub(crate) fn issue(&self, ticket: &Ticket) -> Result<AccessToken, Failed> {
+        let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
+        let holder = self.snapshot.holder(&ticket.subject).ok_or_else(unknown)?;
+        let resource = self.resource(given(ticket.resource.as_deref()))?;
+        let mut reach = holder.reach.clone();
+        if let Some(agreed) = &ticket.connections {
+            reach = reach.and(&Reach::Only(agreed.as_slice().into()));
+        }
+        if let Some(connection) = resource.and_then(Resource::connection) {
+            if !reach.covers(connection) {
+                return Err(target("the resource is not within this client's reach").into());
+            }
+            reach = reach.and(&Reach::Only([connection].into()));
+        }
+        let scope = granted_scope(given(ticket.scope.as_deref()), reach.widest(holder.scope))?;
+        let connections = reach
+            .list()
+            .unwrap_or_else(|| self.connections.iter().map(|connection| (*connection, Scope::Admin)).collect());
+        let issue = Issue {
+            subject: &holder.subject,
+            client_id: &ticket.client_id,
+            scope,
+            connections: &connections,
+            audience: given(ticket.resource.as_deref()),
+        };
+        let token = self
+            .snapshot
+            .signing_key()
+            .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
+            .and_then(|key| {
+                let issued = self.tokens.issue(key, self.now, &issue);
+                issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
+            })
+            .map_err(|cause| Failed {
+                answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
+                cause: Some(cause),
+            })?;
+        Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: scope.list() })
+    }
+
+    fn resource(&self, asked: Option<&str>) -> Result<Option<Resource>, GrantError> {
+        let ours = |asked| self.tokens.resource(asked).ok_or_else(|| target("the resource is not one of this service"));
+        asked.map(ours).transpose()
+    }
+}
+
+fn target(description: &str) -> GrantError {
+    GrantError::new("invalid_target", description)
 }
 
 /// A parameter without a value counts as left out (RFC 6749 §3.2).
@@ -114,29 +162,15 @@ fn given(parameter: Option<&str>) -> Option<&str> {
     parameter.filter(|value| !value.is_empty())
 }
 
-fn granted_scope(asked: Option<&str>, account: &Account) -> Result<Scope, GrantError> {
-    let Some(asked) = asked else { return Ok(account.scope) };
+/// What is asked for, if all of it is within `most`.
+fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> {
+    let Some(asked) = asked else { return Ok(most) };
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
-        let scope = Scope::from_word(word).filter(|scope| *scope <= account.scope).ok_or_else(|| {
-            GrantError::new("invalid_scope", format!("this client may ask for: {}", account.scope.list()))
-        })?;
+        let scope = Scope::from_word(word)
+            .filter(|scope| *scope <= most)
+            .ok_or_else(|| GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list())))?;
         granted = granted.max(Some(scope));
     }
-    Ok(granted.unwrap_or(account.scope))
-}
-
-fn granted_connection(resource: Option<&str>, account: &Account, tokens: &Tokens) -> Result<Option<Uuid>, GrantError> {
-    let Some(resource) = resource else { return Ok(None) };
-    let target = |description| Err(GrantError::new("invalid_target", description));
-    let plain = resource.len() <= LONGEST_RESOURCE && resource.chars().all(|c| c.is_ascii_graphic() && c != '#');
-    if !plain || !tokens.is_ours(resource) {
-        return target("the resource is not one of this service");
-    }
-    match connection_of(resource) {
-        Some(connection) if !account.connections.contains(&connection) => {
-            target("the resource is not within this client's reach")
-        }
-        connection => Ok(connection),
-    }
+    Ok(granted.unwrap_or(most))
 }

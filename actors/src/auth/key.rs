@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
@@ -14,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::clock::Timestamp;
-use super::secret;
+use super::{der, secret};
 use crate::error::{Error, Result};
 
 /// What a key signs with. It belongs to the key: a token's own `alg` is only compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub enum Algorithm {
     /// Ed25519 (RFC 8037): what new keys use.
     EdDsa,
     /// ECDSA on P-256 with SHA-256 (RFC 7518 §3.4).
@@ -30,7 +34,7 @@ pub(crate) enum Algorithm {
 
 impl Algorithm {
     /// The `alg` of RFC 7518 or RFC 8037.
-    pub(crate) const fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::EdDsa => "EdDSA",
             Self::Es256 => "ES256",
@@ -38,7 +42,8 @@ impl Algorithm {
         }
     }
 
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
+    /// Reads the `alg` of RFC 7518 or RFC 8037.
+    pub fn from_word(word: &str) -> Option<Self> {
         [Self::EdDsa, Self::Es256, Self::Rs256].into_iter().find(|algorithm| algorithm.word() == word)
     }
 
@@ -137,6 +142,24 @@ impl NewKey {
     pub(crate) fn generate() -> Result<Self> {
         let seed = secret::random::<32>()?;
         Self::ed25519(&seed)
+    }
+
+    /// A new key of this kind. An RSA key has 2048 bits, and making one takes a good part of a second.
+    pub(crate) fn generate_for(algorithm: Algorithm) -> Result<Self> {
+        let private = match algorithm {
+            Algorithm::EdDsa => return Self::generate(),
+            Algorithm::Es256 => {
+                let random = SystemRandom::new();
+                let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
+                SecretSlice::from(pkcs8.map_err(Error::internal)?.as_ref().to_vec())
+            }
+            Algorithm::Rs256 => {
+                let pair = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).map_err(Error::internal)?;
+                let pkcs8: Pkcs8V1Der<'_> = pair.as_der().map_err(Error::internal)?;
+                der::rsa_private_key(pkcs8.as_ref()).ok_or_else(|| Error::internal("no PKCS #8 of an RSA key"))?
+            }
+        };
+        Self::from_private(algorithm, private)
     }
 
     /// The Ed25519 key with this seed, in the one form of PKCS #8 that RFC 8410 §7 gives it.

@@ -7,10 +7,14 @@
 //! very next request.
 
 mod cache;
+mod client;
 pub mod clock;
+mod der;
 mod grant;
 mod key;
 pub mod records;
+mod resource;
+mod sealing;
 mod secret;
 mod snapshot;
 pub mod store;
@@ -27,12 +31,17 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message, MessageResult, System};
 use secrecy::ExposeSecret;
+use uuid::Uuid;
 
-pub use self::grant::{AccessToken, Grant, GrantError};
+pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
+pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
+pub use self::key::Algorithm;
+pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 
 use self::cache::Cache;
 use self::clock::Clock;
+use self::grant::Mint;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
@@ -40,10 +49,13 @@ use self::token::{Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
-use crate::principal::{Credential, Principal};
+use crate::principal::{Credential, Endpoint, Principal};
 
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
+
+/// How far the clocks of two machines may be apart unless the settings say otherwise.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
 /// Verified access tokens kept in memory, at most.
 const REMEMBERED_TOKENS: usize = 10_000;
@@ -57,6 +69,12 @@ pub struct AuthSettings {
     pub issuer: String,
     /// How long an access token is valid.
     pub token_lifetime: Duration,
+    /// How far the clocks of two machines may be apart: how long after its end a token is taken.
+    pub clock_skew: Duration,
+    /// What private keys in the store are encrypted with, where they are.
+    pub store_key: Option<StoreKey>,
+    /// Every configured connection: what the token of a user who reaches all of them names.
+    pub connections: Arc<[Uuid]>,
     /// Hears when the store cannot be read.
     pub observer: Observer,
     /// Tells the time.
@@ -70,6 +88,9 @@ impl AuthSettings {
             store_path: store_path.into(),
             issuer: issuer.into(),
             token_lifetime: TOKEN_LIFETIME,
+            clock_skew: CLOCK_SKEW,
+            store_key: None,
+            connections: Arc::new([]),
             observer,
             clock: Clock::system(),
         }
@@ -93,6 +114,7 @@ pub struct AuthActor {
     snapshot: Snapshot,
     cache: Cache,
     tokens: Tokens,
+    connections: Arc<[Uuid]>,
     observer: Observer,
     clock: Clock,
     /// Whether the last look at the store failed: an outage is told once.
@@ -114,16 +136,18 @@ impl AuthActor {
     }
 
     fn open(settings: AuthSettings) -> Result<Self> {
-        let mut store = Store::open_with(&settings.store_path, settings.clock.clone())?;
+        let store = Store::open_with(&settings.store_path, settings.clock.clone())?;
+        let mut store = store.sealed_with(settings.store_key.clone());
         store.ensure_key()?;
-        let mut watch = Watch::new(settings.store_path, store)?;
+        let mut watch = Watch::new(settings.store_path, store, settings.store_key)?;
         let snapshot =
             watch.changed()?.ok_or_else(|| Error::internal("the store was not read at its first opening"))?;
         Ok(Self {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
-            tokens: Tokens::new(&settings.issuer, settings.token_lifetime),
+            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
+            connections: settings.connections,
             observer: settings.observer,
             clock: settings.clock,
             store_failed: false,
@@ -152,19 +176,35 @@ impl AuthActor {
         (self.observer)(&Event::StoreFailed { cause });
     }
 
-    fn authenticate(&mut self, credential: &Credential) -> Result<Arc<Principal>, Refusal> {
+    /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
+    ///
+    /// # Errors
+    /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
+    /// `invalid_target` for more than it has, `server_error` when no key signs.
+    pub(crate) fn mint(&self, ticket: &Ticket) -> Result<AccessToken, GrantError> {
+        let now = self.clock.now();
+        let mint = Mint { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
+        mint.issue(ticket).map_err(|failed| {
+            if let Some(cause) = failed.cause {
+                self.tell(cause);
+            }
+            failed.answer
+        })
+    }
+
+    fn authenticate(&mut self, credential: &Credential, endpoint: Endpoint) -> Result<Arc<Principal>, Refusal> {
         let now = self.clock.now();
         let token = match credential {
             Credential::Basic { email, token } => return self.snapshot.basic(email, token, now),
             Credential::Bearer(token) => token,
         };
-        let digest = Digest::of(token.expose_secret());
-        if let Some(principal) = self.cache.get(&digest, now) {
+        let known = (Digest::of(token.expose_secret()), endpoint);
+        if let Some(principal) = self.cache.get(&known, now) {
             return Ok(principal);
         }
-        let (principal, until) = self.snapshot.bearer(token, &self.tokens, now)?;
+        let (principal, until) = self.snapshot.bearer(token.expose_secret(), &self.tokens, endpoint, now)?;
         let principal = Arc::new(principal);
-        self.cache.insert(digest, Arc::clone(&principal), until);
+        self.cache.insert(known, Arc::clone(&principal), until);
         Ok(principal)
     }
 }
@@ -178,17 +218,22 @@ impl Actor for AuthActor {
     }
 }
 
-/// Asks who shows this credential.
+/// Asks who shows this credential, and whether it opens this endpoint.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Principal>>")]
-pub struct Authenticate(pub Credential);
+pub struct Authenticate {
+    /// What is shown.
+    pub credential: Credential,
+    /// To what it is shown.
+    pub endpoint: Endpoint,
+}
 
 impl Handler<Authenticate> for AuthActor {
     type Result = Result<Arc<Principal>>;
 
-    fn handle(&mut self, Authenticate(credential): Authenticate, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Authenticate { credential, endpoint }: Authenticate, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        self.authenticate(&credential).map_err(|refusal| {
+        self.authenticate(&credential, endpoint).map_err(|refusal| {
             Error::unauthenticated("the credential is not valid, or it has expired").because(refusal.words())
         })
     }
@@ -204,12 +249,9 @@ impl Handler<Exchange> for AuthActor {
 
     fn handle(&mut self, Exchange(grant): Exchange, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        grant::exchange(&grant, &self.snapshot, &self.tokens, self.clock.now()).map_err(|failed| {
-            if let Some(cause) = failed.cause {
-                self.tell(cause);
-            }
-            failed.answer
-        })
+        let Grant::ClientCredentials { client_id, client_secret, scope, resource } = grant;
+        let subject = self.client(&ClientProof { client_id, client_secret })?.holder.subject.clone();
+        self.mint(&Ticket { client_id: subject.clone(), subject, scope, connections: None, resource })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the store holds, as its readers see it: never a secret, a digest or a private key. What a
 //! credential opens is decided in `snapshot`, not here.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::clock::Timestamp;
@@ -21,6 +21,8 @@ pub struct User {
     pub scope: Scope,
     /// When the user was added.
     pub created_at: Timestamp,
+    /// Since when the user is refused, if they are.
+    pub disabled_at: Option<Timestamp>,
 }
 
 /// A user to add.
@@ -87,8 +89,9 @@ pub struct ServiceAccount {
     pub name: String,
     /// How far it may go.
     pub scope: Scope,
-    /// The connections within its reach.
-    pub connections: Vec<Uuid>,
+    /// The connections within its reach; never all of them.
+    #[serde(rename = "connections")]
+    pub reach: Reach,
     /// When it was made.
     pub created_at: Timestamp,
     /// When its secret was last replaced, if it was.
@@ -102,8 +105,9 @@ pub struct ServiceAccount {
 pub struct NewServiceAccount {
     /// A name for people, unique.
     pub name: String,
-    /// At least one; a service account never reaches connections that are added later.
-    pub connections: Vec<Uuid>,
+    /// At least one connection and not [`Reach::All`]: a service account never reaches connections
+    /// that are added later.
+    pub reach: Reach,
     /// How far it may go.
     pub scope: Scope,
 }
@@ -122,12 +126,47 @@ pub struct Key {
     pub retired_at: Option<Timestamp>,
 }
 
-/// `"all"`, or the list of ids.
+/// `"all"`, or the list of ids; one that is reached with a scope of its own is an object.
 impl Serialize for Reach {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::All => serializer.serialize_str("all"),
             Self::Only(connections) => serializer.collect_seq(connections.iter()),
+            Self::Each(connections) => {
+                serializer.collect_seq(connections.iter().map(|(id, scope)| Reached::new(*id, *scope)))
+            }
+        }
+    }
+}
+
+/// One connection within a reach, as listings and the store write it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Reached {
+    /// As far as the caller may go anywhere.
+    Plain(Uuid),
+    /// No further than this.
+    Narrowed {
+        /// The connection.
+        id: Uuid,
+        /// The word of the scope.
+        scope: String,
+    },
+}
+
+impl Reached {
+    fn new(id: Uuid, scope: Scope) -> Self {
+        match scope {
+            Scope::Admin => Self::Plain(id),
+            scope => Self::Narrowed { id, scope: scope.word().to_owned() },
+        }
+    }
+
+    /// The connection and the scope it is reached with; `None` for a word that is no scope.
+    pub(crate) fn read(self) -> Option<(Uuid, Scope)> {
+        match self {
+            Self::Plain(id) => Some((id, Scope::Admin)),
+            Self::Narrowed { id, scope } => Some((id, Scope::from_word(&scope)?)),
         }
     }
 }

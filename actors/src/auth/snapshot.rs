@@ -1,7 +1,7 @@
 //! What the store held when it was last read: every credential is judged by this, in memory. How a
 //! change is noticed is not here, see `watch`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -12,9 +12,9 @@ use super::clock::Timestamp;
 use super::key::{SigningKey, VerifyingKey};
 use super::secret::Digest;
 use super::store::{Contents, Store, email_key};
-use super::token::{Refusal, Tokens};
+use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
-use crate::principal::{Principal, Reach, Scope};
+use crate::principal::{Endpoint, Principal, Reach, Scope};
 
 /// One personal access token that is not revoked.
 struct Token {
@@ -24,17 +24,29 @@ struct Token {
     principal: Arc<Principal>,
 }
 
+/// Who can hold an access token: a user or a service account that is not disabled.
+pub(crate) struct Holder {
+    /// A user's e-mail address, or a service account's client id.
+    pub(crate) subject: String,
+    pub(crate) scope: Scope,
+    pub(crate) reach: Reach,
+    /// When it was made: a token from before was another one's of the same name.
+    since: Timestamp,
+}
+
 /// One service account that is not disabled.
 pub(crate) struct Account {
-    pub(crate) scope: Scope,
-    pub(crate) connections: Arc<[Uuid]>,
+    pub(crate) holder: Holder,
     secret: Digest,
 }
 
 /// Everything that credentials are judged by.
 pub(crate) struct Snapshot {
     tokens: HashMap<Digest, Token>,
+    /// By [`email_key`].
+    users: HashMap<String, Holder>,
     accounts: HashMap<String, Account>,
+    revoked: HashSet<Uuid>,
     signing: Option<SigningKey>,
     verifying: HashMap<String, VerifyingKey>,
     /// The order of publication: the newest key first.
@@ -44,7 +56,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the whole store, as it is at one moment.
     pub(crate) fn load(store: &Store) -> Result<Self> {
-        let Contents { tokens, accounts, keys } = store.contents()?;
+        let Contents { users, tokens, accounts, keys, revoked } = store.contents()?;
         let tokens = tokens
             .into_iter()
             .map(|row| {
@@ -58,12 +70,30 @@ impl Snapshot {
                 (row.digest, token)
             })
             .collect();
+        let users = users
+            .into_iter()
+            .map(|row| {
+                let since = row.created_at;
+                (row.email_key, Holder { subject: row.email, scope: row.scope, reach: row.reach, since })
+            })
+            .collect();
         let accounts = accounts
             .into_iter()
-            .map(|row| (row.client_id, Account { scope: row.scope, connections: row.connections, secret: row.digest }))
+            .map(|row| {
+                let (subject, since) = (row.client_id.clone(), row.created_at);
+                let holder = Holder { subject, scope: row.scope, reach: row.reach, since };
+                (row.client_id, Account { holder, secret: row.digest })
+            })
             .collect();
-        let mut snapshot =
-            Self { tokens, accounts, signing: None, verifying: HashMap::new(), kids: Vec::with_capacity(keys.len()) };
+        let mut snapshot = Self {
+            tokens,
+            users,
+            accounts,
+            revoked: revoked.into_iter().collect(),
+            signing: None,
+            verifying: HashMap::new(),
+            kids: Vec::with_capacity(keys.len()),
+        };
         for row in keys {
             let key = VerifyingKey::new(row.kid.clone(), row.public, row.retired_at)?;
             if let Some(private) = row.private {
@@ -99,22 +129,47 @@ impl Snapshot {
         account.filter(|_| fits)
     }
 
-    /// Who shows this access token: what it says, and no more than its account may do now. Also
-    /// until when that holds.
+    /// The user or service account of that name, unless it is disabled.
+    pub(crate) fn holder(&self, subject: &str) -> Option<&Holder> {
+        match self.accounts.get(subject) {
+            Some(account) => Some(&account.holder),
+            None => self.users.get(&email_key(subject)),
+        }
+    }
+
+    /// What an access token of ours says, if it is genuine, in force and not revoked, with the
+    /// rights that are left of it: no more than its holder has now.
+    pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Timestamp) -> Result<Verified, Refusal> {
+        let mut verified = tokens.verify(token, now, |kid| self.verifying.get(kid))?;
+        if self.revoked.contains(&verified.jti) {
+            return Err(Refusal::Revoked);
+        }
+        let holder = self.holder(&verified.subject).ok_or(Refusal::UnknownAccount)?;
+        if verified.issued_at < holder.since {
+            return Err(Refusal::UnknownAccount);
+        }
+        verified.scope = verified.scope.min(holder.scope);
+        verified.reach = verified.reach.and(&holder.reach);
+        verified.subject.clone_from(&holder.subject);
+        Ok(verified)
+    }
+
+    /// Who shows this access token at `endpoint`, and until when that holds.
     pub(crate) fn bearer(
         &self,
-        token: &SecretString,
+        token: &str,
         tokens: &Tokens,
+        endpoint: Endpoint,
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
-        let verified = tokens.verify(token.expose_secret(), now, |kid| self.verifying.get(kid))?;
-        let account = self.accounts.get(&verified.subject).ok_or(Refusal::UnknownAccount)?;
-        let principal = Principal {
-            scope: verified.scope.min(account.scope),
-            reach: verified.reach.and(&Reach::Only(Arc::clone(&account.connections))),
-            subject: verified.subject,
-        };
-        Ok((principal, verified.until))
+        let verified = self.inspect(token, tokens, now)?;
+        let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
+        Ok((Principal { subject: verified.subject, scope: verified.scope, reach }, verified.until))
+    }
+
+    /// Refuses the token with this `jti` from now on: what the store was just told.
+    pub(crate) fn revoke(&mut self, jti: Uuid) {
+        self.revoked.insert(jti);
     }
 
     pub(crate) fn signing_key(&self) -> Option<&SigningKey> {

@@ -1,21 +1,24 @@
 //! Access tokens: JWTs (RFC 7519) in the profile of RFC 9068, issued and verified. Whether the
 //! client is still allowed what its token says is decided by the actor, not here.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jsonwebtoken::{Header, Validation};
 use secrecy::SecretString;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::clock::Timestamp;
 use super::key::{SigningKey, VerifyingKey};
+use super::resource::{self, Resource};
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
+use crate::principal::{Endpoint, Reach, Scope};
 
-/// How far the clocks of two machines may be apart.
-pub(crate) const CLOCK_SKEW: Duration = Duration::from_secs(30);
+/// The `typ` of access tokens (RFC 9068 §2.1).
+const ACCESS_TOKEN: &str = "at+jwt";
 
 /// No token of ours is longer; what is longer is not even decoded.
 const LONGEST: usize = 64 * 1024;
@@ -33,6 +36,8 @@ pub(crate) enum Refusal {
     Expired,
     NotYetValid,
     NoScope,
+    WrongType,
+    Revoked,
     UnknownAccount,
     UnknownToken,
     AnotherUser,
@@ -51,74 +56,94 @@ impl Refusal {
             Self::Expired => "expired",
             Self::NotYetValid => "not yet valid",
             Self::NoScope => "no scope that is known here",
-            Self::UnknownAccount => "the service account is unknown, removed or disabled",
+            Self::WrongType => "a JWT, but no access token",
+            Self::Revoked => "the access token was revoked",
+            Self::UnknownAccount => "the user or service account is unknown, removed or disabled",
             Self::UnknownToken => "the personal access token is unknown or revoked",
             Self::AnotherUser => "the personal access token belongs to another user",
         }
     }
 }
 
-/// What a token says that was found genuine and in force.
-#[derive(Debug, PartialEq, Eq)]
+/// What a token of ours says that was found genuine and in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verified {
     pub(crate) subject: String,
+    pub(crate) client_id: String,
+    pub(crate) jti: Uuid,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
-    /// From then on it is refused: its own end, or its key's.
+    pub(crate) audiences: Vec<String>,
+    pub(crate) issued_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    /// From then on it is refused: its own end with the clocks' skew, or its key's.
     pub(crate) until: Timestamp,
 }
 
 /// What one token is to say.
 #[derive(Debug)]
 pub(crate) struct Issue<'a> {
+    /// A user's e-mail address, or a service account's client id.
+    pub(crate) subject: &'a str,
+    /// The client that it is given to.
     pub(crate) client_id: &'a str,
     pub(crate) scope: Scope,
-    pub(crate) connections: &'a [Uuid],
+    /// Each with the scope that it is reached with at most.
+    pub(crate) connections: &'a [(Uuid, Scope)],
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
 }
 
-/// Issues and verifies the tokens of one issuer.
+/// Issues and verifies the tokens of our own issuer.
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
     issuer: String,
     lifetime: Duration,
+    /// How far the clocks of two machines may be apart.
+    skew: Duration,
 }
 
 impl Tokens {
     /// A trailing slash of `issuer` is not part of its name: the metadata shows it without.
-    pub(crate) fn new(issuer: &str, lifetime: Duration) -> Self {
-        Self { issuer: issuer.trim_end_matches('/').to_owned(), lifetime }
+    pub(crate) fn new(issuer: &str, lifetime: Duration, skew: Duration) -> Self {
+        Self { issuer: issuer.trim_end_matches('/').to_owned(), lifetime, skew }
+    }
+
+    pub(crate) fn issuer(&self) -> &str {
+        &self.issuer
     }
 
     pub(crate) fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
-    /// Whether `audience` names this service or something within it.
-    pub(crate) fn is_ours(&self, audience: &str) -> bool {
-        audience.strip_prefix(&self.issuer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    /// Which of our addresses `audience` is.
+    pub(crate) fn resource(&self, audience: &str) -> Option<Resource> {
+        Resource::parse(&self.issuer, audience)
     }
 
     /// Until when `key` verifies; `None` while it signs.
     pub(crate) fn verifies_until(&self, key: &VerifyingKey) -> Option<Timestamp> {
-        key.retired_at.map(|retired| retired.after(self.lifetime).after(CLOCK_SKEW))
+        key.retired_at.map(|retired| retired.after(self.lifetime).after(self.skew))
     }
 
     pub(crate) fn issue(&self, key: &SigningKey, now: Timestamp, issue: &Issue<'_>) -> Result<SecretString> {
         let mut header = Header::new(key.algorithm.jwt());
-        header.typ = Some("at+jwt".to_owned());
+        header.typ = Some(ACCESS_TOKEN.to_owned());
         header.kid = Some(key.kid.clone());
+        let ids: Vec<Uuid> = issue.connections.iter().map(|(id, _)| *id).collect();
+        let narrower = issue.connections.iter().filter(|(_, most)| *most < issue.scope);
         let claims = Issued {
             iss: &self.issuer,
-            sub: issue.client_id,
+            sub: issue.subject,
             aud: issue.audience.unwrap_or(&self.issuer),
             iat: now.seconds(),
             exp: now.after(self.lifetime).seconds(),
             jti: Uuid::new_v4(),
             client_id: issue.client_id,
             scope: issue.scope.list(),
-            connection_ids: issue.connections,
+            connection_ids: &ids,
+            connection_scopes: narrower.map(|(id, most)| (*id, most.word())).collect(),
         };
         jsonwebtoken::encode(&header, &claims, &key.encoding).map(SecretString::from).map_err(Error::internal)
     }
@@ -130,55 +155,95 @@ impl Tokens {
         now: Timestamp,
         find: impl FnOnce(&str) -> Option<&'k VerifyingKey>,
     ) -> Result<Verified, Refusal> {
-        if token.len() > LONGEST {
-            return Err(Refusal::Malformed);
-        }
-        // An `alg` of `none`, and any that nobody knows, ends here. An embedded `jwk`, `jku` or
-        // `x5u` is never looked at: the only keys are the ones in the store.
-        let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
+        let header = header(token)?;
         let key = header.kid.as_deref().and_then(find).ok_or(Refusal::UnknownKey)?;
         let key_until = self.verifies_until(key);
         if key_until.is_some_and(|until| now >= until) {
             return Err(Refusal::UnknownKey);
         }
-        if header.alg != key.algorithm.jwt() {
-            return Err(Refusal::WrongAlgorithm);
+        let claims = claims(token, &header, key)?;
+        // No other kind of JWT that these keys may sign one day is an access token (RFC 9068 §4).
+        if !header.typ.as_deref().is_some_and(|typ| typ.eq_ignore_ascii_case(ACCESS_TOKEN)) {
+            return Err(Refusal::WrongType);
         }
-        if header.crit.is_some() {
-            return Err(Refusal::CriticalHeader);
-        }
-        let claims = jsonwebtoken::decode::<Received>(token, &key.decoding, &signature_alone(key)).map_err(
-            |error| match error.kind() {
-                jsonwebtoken::errors::ErrorKind::InvalidSignature => Refusal::WrongSignature,
-                _ => Refusal::Malformed,
-            },
-        )?;
-        self.check(claims.claims, now, key_until)
+        self.check(claims, now, key_until)
+    }
+
+    /// Whether `audiences` open `endpoint`, and which connections there.
+    pub(crate) fn reach_of(&self, audiences: &[String], endpoint: Endpoint) -> Result<Reach, Refusal> {
+        let ours = audiences.iter().filter_map(|audience| self.resource(audience));
+        resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
 
     fn check(&self, claims: Received, now: Timestamp, key_until: Option<Timestamp>) -> Result<Verified, Refusal> {
         if claims.iss != self.issuer {
             return Err(Refusal::WrongIssuer);
         }
-        let audiences: Vec<&str> = claims.aud.all().filter(|audience| self.is_ours(audience)).collect();
-        if audiences.is_empty() {
+        let audiences = claims.aud.all();
+        if !audiences.iter().any(|audience| self.resource(audience).is_some()) {
             return Err(Refusal::WrongAudience);
         }
-        let ends = Timestamp::from_seconds(claims.exp).after(CLOCK_SKEW);
+        let times = Times { exp: claims.exp, iat: Some(claims.iat), nbf: claims.nbf };
+        let ends = times.check(now, self.skew)?;
+        let scope = claims.scope.as_deref().and_then(Scope::widest).ok_or(Refusal::NoScope)?;
+        let reach = connections_in(claims.connection_ids.as_ref());
+        Ok(Verified {
+            reach: narrowed(reach, claims.connection_scopes.as_ref()),
+            subject: claims.sub,
+            client_id: claims.client_id,
+            jti: claims.jti,
+            scope,
+            audiences,
+            issued_at: Timestamp::from_seconds(claims.iat),
+            expires_at: Timestamp::from_seconds(claims.exp),
+            until: key_until.map_or(ends, |until| until.min(ends)),
+        })
+    }
+}
+
+/// Reads the header of `token`. An `alg` of `none`, and any that nobody knows, ends here. An
+/// embedded `jwk`, `jku` or `x5u` is never looked at: the only keys are ones that we know already.
+pub(crate) fn header(token: &str) -> Result<Header, Refusal> {
+    if token.len() > LONGEST {
+        return Err(Refusal::Malformed);
+    }
+    jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)
+}
+
+/// The claims of a token with a genuine signature by `key`, whose algorithm decides.
+pub(crate) fn claims<T: DeserializeOwned>(token: &str, header: &Header, key: &VerifyingKey) -> Result<T, Refusal> {
+    if header.alg != key.algorithm.jwt() {
+        return Err(Refusal::WrongAlgorithm);
+    }
+    if header.crit.is_some() {
+        return Err(Refusal::CriticalHeader);
+    }
+    let decoded = jsonwebtoken::decode::<T>(token, &key.decoding, &signature_alone(key));
+    decoded.map(|decoded| decoded.claims).map_err(|error| match error.kind() {
+        jsonwebtoken::errors::ErrorKind::InvalidSignature => Refusal::WrongSignature,
+        _ => Refusal::Malformed,
+    })
+}
+
+/// The claims that bound a token in time (RFC 7519 §4.1.4 to §4.1.6), in seconds since 1970.
+pub(crate) struct Times {
+    pub(crate) exp: i64,
+    pub(crate) iat: Option<i64>,
+    pub(crate) nbf: Option<i64>,
+}
+
+impl Times {
+    /// When the token ends for a clock that may be `skew` off, if it is in force now.
+    pub(crate) fn check(&self, now: Timestamp, skew: Duration) -> Result<Timestamp, Refusal> {
+        let ends = Timestamp::from_seconds(self.exp).after(skew);
         if now >= ends {
             return Err(Refusal::Expired);
         }
-        let begins = claims.iat.max(claims.nbf.unwrap_or(i64::MIN));
-        if now < Timestamp::from_seconds(begins).before(CLOCK_SKEW) {
+        let begins = self.iat.unwrap_or(i64::MIN).max(self.nbf.unwrap_or(i64::MIN));
+        if now < Timestamp::from_seconds(begins).before(skew) {
             return Err(Refusal::NotYetValid);
         }
-        let scope = claims.scope.as_deref().and_then(Scope::widest).ok_or(Refusal::NoScope)?;
-        Ok(Verified {
-            subject: claims.sub,
-            scope,
-            reach: connections_in(claims.connection_ids.as_ref()).and(&reach_of(&audiences)),
-            until: key_until.map_or(ends, |until| until.min(ends)),
-        })
+        Ok(ends)
     }
 }
 
@@ -193,22 +258,19 @@ fn signature_alone(key: &VerifyingKey) -> Validation {
 }
 
 /// Anything but an array opens nothing; in an array, what is not a connection's id opens nothing.
-fn connections_in(claim: Option<&Value>) -> Reach {
+pub(crate) fn connections_in(claim: Option<&Value>) -> Reach {
     let listed = claim.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     Reach::Only(listed.iter().filter_map(Value::as_str).filter_map(|id| Uuid::try_parse(id).ok()).collect())
 }
 
-/// The connection that a resource names, if its last segment is a connection's id.
-pub(crate) fn connection_of(resource: &str) -> Option<Uuid> {
-    let path = resource.split('?').next().unwrap_or(resource).trim_end_matches('/');
-    Uuid::try_parse(path.rsplit('/').next()?).ok()
-}
-
-/// A token for single connections is good for nothing else (RFC 8707 §2); one for the service is
-/// good for all of it.
-fn reach_of(audiences: &[&str]) -> Reach {
-    let connections: Option<Vec<Uuid>> = audiences.iter().map(|audience| connection_of(audience)).collect();
-    connections.map_or(Reach::All, |connections| Reach::Only(connections.into()))
+/// `reach` with the scopes that the token's own `connection_scopes` names; a word that is no scope
+/// opens nothing.
+fn narrowed(reach: Reach, scopes: Option<&BTreeMap<Uuid, String>>) -> Reach {
+    let Some(scopes) = scopes else { return reach };
+    Reach::each(reach.list().unwrap_or_default().into_iter().filter_map(|(id, most)| match scopes.get(&id) {
+        None => Some((id, most)),
+        Some(word) => Some((id, Scope::from_word(word)?)),
+    }))
 }
 
 /// The claims as we write them.
@@ -223,6 +285,9 @@ struct Issued<'a> {
     client_id: &'a str,
     scope: &'static str,
     connection_ids: &'a [Uuid],
+    /// The connections that are reached with less than `scope`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    connection_scopes: BTreeMap<Uuid, &'static str>,
 }
 
 /// The claims as we read them.
@@ -234,25 +299,26 @@ struct Received {
     exp: i64,
     iat: i64,
     nbf: Option<i64>,
+    jti: Uuid,
+    client_id: String,
     scope: Option<String>,
     connection_ids: Option<Value>,
+    connection_scopes: Option<BTreeMap<Uuid, String>>,
 }
 
 /// One audience or several (RFC 7519 §4.1.3).
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Audience {
+pub(crate) enum Audience {
     One(String),
     Several(Vec<String>),
 }
 
 impl Audience {
-    fn all(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn all(self) -> Vec<String> {
         match self {
-            Self::One(audience) => std::slice::from_ref(audience),
+            Self::One(audience) => vec![audience],
             Self::Several(audiences) => audiences,
         }
-        .iter()
-        .map(String::as_str)
     }
 }

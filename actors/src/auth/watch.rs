@@ -7,9 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::sealing::StoreKey;
 use super::snapshot::Snapshot;
 use super::store::Store;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Readers never wait for writers in WAL mode. What still could make one wait is an accident, and
 /// while it lasts memory answers.
@@ -22,6 +23,7 @@ type Identity = (u64, u64);
 /// Looks at the store and tells what is new.
 pub(crate) struct Watch {
     path: PathBuf,
+    key: Option<StoreKey>,
     open: Option<Open>,
 }
 
@@ -34,10 +36,10 @@ struct Open {
 
 impl Watch {
     /// Watches the store at `path`, through `store`.
-    pub(crate) fn new(path: PathBuf, store: Store) -> Result<Self> {
+    pub(crate) fn new(path: PathBuf, store: Store, key: Option<StoreKey>) -> Result<Self> {
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
-        Ok(Self { path, open: Some(Open { store, identity, version: None }) })
+        Ok(Self { path, key, open: Some(Open { store, identity, version: None }) })
     }
 
     /// The contents, if they changed since they were last read.
@@ -50,6 +52,18 @@ impl Watch {
             self.open = None;
         }
         look
+    }
+
+    /// The store as it was at the last look, to be written. What is written through it is no change
+    /// that [`Watch::changed`] tells of.
+    ///
+    /// # Errors
+    /// When the store could not be opened at the last look.
+    pub(crate) fn store(&mut self) -> Result<&mut Store> {
+        match &mut self.open {
+            Some(open) => Ok(&mut open.store),
+            None => Err(Error::new(Kind::Unavailable, "the store of users and tokens cannot be opened")),
+        }
     }
 
     fn look(&mut self) -> Result<Option<Snapshot>> {
@@ -71,7 +85,7 @@ impl Watch {
     }
 
     fn reopen(&self) -> Result<Store> {
-        let store = Store::open_existing(&self.path)?;
+        let store = Store::open_existing(&self.path, self.key.clone())?;
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }

@@ -191,7 +191,7 @@ impl Directory {
         };
         let abandoned = CancellationToken::new();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { id, by, op, limits, abandoned, notices };
+        let call = Call { id, by: by.at(entry.id), op, limits, abandoned, notices };
         let reply = match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the whole actor did.

@@ -64,10 +64,9 @@ fn make(store: &mut Store) -> Result<Credentials, Failure> {
     let account = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
         store.rotate_service_account(ACCOUNT)?
     } else {
-        let connections = vec![CONNECTION_ID];
         store.create_service_account(NewServiceAccount {
             name: ACCOUNT.to_owned(),
-            connections,
+            reach: Reach::Only([CONNECTION_ID].into()),
             scope: Scope::Write,
         })?
     };

@@ -76,8 +76,8 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
         },
-        store: Store { path: data_dir.join("portico.db") },
-        tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME },
+        store: Store { path: data_dir.join("portico.db"), key: None },
+        tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
         connections: vec![Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),

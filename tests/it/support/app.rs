@@ -198,7 +198,8 @@ fn callers(store: &Path) -> (Caller, Caller, Caller) {
         Caller { name: email, secret: pat.expose_secret().to_owned() }
     };
     let (writer, reader) = (user("writer", Scope::Write), user("reader", Scope::Read));
-    let account = NewServiceAccount { name: "agent".to_owned(), connections: vec![CONNECTION], scope: Scope::Write };
+    let account =
+        NewServiceAccount { name: "agent".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Write };
     let (account, secret) = store.create_service_account(account).unwrap();
     (writer, reader, Caller { name: account.client_id, secret: secret.expose_secret().to_owned() })
 }

@@ -45,10 +45,19 @@ pub(crate) async fn with_sqlite(more: &str) -> TestApp {
 
 /// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
 pub(crate) async fn two_connections() -> TestApp {
+    two_with("access = \"read-only\"").await
+}
+
+/// A service with two SQLite connections, `shop` and `archive`, both to be written.
+pub(crate) async fn two_writable_connections() -> TestApp {
+    two_with("access = \"read-write\"").await
+}
+
+async fn two_with(archive_access: &str) -> TestApp {
     let folder = TempDir::new().unwrap();
     let (shop, archive) = (sqlite(&folder, "shop.db"), sqlite(&folder, "archive.db"));
     let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"")
-        + &connection(OTHER, "archive", &archive, "access = \"read-only\"");
+        + &connection(OTHER, "archive", &archive, archive_access);
     let app = TestApp::start(folder, &connections).await;
     app.ready().await;
     app

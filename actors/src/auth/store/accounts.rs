@@ -4,12 +4,13 @@ use rusqlite::{Connection, Row, named_params};
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::columns::{Connections, json};
+use super::columns::{Connections, reach_text};
 use super::{Store, broken, check_name, hint, is_taken, shown};
 use crate::auth::records::{NewServiceAccount, ServiceAccount};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};
 use crate::error::{Error, Result};
 use crate::near;
+use crate::principal::{Reach, Scope};
 
 impl Store {
     /// Makes a service account. The secret is in nobody's hands but the caller's; the client id is
@@ -19,7 +20,7 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the name is taken, or no connection named.
     pub fn create_service_account(&mut self, new: NewServiceAccount) -> Result<(ServiceAccount, SecretString)> {
         check_name("a service account", &new.name)?;
-        let connections = distinct(&new.connections)?;
+        let connections = reach_text(&distinct(&new.reach)?)?;
         let client_id = secret::mint_client_id()?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let account = self.write(|connection, now| {
@@ -31,7 +32,7 @@ impl Store {
                     ":name": new.name,
                     ":digest": digest,
                     ":scope": new.scope,
-                    ":connections": json(&connections)?,
+                    ":connections": connections,
                     ":now": now,
                 },
             );
@@ -53,7 +54,7 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
-        let connections = distinct(&change.connections)?;
+        let connections = reach_text(&distinct(&change.reach)?)?;
         self.write(|connection, _| {
             let account = find(connection, &change.name)?;
             connection
@@ -61,7 +62,7 @@ impl Store {
                     "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id",
                     named_params! {
                         ":scope": change.scope,
-                        ":connections": json(&connections)?,
+                        ":connections": connections,
                         ":id": account.client_id,
                     },
                 )
@@ -146,12 +147,12 @@ const SELECT: &str =
     "SELECT client_id, name, scope, connections, created_at, rotated_at, disabled_at FROM service_accounts";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<ServiceAccount> {
-    let Connections(connections) = row.get("connections")?;
+    let Connections(reach) = row.get("connections")?;
     Ok(ServiceAccount {
         client_id: row.get("client_id")?,
         name: row.get("name")?,
         scope: row.get("scope")?,
-        connections: connections.to_vec(),
+        reach,
         created_at: row.get("created_at")?,
         rotated_at: row.get("rotated_at")?,
         disabled_at: row.get("disabled_at")?,
@@ -178,16 +179,16 @@ fn find(connection: &Connection, which: &str) -> Result<ServiceAccount> {
     }
 }
 
-/// Each connection once, in the order given.
-fn distinct(connections: &[Uuid]) -> Result<Vec<Uuid>> {
-    let mut distinct = Vec::with_capacity(connections.len());
-    for connection in connections {
-        if !distinct.contains(connection) {
-            distinct.push(*connection);
+/// Each connection once, in the order given; the first mention counts.
+fn distinct(reach: &Reach) -> Result<Reach> {
+    let mut distinct: Vec<(Uuid, Scope)> = Vec::new();
+    for (connection, scope) in reach.list().unwrap_or_default() {
+        if !distinct.iter().any(|(known, _)| *known == connection) {
+            distinct.push((connection, scope));
         }
     }
     if distinct.is_empty() {
         return Err(Error::invalid("a service account needs at least one connection; name it with --connection"));
     }
-    Ok(distinct)
+    Ok(Reach::each(distinct))
 }

@@ -1,7 +1,6 @@
 //! How our values stand in the columns of the store.
 
 use std::fmt;
-use std::sync::Arc;
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
@@ -9,6 +8,7 @@ use uuid::Uuid;
 
 use super::super::clock::Timestamp;
 use super::super::key::{Algorithm, PublicKey};
+use super::super::records::Reached;
 use super::super::secret::Digest;
 use crate::error::{Error, Result};
 use crate::principal::{Reach, Scope};
@@ -93,25 +93,27 @@ impl FromSql for Id {
 }
 
 /// A set of connections.
-pub(super) struct Connections(pub(super) Arc<[Uuid]>);
+pub(super) struct Connections(pub(super) Reach);
 
 impl FromSql for Connections {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let ids: Vec<Uuid> = serde_json::from_str(value.as_str()?).map_err(|_| unreadable("list of connections"))?;
-        Ok(Self(ids.into()))
+        let wrong = || unreadable("list of connections");
+        let listed: Vec<Reached> = serde_json::from_str(value.as_str()?).map_err(|_| wrong())?;
+        let read: Option<Vec<_>> = listed.into_iter().map(Reached::read).collect();
+        Ok(Self(Reach::each(read.ok_or_else(wrong)?)))
     }
 }
 
 /// A column of a reach: NULL for every connection.
 pub(super) fn reach(connections: Option<Connections>) -> Reach {
-    connections.map_or(Reach::All, |Connections(ids)| Reach::Only(ids))
+    connections.map_or(Reach::All, |Connections(reach)| reach)
 }
 
 /// The text of a reach's column.
 pub(super) fn reach_text(reach: &Reach) -> Result<Option<String>> {
     match reach {
         Reach::All => Ok(None),
-        Reach::Only(ids) => json(ids).map(Some),
+        listed => json(listed).map(Some),
     }
 }
 

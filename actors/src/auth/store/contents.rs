@@ -1,25 +1,35 @@
 //! Everything that credentials are judged by, read at one moment. Digests and private keys leave
 //! the store here and nowhere else.
 
-use std::sync::Arc;
-
 use rusqlite::{Connection, Row};
-use secrecy::SecretSlice;
+use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
-use super::columns::{Connections, reach};
+use super::columns::{Connections, Id, reach};
 use super::{Store, broken, schema};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
+use crate::auth::sealing::{self, StoreKey};
 use crate::auth::secret::Digest;
 use crate::error::Result;
 use crate::principal::{Reach, Scope};
 
-/// Tokens that are not revoked, accounts that are not disabled, and every key, the newest first.
+/// Users and accounts that are not disabled, their tokens that are not revoked, the access tokens
+/// that are, and every key, the newest first.
 pub(crate) struct Contents {
+    pub(crate) users: Vec<UserRow>,
     pub(crate) tokens: Vec<TokenRow>,
     pub(crate) accounts: Vec<AccountRow>,
     pub(crate) keys: Vec<KeyRow>,
+    pub(crate) revoked: Vec<Uuid>,
+}
+
+pub(crate) struct UserRow {
+    pub(crate) email: String,
+    pub(crate) email_key: String,
+    pub(crate) scope: Scope,
+    pub(crate) reach: Reach,
+    pub(crate) created_at: Timestamp,
 }
 
 pub(crate) struct TokenRow {
@@ -37,7 +47,8 @@ pub(crate) struct AccountRow {
     pub(crate) client_id: String,
     pub(crate) digest: Digest,
     pub(crate) scope: Scope,
-    pub(crate) connections: Arc<[Uuid]>,
+    pub(crate) reach: Reach,
+    pub(crate) created_at: Timestamp,
 }
 
 pub(crate) struct KeyRow {
@@ -46,6 +57,19 @@ pub(crate) struct KeyRow {
     /// Only of the key that signs.
     pub(crate) private: Option<SecretSlice<u8>>,
     pub(crate) retired_at: Option<Timestamp>,
+    sealed: bool,
+}
+
+impl KeyRow {
+    /// With the private part as it was before it was encrypted.
+    fn open(mut self, key: Option<&StoreKey>) -> Result<Self> {
+        if self.sealed
+            && let Some(private) = self.private.take()
+        {
+            self.private = Some(sealing::open(key, &self.kid, private.expose_secret())?);
+        }
+        Ok(self)
+    }
 }
 
 impl Store {
@@ -55,11 +79,24 @@ impl Store {
         // A newer program may have changed the format under us.
         schema::check(&transaction)?;
         Ok(Contents {
+            users: rows(
+                &transaction,
+                "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
+                |row| {
+                    Ok(UserRow {
+                        email: row.get(0)?,
+                        email_key: row.get(1)?,
+                        scope: row.get(2)?,
+                        reach: reach(row.get(3)?),
+                        created_at: row.get(4)?,
+                    })
+                },
+            )?,
             tokens: rows(
                 &transaction,
                 "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                 WHERE t.revoked_at IS NULL",
+                 WHERE t.revoked_at IS NULL AND u.disabled_at IS NULL",
                 |row| {
                     Ok(TokenRow {
                         digest: row.get(0)?,
@@ -75,15 +112,22 @@ impl Store {
             )?,
             accounts: rows(
                 &transaction,
-                "SELECT client_id, digest, scope, connections FROM service_accounts WHERE disabled_at IS NULL",
+                "SELECT client_id, digest, scope, connections, created_at FROM service_accounts
+                 WHERE disabled_at IS NULL",
                 |row| {
-                    let Connections(connections) = row.get(3)?;
-                    Ok(AccountRow { client_id: row.get(0)?, digest: row.get(1)?, scope: row.get(2)?, connections })
+                    let Connections(reach) = row.get(3)?;
+                    Ok(AccountRow {
+                        client_id: row.get(0)?,
+                        digest: row.get(1)?,
+                        scope: row.get(2)?,
+                        reach,
+                        created_at: row.get(4)?,
+                    })
                 },
             )?,
             keys: rows(
                 &transaction,
-                "SELECT kid, public_key, private_key, retired_at FROM signing_keys
+                "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
                  ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
                 |row| {
                     let private: Option<Vec<u8>> = row.get(2)?;
@@ -92,9 +136,17 @@ impl Store {
                         public: row.get(1)?,
                         private: private.map(SecretSlice::from),
                         retired_at: row.get(3)?,
+                        sealed: row.get(4)?,
                     })
                 },
-            )?,
+            )?
+            .into_iter()
+            .map(|row| row.open(self.key.as_ref()))
+            .collect::<Result<_>>()?,
+            revoked: rows(&transaction, "SELECT jti FROM revoked_tokens", |row| {
+                let Id(jti) = row.get(0)?;
+                Ok(jti)
+            })?,
         })
     }
 }

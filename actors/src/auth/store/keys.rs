@@ -1,32 +1,45 @@
 //! Signing keys in the store. One signs; the ones before it only verify.
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, Row, named_params, params};
 use secrecy::ExposeSecret;
+use secrecy::zeroize::Zeroizing;
 
 use super::columns::json;
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey};
 use crate::auth::records::Key;
+use crate::auth::sealing::{self, StoreKey};
 use crate::error::Result;
 
 impl Store {
-    /// The key that signs; made if there is none.
+    /// The key that signs; made if there is none, for Ed25519. One that is stored as it is gets
+    /// encrypted if the store has a key for that.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when it is encrypted with another key.
     pub fn ensure_key(&mut self) -> Result<Key> {
+        let sealing = self.key.clone();
         self.write(|connection, now| match in_use(connection) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => add(connection, now),
-            found => found.map_err(broken),
+            Err(rusqlite::Error::QueryReturnedNoRows) => add(connection, now, &NewKey::generate()?, sealing.as_ref()),
+            found => {
+                seal_in_place(connection, sealing.as_ref())?;
+                found.map_err(broken)
+            }
         })
     }
 
     /// Makes a new key that signs from now on. The one before it loses its private part and keeps
     /// verifying until what it signed has expired.
-    pub fn rotate_key(&mut self) -> Result<Key> {
+    pub fn rotate_key(&mut self, algorithm: Algorithm) -> Result<Key> {
+        let sealing = self.key.clone();
+        // Making a key may take a while: not under the lock.
+        let key = NewKey::generate_for(algorithm)?;
         self.write(|connection, now| {
             connection
                 .execute("UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL", [now])
                 .map_err(broken)?;
-            add(connection, now)
+            add(connection, now, &key, sealing.as_ref())
         })
     }
 
@@ -55,17 +68,35 @@ fn in_use(connection: &Connection) -> rusqlite::Result<Key> {
     connection.query_row(&format!("{SELECT} WHERE retired_at IS NULL"), [], record)
 }
 
-/// Makes a key that signs.
-fn add(connection: &Connection, now: Timestamp) -> Result<Key> {
-    let key = NewKey::generate()?;
+/// Encrypts the private part that is stored as it is, and checks that an encrypted one opens.
+fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<()> {
+    let sql = "SELECT kid, private_key, sealed FROM signing_keys WHERE retired_at IS NULL";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, Zeroizing::new(row.get(1)?), row.get(2)?));
+    let (kid, private, sealed): (String, Zeroizing<Vec<u8>>, bool) =
+        connection.query_row(sql, [], read).map_err(broken)?;
+    match key {
+        _ if sealed => sealing::open(key, &kid, &private).map(drop),
+        None => Ok(()),
+        Some(key) => {
+            let private = sealing::seal(key, &kid, &private)?;
+            let sql = "UPDATE signing_keys SET private_key = ?1, sealed = 1 WHERE kid = ?2";
+            connection.execute(sql, params![private, kid]).map(drop).map_err(broken)
+        }
+    }
+}
+
+/// Adds a key that signs.
+fn add(connection: &Connection, now: Timestamp, key: &NewKey, sealing: Option<&StoreKey>) -> Result<Key> {
+    let sealed = sealing.map(|sealing| sealing::seal(sealing, &key.kid, key.private.expose_secret())).transpose()?;
     connection
         .execute(
-            "INSERT INTO signing_keys (kid, algorithm, private_key, public_key, created_at)
-             VALUES (:kid, :algorithm, :private_key, :public_key, :now)",
+            "INSERT INTO signing_keys (kid, algorithm, private_key, sealed, public_key, created_at)
+             VALUES (:kid, :algorithm, :private_key, :sealed, :public_key, :now)",
             named_params! {
                 ":kid": key.kid,
                 ":algorithm": key.algorithm,
-                ":private_key": key.private.expose_secret(),
+                ":private_key": sealed.as_deref().unwrap_or(key.private.expose_secret()),
+                ":sealed": sealed.is_some(),
                 ":public_key": json(&key.public)?,
                 ":now": now,
             },

@@ -5,6 +5,7 @@ mod accounts;
 mod columns;
 mod contents;
 mod keys;
+mod revoked;
 mod schema;
 mod tokens;
 mod users;
@@ -21,6 +22,7 @@ pub(crate) use self::contents::Contents;
 pub(crate) use self::users::email_key;
 
 use super::clock::{Clock, Timestamp};
+use super::sealing::StoreKey;
 use super::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use crate::error::{Error, Kind, Result};
 
@@ -38,6 +40,8 @@ const LONGEST_NAME: usize = 100;
 pub struct Store {
     connection: Connection,
     clock: Clock,
+    /// What private keys are encrypted with; without one they are stored as they are.
+    key: Option<StoreKey>,
 }
 
 impl Store {
@@ -60,16 +64,23 @@ impl Store {
         let directory = make_directory(path).map_err(cannot)?;
         let _turn = take_turns(directory);
         make_file(path).map_err(cannot)?;
-        let mut store = Self { connection: connect(path)?, clock };
+        let mut store = Self { connection: connect(path)?, clock, key: None };
         schema::migrate(&mut store.connection)?;
         Ok(store)
     }
 
+    /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
+    #[must_use]
+    pub fn sealed_with(mut self, key: Option<StoreKey>) -> Self {
+        self.key = key;
+        self
+    }
+
     /// Opens a store that another process made, and changes nothing about it.
-    pub(crate) fn open_existing(path: &Path) -> Result<Self> {
+    pub(crate) fn open_existing(path: &Path, key: Option<StoreKey>) -> Result<Self> {
         let connection = connect(path)?;
         schema::check(&connection)?;
-        Ok(Self { connection, clock: Clock::system() })
+        Ok(Self { connection, clock: Clock::system(), key })
     }
 
     /// A number that changes whenever another connection has written.

@@ -151,9 +151,8 @@ fn check_within(user: &User, scope: Option<Scope>, reach: &Reach) -> Result<()> 
     if scope.is_some_and(|scope| scope > user.scope) {
         return Err(Error::invalid(format!("{} has no more than the scope {}", user.email, user.scope.word())));
     }
-    if let Reach::Only(connections) = reach
-        && !connections.iter().all(|connection| user.reach.covers(*connection))
-    {
+    let beyond = |(connection, _): &(Uuid, Scope)| !user.reach.covers(*connection);
+    if reach.list().is_some_and(|connections| connections.iter().any(beyond)) {
         return Err(Error::invalid(format!("{} does not reach every connection that the token names", user.email)));
     }
     Ok(())

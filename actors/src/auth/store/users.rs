@@ -73,6 +73,31 @@ impl Store {
         rows.map(|row| row.map(|(_, user)| user).map_err(broken)).collect()
     }
 
+    /// Refuses the user of that address, and every token of theirs, until they are enabled again.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn disable_user(&mut self, email: &str) -> Result<User> {
+        self.write(|connection, now| {
+            let (id, _) = find(connection, email)?;
+            let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
+            connection.execute(sql, named_params! { ":now": now, ":id": id }).map_err(broken)?;
+            find(connection, email).map(|(_, user)| user)
+        })
+    }
+
+    /// Takes back [`Store::disable_user`].
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn enable_user(&mut self, email: &str) -> Result<User> {
+        self.write(|connection, _| {
+            let (id, _) = find(connection, email)?;
+            connection.execute("UPDATE users SET disabled_at = NULL WHERE id = ?1", [id]).map_err(broken)?;
+            find(connection, email).map(|(_, user)| user)
+        })
+    }
+
     /// Removes a user, and every token of theirs.
     ///
     /// # Errors
@@ -91,7 +116,7 @@ pub(crate) fn email_key(email: &str) -> String {
     email.to_lowercase()
 }
 
-const SELECT: &str = "SELECT id, email, admin, scope, reach, created_at FROM users";
+const SELECT: &str = "SELECT id, email, admin, scope, reach, created_at, disabled_at FROM users";
 
 fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
     let user = User {
@@ -100,6 +125,7 @@ fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
         scope: row.get("scope")?,
         reach: reach(row.get("reach")?),
         created_at: row.get::<_, Timestamp>("created_at")?,
+        disabled_at: row.get("disabled_at")?,
     };
     Ok((row.get("id")?, user))
 }

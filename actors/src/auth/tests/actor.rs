@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
 use crate::auth::records::{NewPat, NewUser};
-use crate::auth::{Authenticate, Jwks};
+use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
-use crate::principal::{Credential, Principal, Reach, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
 
 const ANN: &str = "Ann@example.com";
 
@@ -105,7 +105,7 @@ async fn a_rotated_key_verifies_until_its_last_token_has_ended() {
     assert_eq!(kids().await, std::slice::from_ref(&old_kid));
     house.pass(100);
     let old = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
-    let new_kid = store.rotate_key().unwrap().kid;
+    let new_kid = store.rotate_key(Algorithm::Rs256).unwrap().kid;
     assert_eq!(kids().await, [new_kid.clone(), old_kid]);
     assert!(bearer(&actor, &old).await.is_ok());
     house.pass(3_629);
@@ -135,7 +135,8 @@ async fn the_key_set_is_that_of_rfc_8037() {
 #[actix::test]
 async fn no_message_shows_a_secret() {
     let token = SecretString::from("ptc_pat_shown");
-    let shown = format!("{:?} {:?}", Authenticate(basic(ANN, &token)), Authenticate(Credential::Bearer(token.clone())));
+    let show = |credential| format!("{:?}", Authenticate { credential, endpoint: Endpoint::Mcp });
+    let shown = show(basic(ANN, &token)) + &show(Credential::Bearer(token.clone()));
     assert!(shown.contains(ANN) && !shown.contains("shown"), "{shown}");
 }
 

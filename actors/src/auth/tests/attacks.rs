@@ -12,8 +12,8 @@ use super::support::{ISSUER, SALES, STOCK, only};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
 use crate::auth::token::{Issue, Refusal, Tokens, Verified};
-use crate::auth::{TOKEN_LIFETIME, secret};
-use crate::principal::{Reach, Scope};
+use crate::auth::{CLOCK_SKEW, TOKEN_LIFETIME, secret};
+use crate::principal::{Endpoint, Reach, Scope};
 
 const NOW: i64 = 1_800_000_000;
 const TIME: Timestamp = Timestamp::from_seconds(NOW);
@@ -28,19 +28,23 @@ fn pair(key: NewKey) -> Pair {
     Pair { signing: SigningKey::new(key.kid, key.algorithm, &key.private), verifying }
 }
 
-/// One key of each kind; the stored ones were made for these tests and open nothing.
+/// One key of each kind. Making an RSA key takes a while, so that one is stored; it was made for
+/// these tests and opens nothing.
 fn every_algorithm() -> [Pair; 3] {
-    let stored =
-        |algorithm, der: &[u8]| pair(NewKey::from_private(algorithm, SecretSlice::from(der.to_vec())).unwrap());
+    let rsa = SecretSlice::from(include_bytes!("keys/rs256.rsa.der").to_vec());
     [
-        pair(NewKey::generate().unwrap()),
-        stored(Algorithm::Es256, include_bytes!("keys/es256.pkcs8.der")),
-        stored(Algorithm::Rs256, include_bytes!("keys/rs256.rsa.der")),
+        pair(NewKey::generate_for(Algorithm::EdDsa).unwrap()),
+        pair(NewKey::generate_for(Algorithm::Es256).unwrap()),
+        pair(NewKey::from_private(Algorithm::Rs256, rsa).unwrap()),
     ]
 }
 
+fn issue(connections: &[(Uuid, Scope)]) -> Issue<'_> {
+    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", scope: Scope::Write, connections, audience: None }
+}
+
 fn tokens() -> Tokens {
-    Tokens::new(ISSUER, TOKEN_LIFETIME)
+    Tokens::new(ISSUER, TOKEN_LIFETIME, CLOCK_SKEW)
 }
 
 fn verify(token: &str, keys: &[&VerifyingKey], now: Timestamp) -> Result<Verified, Refusal> {
@@ -53,7 +57,7 @@ fn header(key: &VerifyingKey) -> Value {
 
 fn claims() -> Value {
     json!({"iss": ISSUER, "sub": "ptc_ci_x", "aud": ISSUER, "iat": NOW, "exp": NOW + 3_600, "jti": Uuid::new_v4(),
-           "scope": "read write", "connection_ids": [SALES]})
+           "client_id": "ptc_ci_x", "scope": "read write", "connection_ids": [SALES]})
 }
 
 fn with(mut object: Value, name: &str, value: Value) -> Value {
@@ -83,7 +87,8 @@ fn signed(header: &Value, claims: &Value, pair: &Pair) -> String {
 
 #[test]
 fn what_is_issued_is_accepted_with_every_algorithm() {
-    let issue = Issue { client_id: "ptc_ci_x", scope: Scope::Write, connections: &[SALES, STOCK], audience: None };
+    let connections = [(SALES, Scope::Admin), (STOCK, Scope::Read)];
+    let issue = issue(&connections);
     for pair in every_algorithm() {
         let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
         let verified = verify(token.expose_secret(), &[&pair.verifying], TIME).unwrap();
@@ -91,8 +96,13 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
             verified,
             Verified {
                 subject: "ptc_ci_x".to_owned(),
+                client_id: "ptc_ci_x".to_owned(),
+                jti: verified.jti,
                 scope: Scope::Write,
-                reach: only(&[SALES, STOCK]),
+                reach: Reach::each(connections),
+                audiences: vec![ISSUER.to_owned()],
+                issued_at: TIME,
+                expires_at: Timestamp::from_seconds(NOW + 3_600),
                 until: Timestamp::from_seconds(NOW + 3_630),
             },
             "{:?}",
@@ -104,7 +114,7 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
 #[test]
 fn an_issued_token_says_what_rfc_9068_wants() {
     let pair = pair(NewKey::generate().unwrap());
-    let issue = Issue { client_id: "ptc_ci_x", scope: Scope::Write, connections: &[SALES], audience: None };
+    let issue = issue(&[(SALES, Scope::Write)]);
     let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
     let parts: Vec<Value> = token
         .expose_secret()
@@ -263,7 +273,7 @@ fn an_audience_that_names_a_connection_reaches_no_other() {
     let mcp = |id: Uuid| format!("{ISSUER}/mcp/connections/{id}");
     let table: &[(Value, Reach)] = &[
         (json!(ISSUER), only(&[SALES, STOCK])),
-        (json!(format!("{ISSUER}/api")), only(&[SALES, STOCK])),
+        (json!(format!("{ISSUER}/mcp")), only(&[SALES, STOCK])),
         (json!(mcp(STOCK)), only(&[STOCK])),
         (json!(format!("{}/?tools=sql", mcp(STOCK))), only(&[STOCK])),
         (json!([mcp(STOCK), "https://elsewhere.example"]), only(&[STOCK])),
@@ -272,8 +282,14 @@ fn an_audience_that_names_a_connection_reaches_no_other() {
     ];
     for (audience, reach) in table {
         let token = signed(&header(&pair.verifying), &with(both.clone(), "aud", audience.clone()), &pair);
-        assert_eq!(verify(&token, &[&pair.verifying], TIME).unwrap().reach, *reach, "{audience}");
+        let verified = verify(&token, &[&pair.verifying], TIME).unwrap();
+        let opened = tokens().reach_of(&verified.audiences, Endpoint::Mcp).unwrap();
+        assert_eq!(verified.reach.and(&opened), *reach, "{audience}");
     }
+    let one = [mcp(STOCK)];
+    assert_eq!(tokens().reach_of(&one, Endpoint::Api), Err(Refusal::WrongAudience), "it is for an MCP endpoint");
+    let api = [format!("{ISSUER}/api")];
+    assert_eq!(tokens().reach_of(&api, Endpoint::Mcp), Err(Refusal::WrongAudience), "it is for the SQL API");
 }
 
 #[test]

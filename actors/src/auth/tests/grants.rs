@@ -6,8 +6,8 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only};
-use crate::auth::{Exchange, Grant};
-use crate::principal::Scope;
+use crate::auth::{Authenticate, Exchange, Grant};
+use crate::principal::{Credential, Endpoint, Scope};
 
 #[actix::test]
 async fn a_client_gets_a_token_for_what_its_account_may_do() {
@@ -41,28 +41,38 @@ async fn a_scope_asked_for_narrows_and_never_widens() {
 }
 
 #[actix::test]
-async fn a_resource_must_be_ours_and_may_name_one_connection() {
+async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
     let house = House::new();
     let (nightly, secret) =
         house.store().create_service_account(account("nightly", &[SALES, STOCK], Scope::Read)).unwrap();
     let actor = house.actor().await;
     let mcp = |id: Uuid| format!("{ISSUER}/mcp/connections/{id}");
-    for (resource, reach) in [
-        (String::new(), only(&[SALES, STOCK])),
-        (ISSUER.to_owned(), only(&[SALES, STOCK])),
-        (format!("{ISSUER}/"), only(&[SALES, STOCK])),
-        (format!("{ISSUER}/api"), only(&[SALES, STOCK])),
-        (mcp(STOCK), only(&[STOCK])),
+    let both = || Some(only(&[SALES, STOCK]));
+    for (resource, at_mcp, at_api) in [
+        (String::new(), both(), both()),
+        (ISSUER.to_owned(), both(), both()),
+        (format!("{ISSUER}/"), both(), both()),
+        (format!("{ISSUER}/api"), None, both()),
+        (format!("{ISSUER}/mcp"), both(), None),
+        (mcp(STOCK), Some(only(&[STOCK])), None),
     ] {
         let token = exchange(&actor, &nightly, &secret, None, Some(&resource)).await.unwrap();
-        assert_eq!(bearer(&actor, &token).await.unwrap().reach, reach, "{resource}");
+        // Twice: the second answer comes from the cache, which must not mix the endpoints up.
+        for (endpoint, reach) in
+            [(Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api), (Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api)]
+        {
+            let credential = Credential::Bearer(token.token.clone());
+            let answer = actor.send(Authenticate { credential, endpoint }).await.unwrap();
+            assert_eq!(answer.ok().map(|principal| principal.reach.clone()), *reach, "{resource} at {endpoint:?}");
+        }
     }
-    let long = format!("{ISSUER}/{}", "a".repeat(3_000));
+    let long = format!("{ISSUER}/api/{}", "a".repeat(3_000));
     for resource in [
         "https://elsewhere.example",
         "http://localhost:8787.evil.example",
         "http://localhost:87870",
         "/mcp",
+        &format!("{ISSUER}/other"),
         &format!("{ISSUER}/#fragment"),
         &format!("{ISSUER}/a b"),
         &format!("{ISSUER}/é"),

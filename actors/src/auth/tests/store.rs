@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, only, user};
 use crate::auth::records::{NewPat, NewUser};
-use crate::auth::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
+use crate::auth::{Algorithm, CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use crate::error::{Error, Kind};
 use crate::principal::{Reach, Scope};
 
@@ -128,7 +128,7 @@ fn service_accounts_are_made_changed_and_removed() {
         store.create_service_account(account("nightly", &[SALES, STOCK, SALES], Scope::Read)).unwrap();
     assert!(nightly.client_id.starts_with(CLIENT_ID_PREFIX));
     assert!(secret.expose_secret().starts_with(CLIENT_SECRET_PREFIX));
-    assert_eq!(nightly.connections, [SALES, STOCK]);
+    assert_eq!(nightly.reach, only(&[SALES, STOCK]));
     house.pass(5);
     let (rotated, newer) = store.rotate_service_account("nightly").unwrap();
     assert_ne!(secret.expose_secret(), newer.expose_secret());
@@ -136,7 +136,7 @@ fn service_accounts_are_made_changed_and_removed() {
     assert_eq!(store.disable_service_account(&nightly.client_id).unwrap().disabled_at, Some(house.now()));
     assert_eq!(store.enable_service_account("nightly").unwrap(), rotated);
     let changed = store.change_service_account(account("nightly", &[STOCK], Scope::Write)).unwrap();
-    assert_eq!((changed.scope, changed.connections.as_slice()), (Scope::Write, &[STOCK][..]));
+    assert_eq!((changed.scope, &changed.reach), (Scope::Write, &only(&[STOCK])));
     assert_eq!(store.service_accounts().unwrap(), std::slice::from_ref(&changed));
     assert_eq!(store.remove_service_account(&nightly.client_id).unwrap(), changed);
     assert!(store.service_accounts().unwrap().is_empty());
@@ -172,7 +172,7 @@ fn a_rotated_key_keeps_no_private_part() {
     let mut store = house.store();
     let first = store.ensure_key().unwrap();
     house.pass(5);
-    let second = store.rotate_key().unwrap();
+    let second = store.rotate_key(Algorithm::EdDsa).unwrap();
     assert_eq!((second.algorithm, second.retired_at), ("EdDSA", None));
     let keys = store.keys().unwrap();
     assert_eq!(keys.iter().map(|key| &key.kid).collect::<Vec<_>>(), [&second.kid, &first.kid]);
@@ -189,7 +189,8 @@ fn listings_are_camel_case_and_hold_no_secret() {
     let time = house.now().to_string();
     assert_eq!(
         serde_json::to_value(&ann).unwrap(),
-        json!({"email": "ann@example.com", "admin": false, "reach": [SALES], "scope": "write", "createdAt": time})
+        json!({"email": "ann@example.com", "admin": false, "reach": [SALES], "scope": "write", "createdAt": time,
+               "disabledAt": null})
     );
     let (pat, _) = store.create_pat("ann@example.com", named("laptop")).unwrap();
     assert_eq!(pat.reach, Reach::All);

@@ -16,7 +16,7 @@ use crate::auth::store::Store;
 use crate::auth::{AccessToken, AuthActor, AuthSettings, Authenticate, Exchange, Grant, GrantError};
 use crate::error::Result;
 use crate::event::Event;
-use crate::principal::{Credential, Principal, Reach, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
 
 pub(super) const ISSUER: &str = "http://localhost:8787";
 pub(super) const SALES: Uuid = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
@@ -78,7 +78,7 @@ pub(super) fn user(email: &str) -> NewUser {
 }
 
 pub(super) fn account(name: &str, connections: &[Uuid], scope: Scope) -> NewServiceAccount {
-    NewServiceAccount { name: name.to_owned(), connections: connections.to_vec(), scope }
+    NewServiceAccount { name: name.to_owned(), reach: only(connections), scope }
 }
 
 pub(super) fn only(connections: &[Uuid]) -> Reach {
@@ -90,7 +90,7 @@ pub(super) fn basic(email: &str, token: &SecretString) -> Credential {
 }
 
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Authenticate(credential)).await.unwrap()
+    actor.send(Authenticate { credential, endpoint: Endpoint::Api }).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {

@@ -1,0 +1,117 @@
+//! What an access token is for (RFC 8707): which of our addresses a `resource` names, and what a
+//! token with such an audience opens.
+
+use uuid::Uuid;
+
+use crate::principal::{Endpoint, Reach};
+
+/// Longer than any resource of ours.
+const LONGEST: usize = 2_048;
+
+/// One of our addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// The origin itself: every endpoint.
+    Service,
+    /// The SQL API.
+    Api,
+    /// Every MCP endpoint.
+    Mcp,
+    /// The MCP endpoint of one connection.
+    Connection(Uuid),
+}
+
+impl Resource {
+    /// Reads an absolute address within `origin`, which has no trailing slash. A trailing slash and
+    /// a query string name the same resource. `None` for everything that is not ours.
+    pub(crate) fn parse(origin: &str, address: &str) -> Option<Self> {
+        if address.len() > LONGEST || !address.chars().all(|c| c.is_ascii_graphic() && c != '#') {
+            return None;
+        }
+        let rest = address.strip_prefix(origin)?;
+        if !(rest.is_empty() || rest.starts_with(['/', '?'])) {
+            return None;
+        }
+        match rest.split('?').next().unwrap_or_default().trim_end_matches('/') {
+            "" => Some(Self::Service),
+            "/api" => Some(Self::Api),
+            "/mcp" | "/mcp/connections" => Some(Self::Mcp),
+            path if path.starts_with("/api/") => Some(Self::Api),
+            path => {
+                path.strip_prefix("/mcp/connections/").and_then(|id| Uuid::try_parse(id).ok()).map(Self::Connection)
+            }
+        }
+    }
+
+    /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
+    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Reach> {
+        match (self, endpoint) {
+            (Self::Service, _) | (Self::Api, Endpoint::Api) | (Self::Mcp, Endpoint::Mcp) => Some(Reach::All),
+            (Self::Connection(id), Endpoint::Mcp) => Some(Reach::Only([id].into())),
+            _ => None,
+        }
+    }
+
+    /// The one connection that it names, if it does.
+    pub(crate) fn connection(self) -> Option<Uuid> {
+        match self {
+            Self::Connection(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// What `resources` open together at `endpoint`; `None` where none of them is for there.
+pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Reach> {
+    let mut ids = None::<Vec<Uuid>>;
+    for reach in resources.into_iter().filter_map(|resource| resource.reach(endpoint)) {
+        match reach.list() {
+            None => return Some(Reach::All),
+            Some(list) => ids.get_or_insert_default().extend(list.into_iter().map(|(id, _)| id)),
+        }
+    }
+    ids.map(|ids| Reach::Only(ids.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: &str = "https://data.example.org";
+    const ID: Uuid = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
+
+    fn parse(rest: &str) -> Option<Resource> {
+        Resource::parse(ORIGIN, &format!("{ORIGIN}{rest}"))
+    }
+
+    #[test]
+    fn only_our_own_addresses_are_resources() {
+        let mcp = format!("/mcp/connections/{ID}");
+        for (rest, resource) in [
+            ("", Resource::Service),
+            ("/", Resource::Service),
+            ("/?x", Resource::Service),
+            ("/api", Resource::Api),
+            ("/api/query", Resource::Api),
+            ("/mcp/", Resource::Mcp),
+            (&mcp, Resource::Connection(ID)),
+            (&format!("{mcp}/?tools=sql"), Resource::Connection(ID)),
+        ] {
+            assert_eq!(parse(rest), Some(resource), "{rest}");
+        }
+        for rest in [".evil.example", ":8443", "0", "/mcp/connections/x", "/other", "/#a", "/a b", "/é", "/apis"] {
+            assert_eq!(parse(rest), None, "{rest}");
+        }
+        assert_eq!(Resource::parse(ORIGIN, "http://data.example.org"), None);
+        assert_eq!(parse(&format!("/api/{}", "a".repeat(3_000))), None);
+    }
+
+    #[test]
+    fn a_resource_opens_its_own_endpoint_alone() {
+        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Mcp), Some(Reach::Only([ID].into())));
+        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Api), None);
+        assert_eq!(reach([Resource::Connection(ID), Resource::Api], Endpoint::Api), Some(Reach::All));
+        assert_eq!(reach([Resource::Api], Endpoint::Mcp), None);
+        assert_eq!(reach([], Endpoint::Mcp), None);
+    }
+}

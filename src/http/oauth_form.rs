@@ -1,0 +1,84 @@
+//! How a form of an OAuth endpoint and its headers are spelled (RFC 6749): its parameters, and the
+//! proof of who the client is.
+
+use actix_web::http::header::{self, ContentType};
+use actix_web::{HttpRequest, web};
+use portico_actors::auth::{ClientProof, GrantError};
+use secrecy::SecretString;
+
+use super::{body, caller};
+
+/// Bytes of a form at most.
+const MAX_BODY: usize = 16 * 1024;
+
+/// Reads the form that `request` sends.
+pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
+    let invalid = |description: String| GrantError::new("invalid_request", description);
+    let bytes = body::read(request, payload, MAX_BODY).await.map_err(|refusal| invalid(refusal.message))?;
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    if !media.trim().eq_ignore_ascii_case(ContentType::form_url_encoded().essence_str()) {
+        return Err(invalid("the body must be application/x-www-form-urlencoded".to_owned()));
+    }
+    Form::parse(body::text(&bytes).map_err(|error| invalid(error.message))?)
+}
+
+/// The client's name and secret, from the header or from the form, but not from both (§2.3).
+pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientProof, GrantError> {
+    let invalid = |description: &str| GrantError::new("invalid_client", description);
+    let (name, secret) = (form.take("client_id"), form.take("client_secret"));
+    let mut headers = request.headers().get_all(header::AUTHORIZATION);
+    let Some(header) = headers.next() else {
+        return Ok(ClientProof {
+            client_id: name.ok_or_else(|| invalid("client_id is missing"))?,
+            client_secret: SecretString::from(secret.ok_or_else(|| invalid("client_secret is missing"))?),
+        });
+    };
+    if headers.next().is_some() {
+        return Err(GrantError::new("invalid_request", "the Authorization header is repeated; send it once"));
+    }
+    if secret.is_some() {
+        return Err(GrantError::new("invalid_request", "give the secret in the header or in the form, not in both"));
+    }
+    let (basic_name, basic_secret) = header
+        .to_str()
+        .ok()
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Basic"))
+        .and_then(|(_, value)| caller::decode_basic(value.trim()))
+        .ok_or_else(|| invalid("the Authorization header is malformed"))?;
+    // Both are form-encoded before they are joined (§2.3.1).
+    let decode = |text: &str| {
+        form_urlencoded::parse(format!("v={}", text.replace('&', "%26")).as_bytes())
+            .next()
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default()
+    };
+    let basic_name = decode(&basic_name);
+    if name.is_some_and(|name| name != basic_name) {
+        return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
+    }
+    Ok(ClientProof { client_id: basic_name, client_secret: SecretString::from(decode(&basic_secret)) })
+}
+
+/// The parameters of a form, each at most once (§3.2).
+pub(super) struct Form(Vec<(String, String)>);
+
+impl Form {
+    fn parse(text: &str) -> Result<Self, GrantError> {
+        let mut parameters: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            if parameters.iter().any(|(known, _)| *known == name) {
+                return Err(GrantError::new("invalid_request", format!("{name:?} is given twice")));
+            }
+            parameters.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Self(parameters))
+    }
+
+    /// Takes a parameter; an empty one counts as absent (§3.1).
+    pub(super) fn take(&mut self, name: &str) -> Option<String> {
+        let index = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(index).1).filter(|value| !value.is_empty())
+    }
+}
