@@ -95,18 +95,28 @@ pub(crate) fn exchange(
     let audience = given(resource.as_deref());
     let narrowed = granted_connection(audience, account, tokens)?;
     let connections = narrowed.as_ref().map_or(&*account.connections, std::slice::from_ref);
-    let issue = Issue { client_id, scope, connections, audience };
+    let issue = Issue { subject: client_id, client_id, scope, connections, audience, grant: None };
+    mint(&issue, snapshot, tokens, now)
+}
+
+/// The one place where an access token is made.
+pub(crate) fn mint(
+    issue: &Issue<'_>,
+    snapshot: &Snapshot,
+    tokens: &Tokens,
+    now: Timestamp,
+) -> Result<AccessToken, Failed> {
     let token = snapshot
         .signing_key()
         .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
         .and_then(|key| {
-            tokens.issue(key, now, &issue).map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
+            tokens.issue(key, now, issue).map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
         })
         .map_err(|cause| Failed {
             answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
             cause: Some(cause),
         })?;
-    Ok(AccessToken { token, expires_in: tokens.lifetime(), scope: scope.list() })
+    Ok(AccessToken { token, expires_in: tokens.lifetime(), scope: issue.scope.list() })
 }
 
 /// A parameter without a value counts as left out (RFC 6749 §3.2).
@@ -115,28 +125,36 @@ fn given(parameter: Option<&str>) -> Option<&str> {
 }
 
 fn granted_scope(asked: Option<&str>, account: &Account) -> Result<Scope, GrantError> {
-    let Some(asked) = asked else { return Ok(account.scope) };
+    asked.map_or(Ok(account.scope), |asked| narrowed_scope(asked, account.scope))
+}
+
+/// The widest scope of the list `asked`, each word of which is within `most`.
+pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
-        let scope = Scope::from_word(word).filter(|scope| *scope <= account.scope).ok_or_else(|| {
-            GrantError::new("invalid_scope", format!("this client may ask for: {}", account.scope.list()))
+        let scope = Scope::from_word(word).filter(|scope| *scope <= most).ok_or_else(|| {
+            GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list()))
         })?;
         granted = granted.max(Some(scope));
     }
-    Ok(granted.unwrap_or(account.scope))
+    Ok(granted.unwrap_or(most))
 }
 
 fn granted_connection(resource: Option<&str>, account: &Account, tokens: &Tokens) -> Result<Option<Uuid>, GrantError> {
     let Some(resource) = resource else { return Ok(None) };
-    let target = |description| Err(GrantError::new("invalid_target", description));
-    let plain = resource.len() <= LONGEST_RESOURCE && resource.chars().all(|c| c.is_ascii_graphic() && c != '#');
-    if !plain || !tokens.is_ours(resource) {
-        return target("the resource is not one of this service");
-    }
-    match connection_of(resource) {
+    match target(resource, tokens)? {
         Some(connection) if !account.connections.contains(&connection) => {
-            target("the resource is not within this client's reach")
+            Err(GrantError::new("invalid_target", "the resource is not within this client's reach"))
         }
         connection => Ok(connection),
     }
+}
+
+/// The connection that a resource of ours names, if it names a single one (RFC 8707 §2).
+pub(crate) fn target(resource: &str, tokens: &Tokens) -> Result<Option<Uuid>, GrantError> {
+    let plain = resource.len() <= LONGEST_RESOURCE && resource.chars().all(|c| c.is_ascii_graphic() && c != '#');
+    if !plain || !tokens.is_ours(resource) {
+        return Err(GrantError::new("invalid_target", "the resource is not one of this service"));
+    }
+    Ok(connection_of(resource))
 }

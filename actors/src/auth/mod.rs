@@ -10,6 +10,7 @@ mod cache;
 pub mod clock;
 mod grant;
 mod key;
+pub mod people;
 pub mod records;
 mod secret;
 mod snapshot;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message, MessageResult, System};
 use secrecy::ExposeSecret;
+use uuid::Uuid;
 
 pub use self::grant::{AccessToken, Grant, GrantError};
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
@@ -36,11 +38,11 @@ use self::clock::Clock;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
-use self::token::{Refusal, Tokens};
+use self::token::{Issue, Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
-use crate::principal::{Credential, Principal};
+use crate::principal::{Credential, Principal, Scope};
 
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
@@ -61,6 +63,8 @@ pub struct AuthSettings {
     pub observer: Observer,
     /// Tells the time.
     pub clock: Clock,
+    /// Takes note of which personal access tokens are used.
+    pub uses: people::Uses,
 }
 
 impl AuthSettings {
@@ -72,6 +76,7 @@ impl AuthSettings {
             token_lifetime: TOKEN_LIFETIME,
             observer,
             clock: Clock::system(),
+            uses: people::Uses::default(),
         }
     }
 }
@@ -95,6 +100,7 @@ pub struct AuthActor {
     tokens: Tokens,
     observer: Observer,
     clock: Clock,
+    uses: people::Uses,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
 }
@@ -126,6 +132,7 @@ impl AuthActor {
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime),
             observer: settings.observer,
             clock: settings.clock,
+            uses: settings.uses,
             store_failed: false,
         })
     }
@@ -155,7 +162,11 @@ impl AuthActor {
     fn authenticate(&mut self, credential: &Credential) -> Result<Arc<Principal>, Refusal> {
         let now = self.clock.now();
         let token = match credential {
-            Credential::Basic { email, token } => return self.snapshot.basic(email, token, now),
+            Credential::Basic { email, token } => {
+                let principal = self.snapshot.basic(email, token, now)?;
+                self.uses.note(Digest::of(token.expose_secret()), now);
+                return Ok(principal);
+            }
             Credential::Bearer(token) => token,
         };
         let digest = Digest::of(token.expose_secret());
@@ -205,6 +216,46 @@ impl Handler<Exchange> for AuthActor {
     fn handle(&mut self, Exchange(grant): Exchange, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
         grant::exchange(&grant, &self.snapshot, &self.tokens, self.clock.now()).map_err(|failed| {
+            if let Some(cause) = failed.cause {
+                self.tell(cause);
+            }
+            failed.answer
+        })
+    }
+}
+
+/// Asks for an access token for what is known to be allowed: who asks for it has judged that.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct Mint {
+    /// Whose token it is.
+    pub subject: String,
+    /// The client that gets it.
+    pub client_id: String,
+    /// How far it goes.
+    pub scope: Scope,
+    /// The connections that it opens.
+    pub connections: Vec<Uuid>,
+    /// Its audience (RFC 8707); the service itself when absent.
+    pub resource: Option<String>,
+    /// What a person granted, where the token is part of that: it ends with it.
+    pub grant: Option<Uuid>,
+}
+
+impl Handler<Mint> for AuthActor {
+    type Result = Result<AccessToken, GrantError>;
+
+    fn handle(&mut self, mint: Mint, _: &mut Self::Context) -> Self::Result {
+        self.look_at_the_store();
+        let issue = Issue {
+            subject: &mint.subject,
+            client_id: &mint.client_id,
+            scope: mint.scope,
+            connections: &mint.connections,
+            audience: mint.resource.as_deref(),
+            grant: mint.grant,
+        };
+        grant::mint(&issue, &self.snapshot, &self.tokens, self.clock.now()).map_err(|failed| {
             if let Some(cause) = failed.cause {
                 self.tell(cause);
             }

@@ -31,10 +31,18 @@ pub(crate) struct Account {
     secret: Digest,
 }
 
+/// One grant of a person to a client, in force.
+struct Granted {
+    /// The person's reach and scope, narrowed by the grant's own.
+    principal: Principal,
+    expires_at: Timestamp,
+}
+
 /// Everything that credentials are judged by.
 pub(crate) struct Snapshot {
     tokens: HashMap<Digest, Token>,
     accounts: HashMap<String, Account>,
+    grants: HashMap<Uuid, Granted>,
     signing: Option<SigningKey>,
     verifying: HashMap<String, VerifyingKey>,
     /// The order of publication: the newest key first.
@@ -44,7 +52,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the whole store, as it is at one moment.
     pub(crate) fn load(store: &Store) -> Result<Self> {
-        let Contents { tokens, accounts, keys } = store.contents()?;
+        let Contents { tokens, accounts, grants, keys } = store.contents()?;
         let tokens = tokens
             .into_iter()
             .map(|row| {
@@ -62,8 +70,19 @@ impl Snapshot {
             .into_iter()
             .map(|row| (row.client_id, Account { scope: row.scope, connections: row.connections, secret: row.digest }))
             .collect();
-        let mut snapshot =
-            Self { tokens, accounts, signing: None, verifying: HashMap::new(), kids: Vec::with_capacity(keys.len()) };
+        let grants = grants
+            .into_iter()
+            .map(|row| {
+                let principal = Principal {
+                    subject: row.email,
+                    scope: row.scope.min(row.user_scope),
+                    reach: row.user_reach.and(&Reach::Only(row.connections)),
+                };
+                (row.id, Granted { principal, expires_at: row.expires_at })
+            })
+            .collect();
+        let (verifying, kids) = (HashMap::new(), Vec::with_capacity(keys.len()));
+        let mut snapshot = Self { tokens, accounts, grants, signing: None, verifying, kids };
         for row in keys {
             let key = VerifyingKey::new(row.kid.clone(), row.public, row.retired_at)?;
             if let Some(private) = row.private {
@@ -108,6 +127,16 @@ impl Snapshot {
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = tokens.verify(token.expose_secret(), now, |kid| self.verifying.get(kid))?;
+        if let Some(grant) = verified.grant {
+            let granted = self.grants.get(&grant).filter(|granted| now < granted.expires_at);
+            let granted = granted.ok_or(Refusal::UnknownGrant)?;
+            let principal = Principal {
+                scope: verified.scope.min(granted.principal.scope),
+                reach: verified.reach.and(&granted.principal.reach),
+                subject: granted.principal.subject.clone(),
+            };
+            return Ok((principal, verified.until.min(granted.expires_at)));
+        }
         let account = self.accounts.get(&verified.subject).ok_or(Refusal::UnknownAccount)?;
         let principal = Principal {
             scope: verified.scope.min(account.scope),

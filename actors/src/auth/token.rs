@@ -34,6 +34,7 @@ pub(crate) enum Refusal {
     NotYetValid,
     NoScope,
     UnknownAccount,
+    UnknownGrant,
     UnknownToken,
     AnotherUser,
 }
@@ -52,6 +53,7 @@ impl Refusal {
             Self::NotYetValid => "not yet valid",
             Self::NoScope => "no scope that is known here",
             Self::UnknownAccount => "the service account is unknown, removed or disabled",
+            Self::UnknownGrant => "what a person granted has expired or was revoked",
             Self::UnknownToken => "the personal access token is unknown or revoked",
             Self::AnotherUser => "the personal access token belongs to another user",
         }
@@ -64,6 +66,8 @@ pub(crate) struct Verified {
     pub(crate) subject: String,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
+    /// What a person granted, where the token is part of that.
+    pub(crate) grant: Option<Uuid>,
     /// From then on it is refused: its own end, or its key's.
     pub(crate) until: Timestamp,
 }
@@ -71,11 +75,15 @@ pub(crate) struct Verified {
 /// What one token is to say.
 #[derive(Debug)]
 pub(crate) struct Issue<'a> {
+    /// Whose token it is: a service account's client id, or a person's address.
+    pub(crate) subject: &'a str,
     pub(crate) client_id: &'a str,
     pub(crate) scope: Scope,
     pub(crate) connections: &'a [Uuid],
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
+    /// What a person granted, where the token is part of that: it ends with it.
+    pub(crate) grant: Option<Uuid>,
 }
 
 /// Issues and verifies the tokens of one issuer.
@@ -111,7 +119,7 @@ impl Tokens {
         header.kid = Some(key.kid.clone());
         let claims = Issued {
             iss: &self.issuer,
-            sub: issue.client_id,
+            sub: issue.subject,
             aud: issue.audience.unwrap_or(&self.issuer),
             iat: now.seconds(),
             exp: now.after(self.lifetime).seconds(),
@@ -119,6 +127,7 @@ impl Tokens {
             client_id: issue.client_id,
             scope: issue.scope.list(),
             connection_ids: issue.connections,
+            grant_id: issue.grant,
         };
         jsonwebtoken::encode(&header, &claims, &key.encoding).map(SecretString::from).map_err(Error::internal)
     }
@@ -177,6 +186,7 @@ impl Tokens {
             subject: claims.sub,
             scope,
             reach: connections_in(claims.connection_ids.as_ref()).and(&reach_of(&audiences)),
+            grant: claims.grant_id,
             until: key_until.map_or(ends, |until| until.min(ends)),
         })
     }
@@ -223,6 +233,8 @@ struct Issued<'a> {
     client_id: &'a str,
     scope: &'static str,
     connection_ids: &'a [Uuid],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant_id: Option<Uuid>,
 }
 
 /// The claims as we read them.
@@ -236,6 +248,7 @@ struct Received {
     nbf: Option<i64>,
     scope: Option<String>,
     connection_ids: Option<Value>,
+    grant_id: Option<Uuid>,
 }
 
 /// One audience or several (RFC 7519 §4.1.3).

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use secrecy::SecretSlice;
 use uuid::Uuid;
 
-use super::columns::{Connections, reach};
+use super::columns::{Connections, Id, reach};
 use super::{Store, broken, schema};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
@@ -19,6 +19,7 @@ use crate::principal::{Reach, Scope};
 pub(crate) struct Contents {
     pub(crate) tokens: Vec<TokenRow>,
     pub(crate) accounts: Vec<AccountRow>,
+    pub(crate) grants: Vec<GrantRow>,
     pub(crate) keys: Vec<KeyRow>,
 }
 
@@ -40,6 +41,17 @@ pub(crate) struct AccountRow {
     pub(crate) connections: Arc<[Uuid]>,
 }
 
+/// What a person granted to a client.
+pub(crate) struct GrantRow {
+    pub(crate) id: Uuid,
+    pub(crate) email: String,
+    pub(crate) user_scope: Scope,
+    pub(crate) user_reach: Reach,
+    pub(crate) scope: Scope,
+    pub(crate) connections: Arc<[Uuid]>,
+    pub(crate) expires_at: Timestamp,
+}
+
 pub(crate) struct KeyRow {
     pub(crate) kid: String,
     pub(crate) public: PublicKey,
@@ -59,7 +71,7 @@ impl Store {
                 &transaction,
                 "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                 WHERE t.revoked_at IS NULL",
+                 WHERE t.revoked_at IS NULL AND u.disabled_at IS NULL",
                 |row| {
                     Ok(TokenRow {
                         digest: row.get(0)?,
@@ -79,6 +91,24 @@ impl Store {
                 |row| {
                     let Connections(connections) = row.get(3)?;
                     Ok(AccountRow { client_id: row.get(0)?, digest: row.get(1)?, scope: row.get(2)?, connections })
+                },
+            )?,
+            grants: rows(
+                &transaction,
+                "SELECT g.id, u.email, u.scope, u.reach, g.scope, g.connections, g.expires_at FROM grants g
+                 JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+                 WHERE g.revoked_at IS NULL AND g.used_at IS NOT NULL AND u.disabled_at IS NULL AND t.revoked_at IS NULL",
+                |row| {
+                    let (Id(id), Connections(connections)) = (row.get(0)?, row.get(5)?);
+                    Ok(GrantRow {
+                        id,
+                        email: row.get(1)?,
+                        user_scope: row.get(2)?,
+                        user_reach: reach(row.get(3)?),
+                        scope: row.get(4)?,
+                        connections,
+                        expires_at: row.get(6)?,
+                    })
                 },
             )?,
             keys: rows(

@@ -2,10 +2,13 @@
 //! also while a server runs. The only place that opens it; nothing here judges a credential.
 
 mod accounts;
+mod clients;
 mod columns;
 mod contents;
+mod grants;
 mod keys;
 mod schema;
+mod sessions;
 mod tokens;
 mod users;
 
