@@ -15,6 +15,7 @@ mod merged;
 mod metadata;
 mod oauth;
 mod origin;
+mod people;
 mod repeats;
 mod routing;
 mod socket;
@@ -61,6 +62,7 @@ fn routes(config: &mut ServiceConfig) {
                 .default_service(web::to(error::no_such_path)),
         )
         .service(error::only(web::resource("/oauth/token").post(oauth::token), "POST"))
+        .configure(people::routes)
         .service(web::resource("/.well-known/jwks.json").get(well_known::jwks))
         .service(web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server))
         .service(web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service))

@@ -2,7 +2,8 @@
 
 use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::{Exchange, Grant, GrantError};
+use portico_actors::auth::people::authorization::{ClientCredential, Redemption, Refresh};
+use portico_actors::auth::{AccessToken, Exchange, Grant, GrantError};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -17,26 +18,25 @@ const MAX_BODY: usize = 16 * 1024;
 pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
     let result = match body::read(&request, payload, MAX_BODY).await {
-        Ok(bytes) => match grant(&request, &bytes) {
-            Ok(grant) => {
-                let Grant::ClientCredentials { client_id, .. } = &grant;
-                ending.note(|event| event.subject.clone_from(client_id));
-                let exchanged = app.auth.send(Exchange(grant)).await;
-                exchanged.unwrap_or_else(|_| Err(GrantError::new("server_error", "internal error")))
-            }
+        Ok(bytes) => match asked(&request, &bytes) {
+            Ok(asked) => exchange(asked, &app, &mut ending).await,
             Err(refusal) => Err(refusal),
         },
         Err(refusal) => Err(GrantError::new("invalid_request", refusal.message)),
     };
     match result {
-        Ok(token) => {
+        Ok((token, refresh)) => {
             ending.finish(0, None);
-            HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(json!({
+            let mut answer = json!({
                 "access_token": token.token.expose_secret(),
                 "token_type": "Bearer",
                 "expires_in": token.expires_in.as_secs(),
                 "scope": token.scope,
-            }))
+            });
+            if let Some(refresh) = refresh {
+                answer["refresh_token"] = refresh.expose_secret().into();
+            }
+            HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
         }
         Err(refusal) => {
             ending.finish(0, Some(&portico_actors::error::Error::invalid(refusal.code)));
@@ -51,7 +51,44 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
     }
 }
 
-fn grant(request: &HttpRequest, bytes: &web::Bytes) -> Result<Grant, GrantError> {
+/// What is offered for a token.
+enum Asked {
+    /// A service account's own credentials.
+    Machine(Grant),
+    /// The code that a person's agreement led to.
+    Code(Redemption),
+    /// The refresh token of such an agreement.
+    Refresh(Refresh),
+}
+
+/// The access token, and the refresh token for the next one where there is one.
+async fn exchange(
+    asked: Asked,
+    app: &App,
+    ending: &mut Ending,
+) -> Result<(AccessToken, Option<SecretString>), GrantError> {
+    let issued = match asked {
+        Asked::Machine(grant) => {
+            let Grant::ClientCredentials { client_id, .. } = &grant;
+            ending.note(|event| event.subject.clone_from(client_id));
+            let exchanged = app.auth.send(Exchange(grant)).await;
+            let token = exchanged.unwrap_or_else(|_| Err(GrantError::new("server_error", "internal error")))?;
+            return Ok((token, None));
+        }
+        Asked::Code(redemption) => {
+            ending.note(|event| event.subject.clone_from(&redemption.client.client_id));
+            app.people.redeem(redemption).await?
+        }
+        Asked::Refresh(refresh) => {
+            ending.note(|event| event.subject.clone_from(&refresh.client.client_id));
+            app.people.refresh(refresh).await?
+        }
+    };
+    ending.note(|event| event.subject.clone_from(&issued.subject));
+    Ok((issued.access, Some(issued.refresh)))
+}
+
+fn asked(request: &HttpRequest, bytes: &web::Bytes) -> Result<Asked, GrantError> {
     let invalid = |description: String| GrantError::new("invalid_request", description);
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
@@ -60,29 +97,51 @@ fn grant(request: &HttpRequest, bytes: &web::Bytes) -> Result<Grant, GrantError>
     }
     let text = body::text(bytes).map_err(|error| invalid(error.message))?;
     let mut form = Form::parse(text)?;
-    match form.take("grant_type").as_deref() {
-        Some("client_credentials") => {}
-        Some(_) => return Err(GrantError::new("unsupported_grant_type", "grant_type must be client_credentials")),
-        None => return Err(invalid("grant_type is missing".to_owned())),
+    let kind = form.take("grant_type").ok_or_else(|| invalid("grant_type is missing".to_owned()))?;
+    let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| invalid(format!("{name} is missing")));
+    match kind.as_str() {
+        "client_credentials" => {
+            let (client_id, secret) = client(request, &mut form)?;
+            let missing = || GrantError::new("invalid_client", "client_secret is missing");
+            Ok(Asked::Machine(Grant::ClientCredentials {
+                client_id,
+                client_secret: SecretString::from(secret.ok_or_else(missing)?),
+                scope: form.take("scope"),
+                resource: form.take("resource"),
+            }))
+        }
+        "authorization_code" => Ok(Asked::Code(Redemption {
+            client: person_client(request, &mut form)?,
+            code: need(&mut form, "code")?.into(),
+            redirect_uri: need(&mut form, "redirect_uri")?,
+            verifier: need(&mut form, "code_verifier")?.into(),
+            resource: form.take("resource"),
+        })),
+        "refresh_token" => Ok(Asked::Refresh(Refresh {
+            client: person_client(request, &mut form)?,
+            token: need(&mut form, "refresh_token")?.into(),
+            scope: form.take("scope"),
+            resource: form.take("resource"),
+        })),
+        _ => Err(GrantError::new(
+            "unsupported_grant_type",
+            "grant_type must be authorization_code, refresh_token or client_credentials",
+        )),
     }
-    let (client_id, client_secret) = client(request, &mut form)?;
-    Ok(Grant::ClientCredentials {
-        client_id,
-        client_secret: SecretString::from(client_secret),
-        scope: form.take("scope"),
-        resource: form.take("resource"),
-    })
+}
+
+/// A client that acts for a person: it may have no secret.
+fn person_client(request: &HttpRequest, form: &mut Form) -> Result<ClientCredential, GrantError> {
+    let (client_id, secret) = client(request, form)?;
+    Ok(ClientCredential { client_id, secret: secret.map(SecretString::from) })
 }
 
 /// The client's name and secret, from the header or from the form, but not from both (§2.3).
-fn client(request: &HttpRequest, form: &mut Form) -> Result<(String, String), GrantError> {
+fn client(request: &HttpRequest, form: &mut Form) -> Result<(String, Option<String>), GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
     let Some(header) = request.headers().get(header::AUTHORIZATION) else {
-        return Ok((
-            name.ok_or_else(|| invalid("client_id is missing"))?,
-            secret.ok_or_else(|| invalid("client_secret is missing"))?,
-        ));
+        return Ok((name.ok_or_else(|| invalid("client_id is missing"))?, secret));
     };
     if secret.is_some() {
         return Err(GrantError::new("invalid_request", "give the secret in the header or in the form, not in both"));
@@ -105,7 +164,8 @@ fn client(request: &HttpRequest, form: &mut Form) -> Result<(String, String), Gr
     if name.is_some_and(|name| name != basic_name) {
         return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
     }
-    Ok((basic_name, decode(&basic_secret)))
+    // A client without a secret may still name itself by header; an empty one is none.
+    Ok((basic_name, Some(decode(&basic_secret)).filter(|secret| !secret.is_empty())))
 }
 
 /// The parameters of a form, each at most once (§3.2).

@@ -31,15 +31,24 @@ pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpRespo
 /// `GET /.well-known/oauth-authorization-server`.
 pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
     let issuer = &app.config.server.public_url;
-    document(&json!({
+    let mut metadata = json!({
         "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize"),
         "token_endpoint": format!("{issuer}/oauth/token"),
         "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
-        "grant_types_supported": ["client_credentials"],
-        "response_types_supported": [],
-        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
         "scopes_supported": ["read", "write", "admin"],
-    }))
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": app.config.oauth.client_documents,
+    });
+    if app.config.oauth.dynamic_registration {
+        metadata["registration_endpoint"] = format!("{issuer}/oauth/register").into();
+    }
+    document(&metadata)
 }
 
 fn resource(app: &App, resource: &str) -> HttpResponse {
