@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::Addr;
+use portico_actors::auth::people::People;
 use portico_actors::auth::{AuthActor, AuthSettings};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Result};
@@ -15,6 +16,7 @@ use portico_actors::sql::Dialect;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::mcp::connection::Connected;
 use crate::mcp::features::Features;
@@ -29,6 +31,10 @@ pub struct App {
     pub directory: Directory,
     /// Who issues and validates tokens.
     pub auth: Addr<AuthActor>,
+    /// What people in front of a browser may ask for.
+    pub people: People,
+    /// The descriptions of clients that are found at their own addresses.
+    pub documents: Documents,
     /// Takes every event.
     pub observer: Observer,
     /// The MCP sessions of the 2025 revisions.
@@ -65,7 +71,10 @@ impl App {
         auth.clock_skew = config.tokens.clock_skew;
         auth.store_key.clone_from(&config.store.key);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
-        let auth = AuthActor::start(auth).await?;
+        let settings = auth;
+        let auth = AuthActor::start(settings.clone()).await?;
+        let people = People::start(&settings, auth.clone()).await?;
+        let documents = Documents::new(config.oauth.private_client_documents);
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
@@ -73,6 +82,8 @@ impl App {
             config,
             directory,
             auth,
+            people,
+            documents,
             observer,
             sessions: Sessions::default(),
             seal: Seal::default(),

@@ -19,6 +19,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod client_document;
 pub mod config;
 pub mod encode;
 pub mod fields;

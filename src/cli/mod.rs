@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;
+mod client;
 mod demo;
 mod key;
 mod pat;
@@ -59,6 +60,9 @@ enum Command {
     /// Programs that exchange an id and a secret for access tokens.
     #[command(subcommand)]
     ServiceAccount(service_account::ServiceAccount),
+    /// Applications that may ask people for access.
+    #[command(subcommand)]
+    Client(client::Client),
     /// Keys that sign access tokens.
     #[command(subcommand)]
     Key(key::Key),
@@ -99,6 +103,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::User(command) => user::run(command, &common),
         Command::Pat(command) => pat::run(command, &common),
         Command::ServiceAccount(command) => service_account::run(command, &common),
+        Command::Client(command) => client::run(command, &common),
         Command::Key(command) => key::run(command, &common),
     };
     match result {

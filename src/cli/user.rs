@@ -1,8 +1,9 @@
-//! `portico user add|list|change|disable|enable|remove`.
+//! `portico user add|list|change|password|disable|enable|remove`.
 
 use clap::{Args, Subcommand};
 use portico_actors::auth::records::{NewUser, User as Record};
 use portico_actors::principal::Scope;
+use secrecy::SecretString;
 use serde_json::json;
 
 use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach};
@@ -11,12 +12,27 @@ use crate::config::Config;
 #[derive(Debug, Subcommand)]
 pub(super) enum User {
     /// Add a user. Without --connection, every connection is within reach.
-    Add(Rights),
+    Add {
+        /// Who, and how far they go.
+        #[command(flatten)]
+        rights: Rights,
+        /// Reads a password for the sign-in page from the first line of standard input.
+        #[arg(long)]
+        password: bool,
+    },
     /// List the users.
     List,
     /// Give a user exactly these rights instead of the ones they have, also for their tokens.
     Change(Rights),
-    /// Refuse a user and all their tokens until they are enabled again.
+    /// Give a user another password, read from the first line of standard input; ends their sessions.
+    Password {
+        /// The user's e-mail address.
+        email: String,
+        /// Take the password away instead.
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Refuse a user, every token and every session of theirs, until they are enabled again.
     Disable {
         /// The user's e-mail address.
         email: String,
@@ -70,8 +86,19 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
     };
     match command {
-        User::Add(rights) => {
-            let user = store.add_user(rights.read(&config)?)?;
+        User::Add { rights, password } => {
+            let password = if password { Some(read_password()?) } else { None };
+            let mut user = store.add_user(rights.read(&config)?)?;
+            if let Some(password) = &password {
+                match store.change_password(&user.email, Some(password)) {
+                    Ok(changed) => user = changed,
+                    Err(error) => {
+                        // All of the command or nothing.
+                        store.remove_user(&user.email)?;
+                        return Err(error.into());
+                    }
+                }
+            }
             tell(&user, &format!("added {}; now: portico pat create {}", user.email, user.email));
         }
         User::List => {
@@ -98,6 +125,12 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
             let (scope, reach) = (user.scope.word(), describe_reach(&config, &user.reach));
             tell(&user, &format!("{} has the scope {scope} on {reach}", user.email));
         }
+        User::Password { email, remove } => {
+            let password = if remove { None } else { Some(read_password()?) };
+            let user = store.change_password(&email, password.as_ref())?;
+            let what = if remove { "has no password any more" } else { "has a new password" };
+            tell(&user, &format!("{} {what}", user.email));
+        }
         User::Disable { email } => {
             let user = store.disable_user(&email)?;
             tell(&user, &format!("{} is refused from now on, with all their tokens", user.email));
@@ -112,4 +145,15 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The first line of standard input, without its end: a password on the command line would be in
+/// everybody's process list.
+fn read_password() -> Result<SecretString, Failure> {
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| Failure::Io("the password cannot be read from standard input".to_owned(), error))?;
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Ok(SecretString::from(line))
 }

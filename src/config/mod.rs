@@ -32,6 +32,8 @@ pub struct Config {
     pub store: Store,
     /// `[tokens]`.
     pub tokens: Tokens,
+    /// `[oauth]`.
+    pub oauth: OAuth,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -67,6 +69,24 @@ pub struct Tokens {
     pub lifetime: Duration,
     /// How far the clocks of two machines may be apart.
     pub clock_skew: Duration,
+}
+
+/// Which clients may ask people for access, besides those registered on the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct OAuth {
+    /// Whether a client whose id is the address of its own description is asked about there.
+    pub client_documents: bool,
+    /// Whether such an address may be of this machine or a private network, and without TLS: for
+    /// development alone.
+    pub private_client_documents: bool,
+    /// Whether clients may register themselves.
+    pub dynamic_registration: bool,
+}
+
+impl Default for OAuth {
+    fn default() -> Self {
+        Self { client_documents: true, private_client_documents: false, dynamic_registration: false }
+    }
 }
 
 impl Server {
@@ -132,10 +152,11 @@ impl Config {
         let server = server(&mut root, &mut problems);
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
+        let oauth = oauth(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, connections })
+            Ok(Self { server, store, tokens, oauth, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))
@@ -252,6 +273,19 @@ fn tokens(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tokens {
         lifetime: lifetime.map_or(Tokens::DEFAULT_LIFETIME, Duration::from_secs),
         clock_skew: clock_skew.map_or(Tokens::DEFAULT_CLOCK_SKEW, Duration::from_secs),
     }
+}
+
+fn oauth(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> OAuth {
+    let mut section = root.section("oauth", problems);
+    let usual = OAuth::default();
+    let mut switch = |name, usual| section.boolean(name, problems).unwrap_or(usual);
+    let oauth = OAuth {
+        client_documents: switch("client_documents", usual.client_documents),
+        private_client_documents: switch("private_client_documents", usual.private_client_documents),
+        dynamic_registration: switch("dynamic_registration", usual.dynamic_registration),
+    };
+    section.finish(problems);
+    oauth
 }
 
 /// Whether `text` is `http(s)://host[:port]` and nothing more.

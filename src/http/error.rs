@@ -35,10 +35,13 @@ pub(super) const fn code(kind: Kind) -> u16 {
     numbers(kind).0
 }
 
-fn status(kind: Kind) -> StatusCode {
+/// The status of `kind`.
+pub(super) fn status(kind: Kind) -> StatusCode {
     StatusCode::from_u16(numbers(kind).1).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
+/// Of a page.
+pub(super) const OK: StatusCode = StatusCode::OK;
 /// Of a body in a media type that this endpoint does not take.
 pub(super) const UNSUPPORTED_MEDIA_TYPE: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
 /// Of a client that takes none of the media types that this endpoint gives.

@@ -16,6 +16,7 @@ mod metadata;
 mod oauth;
 mod oauth_form;
 mod origin;
+mod people;
 mod repeats;
 mod routing;
 mod socket;
@@ -64,6 +65,7 @@ fn routes(config: &mut ServiceConfig) {
         .service(error::only(web::resource("/oauth/token").post(oauth::token), "POST"))
         .service(error::only(web::resource("/oauth/revoke").post(oauth::revoke), "POST"))
         .service(error::only(web::resource("/oauth/introspect").post(oauth::introspect), "POST"))
+        .configure(people::routes)
         .service(web::resource("/.well-known/jwks.json").get(well_known::jwks))
         .service(web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server))
         .service(web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service))

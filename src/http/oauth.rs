@@ -3,7 +3,10 @@
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::{Exchange, Grant, GrantError, Introspect, Introspection, Revoke};
+use portico_actors::auth::people::authorization::{Redemption, Refresh};
+use portico_actors::auth::{
+    AccessToken, CLIENT_ID_PREFIX, ClientProof, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
+};
 use portico_actors::error::Error;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -17,18 +20,20 @@ use crate::app::App;
 pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
     let result = async {
-        let grant = grant(&request, oauth_form::read(&request, payload).await?)?;
-        let Grant::ClientCredentials { client_id, .. } = &grant;
-        ending.note(|event| event.subject.clone_from(client_id));
-        app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))
+        let asked = asked(&request, oauth_form::read(&request, payload).await?)?;
+        exchange(asked, &app, &mut ending).await
     };
-    let result = result.await.map(|token| {
-        Some(json!({
+    let result = result.await.map(|(token, refresh)| {
+        let mut document = json!({
             "access_token": token.token.expose_secret(),
             "token_type": "Bearer",
             "expires_in": token.expires_in.as_secs(),
             "scope": token.scope,
-        }))
+        });
+        if let Some(refresh) = refresh {
+            document["refresh_token"] = refresh.expose_secret().into();
+        }
+        Some(document)
     });
     answer(result, ending)
 }
@@ -41,6 +46,10 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web
         let client = oauth_form::client(&request, &mut form)?;
         ending.note(|event| event.subject.clone_from(&client.client_id));
         let token = shown(&mut form)?;
+        if !client.client_id.starts_with(CLIENT_ID_PREFIX) {
+            return app.people.revoke(client, token).await;
+        }
+        let client = oauth_form::proof(client)?;
         app.auth.send(Revoke { client, token }).await.unwrap_or_else(|_| Err(away()))
     };
     let result = result.await.map(|()| None);
@@ -52,7 +61,7 @@ pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app:
     let mut ending = Ending::begin(&request, &app);
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
-        let client = oauth_form::client(&request, &mut form)?;
+        let client = oauth_form::proof(oauth_form::client(&request, &mut form)?)?;
         ending.note(|event| event.subject.clone_from(&client.client_id));
         let token = shown(&mut form)?;
         app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))
@@ -120,17 +129,68 @@ fn shown(form: &mut Form) -> Result<SecretString, GrantError> {
     Ok(SecretString::from(token))
 }
 
-fn grant(request: &HttpRequest, mut form: Form) -> Result<Grant, GrantError> {
-    match form.take("grant_type").as_deref() {
-        Some("client_credentials") => {}
-        Some(_) => return Err(GrantError::new("unsupported_grant_type", "grant_type must be client_credentials")),
-        None => return Err(GrantError::new("invalid_request", "grant_type is missing")),
+/// What is offered for a token.
+enum Asked {
+    /// A service account's own credentials.
+    Machine(Grant),
+    /// The code that a person's agreement led to.
+    Code(Redemption),
+    /// The refresh token of such an agreement.
+    Refresh(Refresh),
+}
+
+/// The access token, and the refresh token for the next one where there is one.
+async fn exchange(
+    asked: Asked,
+    app: &App,
+    ending: &mut Ending,
+) -> Result<(AccessToken, Option<SecretString>), GrantError> {
+    let issued = match asked {
+        Asked::Machine(grant) => {
+            let Grant::ClientCredentials { client_id, .. } = &grant;
+            ending.note(|event| event.subject.clone_from(client_id));
+            let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
+            return Ok((token, None));
+        }
+        Asked::Code(redemption) => {
+            ending.note(|event| event.subject.clone_from(&redemption.client.client_id));
+            app.people.redeem(redemption).await?
+        }
+        Asked::Refresh(refresh) => {
+            ending.note(|event| event.subject.clone_from(&refresh.client.client_id));
+            app.people.refresh(refresh).await?
+        }
+    };
+    ending.note(|event| event.subject.clone_from(&issued.subject));
+    Ok((issued.access, Some(issued.refresh)))
+}
+
+fn asked(request: &HttpRequest, mut form: Form) -> Result<Asked, GrantError> {
+    let missing = |name: &str| GrantError::new("invalid_request", format!("{name} is missing"));
+    let kind = form.take("grant_type").ok_or_else(|| missing("grant_type"))?;
+    let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| missing(name));
+    match kind.as_str() {
+        "client_credentials" => {
+            let ClientProof { client_id, client_secret } = oauth_form::proof(oauth_form::client(request, &mut form)?)?;
+            let (scope, resource) = (form.take("scope"), form.take("resource"));
+            Ok(Asked::Machine(Grant::ClientCredentials { client_id, client_secret, scope, resource }))
+        }
+        "authorization_code" => Ok(Asked::Code(Redemption {
+            client: oauth_form::client(request, &mut form)?,
+            code: need(&mut form, "code")?.into(),
+            redirect_uri: need(&mut form, "redirect_uri")?,
+            verifier: need(&mut form, "code_verifier")?.into(),
+            resource: form.take("resource"),
+        })),
+        "refresh_token" => Ok(Asked::Refresh(Refresh {
+            client: oauth_form::client(request, &mut form)?,
+            token: need(&mut form, "refresh_token")?.into(),
+            scope: form.take("scope"),
+            resource: form.take("resource"),
+        })),
+        _ => Err(GrantError::new(
+            "unsupported_grant_type",
+            "grant_type must be authorization_code, refresh_token or client_credentials",
+        )),
     }
-    let client = oauth_form::client(request, &mut form)?;
-    Ok(Grant::ClientCredentials {
-        client_id: client.client_id,
-        client_secret: client.client_secret,
-        scope: form.take("scope"),
-        resource: form.take("resource"),
-    })
 }

@@ -3,6 +3,7 @@
 
 use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, web};
+use portico_actors::auth::people::authorization::ClientCredential;
 use portico_actors::auth::{ClientProof, GrantError};
 use secrecy::SecretString;
 
@@ -23,15 +24,22 @@ pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result
     Form::parse(body::text(&bytes).map_err(|error| invalid(error.message))?)
 }
 
-/// The client's name and secret, from the header or from the form, but not from both (§2.3).
-pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientProof, GrantError> {
+/// The proof of a client that has to have a secret.
+pub(super) fn proof(ClientCredential { client_id, secret }: ClientCredential) -> Result<ClientProof, GrantError> {
+    let missing = || GrantError::new("invalid_client", "client_secret is missing");
+    Ok(ClientProof { client_id, client_secret: secret.ok_or_else(missing)? })
+}
+
+/// The client's name, and its secret if it has one, from the header or from the form, but not from
+/// both (§2.3).
+pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientCredential, GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
     let mut headers = request.headers().get_all(header::AUTHORIZATION);
     let Some(header) = headers.next() else {
-        return Ok(ClientProof {
+        return Ok(ClientCredential {
             client_id: name.ok_or_else(|| invalid("client_id is missing"))?,
-            client_secret: SecretString::from(secret.ok_or_else(|| invalid("client_secret is missing"))?),
+            secret: secret.map(SecretString::from),
         });
     };
     if headers.next().is_some() {
@@ -54,11 +62,13 @@ pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientPro
             .map(|(_, value)| value.into_owned())
             .unwrap_or_default()
     };
-    let basic_name = decode(&basic_name);
-    if name.is_some_and(|name| name != basic_name) {
+    let client_id = decode(&basic_name);
+    if name.is_some_and(|name| name != client_id) {
         return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
     }
-    Ok(ClientProof { client_id: basic_name, client_secret: SecretString::from(decode(&basic_secret)) })
+    // A client without a secret may still name itself by header; an empty one is none.
+    let secret = Some(decode(&basic_secret)).filter(|secret| !secret.is_empty());
+    Ok(ClientCredential { client_id, secret: secret.map(SecretString::from) })
 }
 
 /// The parameters of a form, each at most once (§3.2).

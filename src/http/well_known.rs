@@ -13,8 +13,10 @@ use crate::app::App;
 /// How long discovery documents may be kept, in seconds.
 const MAX_AGE: &str = "public, max-age=300";
 
-/// How a client may prove who it is, at every endpoint that asks for it.
+/// How a client may prove who it is.
 const CLIENT_AUTHENTICATION: [&str; 2] = ["client_secret_post", "client_secret_basic"];
+/// The same where a client without a secret is known by what it shows: a code's verifier, or its token.
+const PUBLIC_CLIENTS_TOO: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
 fn document(value: &Value) -> HttpResponse {
     HttpResponse::Ok()
@@ -34,19 +36,28 @@ pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpRespo
 /// `GET /.well-known/oauth-authorization-server`.
 pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
     let issuer = &app.config.server.public_url;
-    document(&json!({
+    let mut metadata = json!({
         "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize"),
         "token_endpoint": format!("{issuer}/oauth/token"),
         "revocation_endpoint": format!("{issuer}/oauth/revoke"),
         "introspection_endpoint": format!("{issuer}/oauth/introspect"),
         "jwks_uri": format!("{issuer}/.well-known/jwks.json"),
-        "grant_types_supported": ["client_credentials"],
-        "response_types_supported": [],
-        "token_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
-        "revocation_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
+        "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": PUBLIC_CLIENTS_TOO,
+        "revocation_endpoint_auth_methods_supported": PUBLIC_CLIENTS_TOO,
         "introspection_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
         "scopes_supported": ["read", "write", "admin"],
-    }))
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": app.config.oauth.client_documents,
+    });
+    if app.config.oauth.dynamic_registration {
+        metadata["registration_endpoint"] = format!("{issuer}/oauth/register").into();
+    }
+    document(&metadata)
 }
 
 fn resource(app: &App, resource: &str) -> HttpResponse {

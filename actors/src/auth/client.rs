@@ -67,6 +67,23 @@ impl AuthActor {
         let verified = self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()).ok()?;
         (verified.client_id == client_id).then_some(verified)
     }
+
+    /// Refuses a token of the client's own from now on.
+    fn refuse(&mut self, client_id: &str, token: &SecretString) -> Result<(), GrantError> {
+        let Some(token) = self.own_token(client_id, token) else { return Ok(()) };
+        let store = self.watch.store();
+        let kept = store.and_then(|store| store.revoke_access_token(token.jti, &token.client_id, token.until));
+        kept.map_err(|error| {
+            if error.kind != Kind::Busy {
+                self.tell(error.cause().unwrap_or(&error.message).to_owned());
+            }
+            GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
+        })?;
+        // Our own writing is no change that the watch tells of.
+        self.snapshot.revoke(token.jti);
+        self.cache.clear();
+        Ok(())
+    }
 }
 
 /// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
@@ -86,19 +103,27 @@ impl Handler<Revoke> for AuthActor {
     fn handle(&mut self, Revoke { client, token }: Revoke, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
         self.client(&client)?;
-        let Some(token) = self.own_token(&client.client_id, &token) else { return Ok(()) };
-        let store = self.watch.store();
-        let kept = store.and_then(|store| store.revoke_access_token(token.jti, &token.client_id, token.until));
-        kept.map_err(|error| {
-            if error.kind != Kind::Busy {
-                self.tell(error.cause().unwrap_or(&error.message).to_owned());
-            }
-            GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
-        })?;
-        // Our own writing is no change that the watch tells of.
-        self.snapshot.revoke(token.jti);
-        self.cache.clear();
-        Ok(())
+        self.refuse(&client.client_id, &token)
+    }
+}
+
+/// Asks the same for a client that is known to be who it says: the clients of people are not judged
+/// here.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), GrantError>")]
+pub(crate) struct RevokeFor {
+    /// Who asks.
+    pub(crate) client_id: String,
+    /// The token.
+    pub(crate) token: SecretString,
+}
+
+impl Handler<RevokeFor> for AuthActor {
+    type Result = Result<(), GrantError>;
+
+    fn handle(&mut self, RevokeFor { client_id, token }: RevokeFor, _: &mut Self::Context) -> Self::Result {
+        self.look_at_the_store();
+        self.refuse(&client_id, &token)
     }
 }
 

@@ -75,11 +75,15 @@ pub struct Ticket {
     pub client_id: String,
     /// A space-separated list; absent or empty means all that the subject may do.
     pub scope: Option<String>,
+    /// How far it may go at most, whatever is asked for.
+    pub most: Scope,
     /// The connections that were agreed to; absent means all that the subject reaches now.
     pub connections: Option<Vec<Uuid>>,
     /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
     /// endpoint's address narrows the token to that connection.
     pub resource: Option<String>,
+    /// What a person granted, where the token is part of that: it ends with it.
+    pub grant: Option<Uuid>,
 }
 
 /// A failed exchange: for the client, and the cause for the log where the fault is ours.
@@ -97,7 +101,7 @@ impl From<GrantError> for Failed {
 
 /// What tokens are issued by.
 #[derive(Clone, Copy)]
-pub(crate) struct Mint<'a> {
+pub(crate) struct Minting<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) tokens: &'a Tokens,
     /// Every configured connection: what a subject without a list of its own reaches.
@@ -105,7 +109,7 @@ pub(crate) struct Mint<'a> {
     pub(crate) now: Timestamp,
 }
 
-impl Mint<'_> {
+impl Minting<'_> {
     /// The token for `ticket`, with no more than its subject has now.
     pub(crate) fn issue(&self, ticket: &Ticket) -> Result<AccessToken, Failed> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
@@ -121,7 +125,7 @@ impl Mint<'_> {
             }
             reach = reach.and(&Reach::Only([connection].into()));
         }
-        let scope = granted_scope(given(ticket.scope.as_deref()), reach.widest(holder.scope))?;
+        let scope = granted_scope(given(ticket.scope.as_deref()), reach.widest(holder.scope).min(ticket.most))?;
         let connections = reach
             .list()
             .unwrap_or_else(|| self.connections.iter().map(|connection| (*connection, Scope::Admin)).collect());
@@ -131,6 +135,7 @@ impl Mint<'_> {
             scope,
             connections: &connections,
             audience: given(ticket.resource.as_deref()),
+            grant: ticket.grant,
         };
         let token = self
             .snapshot
@@ -153,7 +158,7 @@ impl Mint<'_> {
     }
 }
 
-fn target(description: &str) -> GrantError {
+pub(crate) fn target(description: &str) -> GrantError {
     GrantError::new("invalid_target", description)
 }
 

@@ -12,6 +12,7 @@ pub mod clock;
 mod der;
 mod grant;
 mod key;
+pub mod people;
 pub mod records;
 mod resource;
 mod sealing;
@@ -41,7 +42,7 @@ pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 
 use self::cache::Cache;
 use self::clock::Clock;
-use self::grant::Mint;
+use self::grant::Minting;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
@@ -49,7 +50,7 @@ use self::token::{Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
-use crate::principal::{Credential, Endpoint, Principal};
+use crate::principal::{Credential, Endpoint, Principal, Scope};
 
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
@@ -79,6 +80,8 @@ pub struct AuthSettings {
     pub observer: Observer,
     /// Tells the time.
     pub clock: Clock,
+    /// Takes note of which personal access tokens are used.
+    pub uses: people::Uses,
 }
 
 impl AuthSettings {
@@ -93,6 +96,7 @@ impl AuthSettings {
             connections: Arc::new([]),
             observer,
             clock: Clock::system(),
+            uses: people::Uses::default(),
         }
     }
 }
@@ -117,6 +121,7 @@ pub struct AuthActor {
     connections: Arc<[Uuid]>,
     observer: Observer,
     clock: Clock,
+    uses: people::Uses,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
 }
@@ -150,6 +155,7 @@ impl AuthActor {
             connections: settings.connections,
             observer: settings.observer,
             clock: settings.clock,
+            uses: settings.uses,
             store_failed: false,
         })
     }
@@ -183,7 +189,7 @@ impl AuthActor {
     /// `invalid_target` for more than it has, `server_error` when no key signs.
     pub(crate) fn mint(&self, ticket: &Ticket) -> Result<AccessToken, GrantError> {
         let now = self.clock.now();
-        let mint = Mint { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
+        let mint = Minting { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
         mint.issue(ticket).map_err(|failed| {
             if let Some(cause) = failed.cause {
                 self.tell(cause);
@@ -195,7 +201,11 @@ impl AuthActor {
     fn authenticate(&mut self, credential: &Credential, endpoint: Endpoint) -> Result<Arc<Principal>, Refusal> {
         let now = self.clock.now();
         let token = match credential {
-            Credential::Basic { email, token } => return self.snapshot.basic(email, token, now),
+            Credential::Basic { email, token } => {
+                let principal = self.snapshot.basic(email, token, now)?;
+                self.uses.note(Digest::of(token.expose_secret()), now);
+                return Ok(principal);
+            }
             Credential::Bearer(token) => token,
         };
         let known = (Digest::of(token.expose_secret()), endpoint);
@@ -251,7 +261,29 @@ impl Handler<Exchange> for AuthActor {
         self.look_at_the_store();
         let Grant::ClientCredentials { client_id, client_secret, scope, resource } = grant;
         let subject = self.client(&ClientProof { client_id, client_secret })?.holder.subject.clone();
-        self.mint(&Ticket { client_id: subject.clone(), subject, scope, connections: None, resource })
+        self.mint(&Ticket {
+            client_id: subject.clone(),
+            subject,
+            scope,
+            most: Scope::Admin,
+            connections: None,
+            resource,
+            grant: None,
+        })
+    }
+}
+
+/// Asks for an access token for what is known to be agreed to: who asks has judged that.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct Mint(pub Ticket);
+
+impl Handler<Mint> for AuthActor {
+    type Result = Result<AccessToken, GrantError>;
+
+    fn handle(&mut self, Mint(ticket): Mint, _: &mut Self::Context) -> Self::Result {
+        self.look_at_the_store();
+        self.mint(&ticket)
     }
 }
 

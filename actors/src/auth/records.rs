@@ -21,6 +21,8 @@ pub struct User {
     pub scope: Scope,
     /// When the user was added.
     pub created_at: Timestamp,
+    /// Whether the user can sign in with a password.
+    pub has_password: bool,
     /// Since when the user is refused, if they are.
     pub disabled_at: Option<Timestamp>,
 }
@@ -58,6 +60,8 @@ pub struct PersonalAccessToken {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
+    /// When it was last used, to the minute or so; absent means never.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// A personal access token to make.

@@ -69,7 +69,12 @@ pub(crate) fn mint(prefix: &str) -> Result<(SecretString, Digest)> {
 
 /// A new client id of 128 random bits; it is a name, not a secret.
 pub(crate) fn mint_client_id() -> Result<String> {
-    Ok(format!("{CLIENT_ID_PREFIX}{}", URL_SAFE_NO_PAD.encode(random::<16>()?.as_slice())))
+    mint_id(CLIENT_ID_PREFIX)
+}
+
+/// A new name of 128 random bits behind `prefix`.
+pub(crate) fn mint_id(prefix: &str) -> Result<String> {
+    Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random::<16>()?.as_slice())))
 }
 
 /// Octets from the operating system's generator.

@@ -40,6 +40,13 @@ pub(crate) struct Account {
     secret: Digest,
 }
 
+/// One grant of a person to a client, in force.
+struct Granted {
+    scope: Scope,
+    reach: Reach,
+    expires_at: Timestamp,
+}
+
 /// Everything that credentials are judged by.
 pub(crate) struct Snapshot {
     tokens: HashMap<Digest, Token>,
@@ -47,6 +54,7 @@ pub(crate) struct Snapshot {
     users: HashMap<String, Holder>,
     accounts: HashMap<String, Account>,
     revoked: HashSet<Uuid>,
+    grants: HashMap<Uuid, Granted>,
     signing: Option<SigningKey>,
     verifying: HashMap<String, VerifyingKey>,
     /// The order of publication: the newest key first.
@@ -56,7 +64,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the whole store, as it is at one moment.
     pub(crate) fn load(store: &Store) -> Result<Self> {
-        let Contents { users, tokens, accounts, keys, revoked } = store.contents()?;
+        let Contents { users, tokens, accounts, grants, keys, revoked } = store.contents()?;
         let tokens = tokens
             .into_iter()
             .map(|row| {
@@ -85,11 +93,19 @@ impl Snapshot {
                 (row.client_id, Account { holder, secret: row.digest })
             })
             .collect();
+        let grants = grants
+            .into_iter()
+            .map(|row| {
+                let granted = Granted { scope: row.scope, reach: row.reach, expires_at: row.expires_at };
+                (row.id, granted)
+            })
+            .collect();
         let mut snapshot = Self {
             tokens,
             users,
             accounts,
             revoked: revoked.into_iter().collect(),
+            grants,
             signing: None,
             verifying: HashMap::new(),
             kids: Vec::with_capacity(keys.len()),
@@ -147,6 +163,13 @@ impl Snapshot {
         let holder = self.holder(&verified.subject).ok_or(Refusal::UnknownAccount)?;
         if verified.issued_at < holder.since {
             return Err(Refusal::UnknownAccount);
+        }
+        if let Some(grant) = verified.grant {
+            let granted = self.grants.get(&grant).filter(|granted| now < granted.expires_at);
+            let granted = granted.ok_or(Refusal::UnknownGrant)?;
+            verified.scope = verified.scope.min(granted.scope);
+            verified.reach = verified.reach.and(&granted.reach);
+            verified.until = verified.until.min(granted.expires_at);
         }
         verified.scope = verified.scope.min(holder.scope);
         verified.reach = verified.reach.and(&holder.reach);

@@ -39,6 +39,7 @@ pub(crate) enum Refusal {
     WrongType,
     Revoked,
     UnknownAccount,
+    UnknownGrant,
     UnknownToken,
     AnotherUser,
 }
@@ -59,6 +60,7 @@ impl Refusal {
             Self::WrongType => "a JWT, but no access token",
             Self::Revoked => "the access token was revoked",
             Self::UnknownAccount => "the user or service account is unknown, removed or disabled",
+            Self::UnknownGrant => "what a person granted has expired or was revoked",
             Self::UnknownToken => "the personal access token is unknown or revoked",
             Self::AnotherUser => "the personal access token belongs to another user",
         }
@@ -76,6 +78,8 @@ pub(crate) struct Verified {
     pub(crate) audiences: Vec<String>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
+    /// What a person granted, where the token is part of that.
+    pub(crate) grant: Option<Uuid>,
     /// From then on it is refused: its own end with the clocks' skew, or its key's.
     pub(crate) until: Timestamp,
 }
@@ -92,6 +96,8 @@ pub(crate) struct Issue<'a> {
     pub(crate) connections: &'a [(Uuid, Scope)],
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
+    /// What a person granted, where the token is part of that: it ends with it.
+    pub(crate) grant: Option<Uuid>,
 }
 
 /// Issues and verifies the tokens of our own issuer.
@@ -144,6 +150,7 @@ impl Tokens {
             scope: issue.scope.list(),
             connection_ids: &ids,
             connection_scopes: narrower.map(|(id, most)| (*id, most.word())).collect(),
+            grant_id: issue.grant,
         };
         jsonwebtoken::encode(&header, &claims, &key.encoding).map(SecretString::from).map_err(Error::internal)
     }
@@ -196,6 +203,7 @@ impl Tokens {
             audiences,
             issued_at: Timestamp::from_seconds(claims.iat),
             expires_at: Timestamp::from_seconds(claims.exp),
+            grant: claims.grant_id,
             until: key_until.map_or(ends, |until| until.min(ends)),
         })
     }
@@ -288,6 +296,8 @@ struct Issued<'a> {
     /// The connections that are reached with less than `scope`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     connection_scopes: BTreeMap<Uuid, &'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant_id: Option<Uuid>,
 }
 
 /// The claims as we read them.
@@ -304,6 +314,7 @@ struct Received {
     scope: Option<String>,
     connection_ids: Option<Value>,
     connection_scopes: Option<BTreeMap<Uuid, String>>,
+    grant_id: Option<Uuid>,
 }
 
 /// One audience or several (RFC 7519 §4.1.3).

@@ -20,6 +20,7 @@ pub(crate) struct Contents {
     pub(crate) users: Vec<UserRow>,
     pub(crate) tokens: Vec<TokenRow>,
     pub(crate) accounts: Vec<AccountRow>,
+    pub(crate) grants: Vec<GrantRow>,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) revoked: Vec<Uuid>,
 }
@@ -49,6 +50,14 @@ pub(crate) struct AccountRow {
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
     pub(crate) created_at: Timestamp,
+}
+
+/// What a person granted to a client.
+pub(crate) struct GrantRow {
+    pub(crate) id: Uuid,
+    pub(crate) scope: Scope,
+    pub(crate) reach: Reach,
+    pub(crate) expires_at: Timestamp,
 }
 
 pub(crate) struct KeyRow {
@@ -123,6 +132,16 @@ impl Store {
                         reach,
                         created_at: row.get(4)?,
                     })
+                },
+            )?,
+            grants: rows(
+                &transaction,
+                "SELECT g.id, g.scope, g.connections, g.expires_at FROM grants g
+                 JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+                 WHERE g.revoked_at IS NULL AND g.used_at IS NOT NULL AND u.disabled_at IS NULL AND t.revoked_at IS NULL",
+                |row| {
+                    let (Id(id), Connections(reach)) = (row.get(0)?, row.get(2)?);
+                    Ok(GrantRow { id, scope: row.get(1)?, reach, expires_at: row.get(3)? })
                 },
             )?,
             keys: rows(

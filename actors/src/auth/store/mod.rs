@@ -2,11 +2,14 @@
 //! also while a server runs. The only place that opens it; nothing here judges a credential.
 
 mod accounts;
+mod clients;
 mod columns;
 mod contents;
+mod grants;
 mod keys;
 mod revoked;
 mod schema;
+mod sessions;
 mod tokens;
 mod users;
 

@@ -1,11 +1,14 @@
 //! Personal access tokens in the store.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, Params, Row, named_params};
 use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::columns::{Id, reach, reach_text};
 use super::{Store, broken, check_name, hint, is_taken, shown, users};
+use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
 use crate::error::{Error, Result};
@@ -91,9 +94,30 @@ impl Store {
             by_id(connection, token.id)
         })
     }
+
+    /// The session's person's tokens that are not revoked, the newest first.
+    pub(crate) fn tokens_of(&self, session: &Digest) -> Result<Vec<PersonalAccessToken>> {
+        let session = self.required(session)?;
+        let mut tokens = matching(&self.connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [session.user_id])?;
+        tokens.reverse();
+        Ok(tokens)
+    }
+
+    /// Notes when tokens were last used.
+    pub(crate) fn note_uses(&mut self, uses: &HashMap<Digest, Timestamp>) -> Result<()> {
+        self.write(|connection, _| {
+            let sql = "UPDATE personal_access_tokens SET last_used_at = max(coalesce(last_used_at, 0), :at) WHERE digest = :digest";
+            let mut statement = connection.prepare_cached(sql).map_err(broken)?;
+            for (digest, at) in uses {
+                statement.execute(named_params! { ":at": at, ":digest": digest }).map_err(broken)?;
+            }
+            Ok(())
+        })
+    }
 }
 
-const SELECT: &str = "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at
+const SELECT: &str =
+    "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
@@ -107,6 +131,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
+        last_used_at: row.get("last_used_at")?,
     })
 }
 

@@ -1,10 +1,12 @@
 //! Users in the store.
 
 use rusqlite::{Connection, Row, named_params};
+use secrecy::SecretString;
 
 use super::columns::{reach, reach_text};
 use super::{Store, broken, hint, is_taken};
 use crate::auth::clock::Timestamp;
+use crate::auth::people::password;
 use crate::auth::records::{NewUser, User};
 use crate::error::{Error, Result};
 use crate::near;
@@ -73,15 +75,29 @@ impl Store {
         rows.map(|row| row.map(|(_, user)| user).map_err(broken)).collect()
     }
 
-    /// Refuses the user of that address, and every token of theirs, until they are enabled again.
+    /// Removes a user, and every token of theirs.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn remove_user(&mut self, email: &str) -> Result<User> {
+        self.write(|connection, _| {
+            let (id, user) = find(connection, email)?;
+            connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
+            Ok(user)
+        })
+    }
+
+    /// Refuses a user: every session ends, and tokens are refused until this is taken back.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
         self.write(|connection, now| {
             let (id, _) = find(connection, email)?;
+            let change = named_params! { ":now": now, ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
-            connection.execute(sql, named_params! { ":now": now, ":id": id }).map_err(broken)?;
+            connection.execute(sql, change).map_err(broken)?;
+            connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
             find(connection, email).map(|(_, user)| user)
         })
     }
@@ -98,16 +114,15 @@ impl Store {
         })
     }
 
-    /// Removes a user, and every token of theirs.
+    /// Gives a user a password, or with `None` takes it away; ends every session of theirs. Takes
+    /// tens of milliseconds.
     ///
     /// # Errors
-    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
-    pub fn remove_user(&mut self, email: &str) -> Result<User> {
-        self.write(|connection, _| {
-            let (id, user) = find(connection, email)?;
-            connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
-            Ok(user)
-        })
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) for a password that is too short or too long.
+    pub fn change_password(&mut self, email: &str, password: Option<&SecretString>) -> Result<User> {
+        let kept = password.map(password::hash).transpose()?;
+        self.set_password(email, kept.as_deref())
     }
 }
 
@@ -116,7 +131,8 @@ pub(crate) fn email_key(email: &str) -> String {
     email.to_lowercase()
 }
 
-const SELECT: &str = "SELECT id, email, admin, scope, reach, created_at, disabled_at FROM users";
+const SELECT: &str =
+    "SELECT id, email, admin, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
 fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
     let user = User {
@@ -125,6 +141,7 @@ fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
         scope: row.get("scope")?,
         reach: reach(row.get("reach")?),
         created_at: row.get::<_, Timestamp>("created_at")?,
+        has_password: row.get("has_password")?,
         disabled_at: row.get("disabled_at")?,
     };
     Ok((row.get("id")?, user))

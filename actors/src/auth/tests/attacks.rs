@@ -40,7 +40,7 @@ fn every_algorithm() -> [Pair; 3] {
 }
 
 fn issue(connections: &[(Uuid, Scope)]) -> Issue<'_> {
-    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", scope: Scope::Write, connections, audience: None }
+    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", scope: Scope::Write, connections, audience: None, grant: None }
 }
 
 fn tokens() -> Tokens {
@@ -103,6 +103,7 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
                 audiences: vec![ISSUER.to_owned()],
                 issued_at: TIME,
                 expires_at: Timestamp::from_seconds(NOW + 3_600),
+                grant: None,
                 until: Timestamp::from_seconds(NOW + 3_630),
             },
             "{:?}",

@@ -1,0 +1,165 @@
+//! What a person grants to a client, and how the client turns it into tokens: authorization codes
+//! (RFC 6749 §4.1) bound to PKCE (RFC 7636), and refresh tokens in families (RFC 9700 §4.14).
+
+use std::fmt;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::super::clock::Timestamp;
+use super::super::grant::AccessToken;
+use crate::principal::Scope;
+
+/// How long an authorization code can be redeemed.
+pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
+/// How long a refresh token can be used, from when it was issued.
+pub const REFRESH_LIFETIME: Duration = Duration::from_hours(30 * 24);
+/// How long a grant lasts, however often it is refreshed: then the person is asked again.
+pub const GRANT_LIFETIME: Duration = Duration::from_hours(90 * 24);
+
+/// Begins every authorization code.
+pub(crate) const CODE_PREFIX: &str = "ptc_ac_";
+/// Begins every refresh token.
+pub(crate) const REFRESH_PREFIX: &str = "ptc_rt_";
+
+/// What a person agreed to.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    /// The client's id.
+    pub client_id: String,
+    /// The client's name, as the person was shown it.
+    pub client_name: String,
+    /// Where the answer goes; already matched with the client's addresses.
+    pub redirect_uri: String,
+    /// The PKCE challenge, made with S256.
+    pub challenge: String,
+    /// How far the client may go.
+    pub scope: Scope,
+    /// The connections that it may use.
+    pub connections: Vec<Uuid>,
+    /// The resource asked for (RFC 8707).
+    pub resource: Option<String>,
+}
+
+/// Who asks at the token endpoint. Its `Debug` never prints the secret.
+#[derive(Clone, Debug)]
+pub struct ClientCredential {
+    /// The client's id.
+    pub client_id: String,
+    /// Its secret, if it shows one.
+    pub secret: Option<SecretString>,
+}
+
+/// `grant_type=authorization_code`. Its `Debug` never prints a secret.
+#[derive(Clone, Debug)]
+pub struct Redemption {
+    /// The client.
+    pub client: ClientCredential,
+    /// The code.
+    pub code: SecretString,
+    /// The address that the code was sent to.
+    pub redirect_uri: String,
+    /// The PKCE verifier.
+    pub verifier: SecretString,
+    /// Narrows the token to this resource (RFC 8707 §2.2).
+    pub resource: Option<String>,
+}
+
+/// `grant_type=refresh_token`. Its `Debug` never prints a secret.
+#[derive(Clone, Debug)]
+pub struct Refresh {
+    /// The client.
+    pub client: ClientCredential,
+    /// The refresh token.
+    pub token: SecretString,
+    /// Narrows the access token; the grant stays what it is.
+    pub scope: Option<String>,
+    /// Narrows the access token to this resource.
+    pub resource: Option<String>,
+}
+
+/// An access token, and the refresh token for the next one. Its `Debug` prints neither.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// The access token.
+    pub access: AccessToken,
+    /// The refresh token that takes the place of any before it.
+    pub refresh: SecretString,
+    /// Whose it is.
+    pub subject: String,
+}
+
+/// A grant in force, as its person sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantRecord {
+    /// Names it for ever.
+    pub id: Uuid,
+    /// The client's id.
+    pub client_id: String,
+    /// The client's name.
+    pub client_name: String,
+    /// How far it goes.
+    pub scope: Scope,
+    /// The connections.
+    pub connections: Vec<Uuid>,
+    /// When it was given.
+    pub created_at: Timestamp,
+    /// When tokens were last issued.
+    pub used_at: Option<Timestamp>,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// What a code or a refresh token was found to open.
+pub(crate) struct Granted {
+    pub(crate) grant: Uuid,
+    pub(crate) subject: String,
+    pub(crate) scope: Scope,
+    pub(crate) connections: Vec<Uuid>,
+    pub(crate) resource: Option<String>,
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Granted({})", self.grant)
+    }
+}
+
+/// Whether `text` can be a challenge: the SHA-256 of a verifier in base64url (RFC 7636 §4.2).
+pub fn is_challenge(text: &str) -> bool {
+    text.len() == 43 && URL_SAFE_NO_PAD.decode(text).is_ok_and(|octets| octets.len() == 32)
+}
+
+/// Whether `verifier` is the one that `challenge` was made from (RFC 7636 §4.6).
+pub(crate) fn verifies(challenge: &str, verifier: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
+    (43..=128).contains(&verifier.len())
+        && verifier.chars().all(plain)
+        && URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes())) == challenge
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 7636, appendix B.
+    #[test]
+    fn the_example_of_the_standard_verifies() {
+        let (verifier, challenge) =
+            ("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert!(is_challenge(challenge) && verifies(challenge, verifier));
+        for wrong in [challenge, "", "short", &verifier.to_lowercase(), &format!("{verifier} ")] {
+            assert!(!verifies(challenge, wrong), "{wrong}");
+        }
+        assert!(!verifies(verifier, verifier), "the method plain is not known here");
+        for wrong in ["", "plain", &"=".repeat(43), &format!("{challenge}=")] {
+            assert!(!is_challenge(wrong), "{wrong}");
+        }
+    }
+}

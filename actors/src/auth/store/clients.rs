@@ -1,0 +1,170 @@
+//! Clients in the store: those that an administrator registered, and those that registered
+//! themselves. A client that describes itself at its own address is not kept.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use secrecy::SecretString;
+
+use super::columns::json;
+use super::{Store, broken, check_name, hint, is_taken, shown};
+use crate::auth::clock::Timestamp;
+use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
+use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
+use crate::error::{Error, Kind, Result};
+use crate::near;
+
+/// Clients that registered themselves, at most.
+const MOST_DYNAMIC: i64 = 1_000;
+/// A client that registered itself and was given nothing is forgotten after so long.
+const UNUSED: Duration = Duration::from_hours(24);
+/// When there are too many, after so long.
+const UNUSED_IN_NEED: Duration = Duration::from_hours(1);
+/// A client that was not used for so long is forgotten too: its last grant has ended.
+const IDLE: Duration = Duration::from_hours(100 * 24);
+
+impl Store {
+    /// Registers a client; the secret, if it is to have one, is in nobody's hands but the caller's.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] when the name is taken, or an address is none that answers may go to.
+    pub fn add_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
+        self.keep_client(new, ClientKind::Registered)
+    }
+
+    /// Keeps a client that registers itself, and forgets those that never came back.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when there are too many.
+    pub fn register_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
+        self.write(|connection, now| {
+            forget_unused(connection, now, UNUSED)?;
+            if count_dynamic(connection)? >= MOST_DYNAMIC {
+                forget_unused(connection, now, UNUSED_IN_NEED)?;
+            }
+            Ok(())
+        })?;
+        self.keep_client(new, ClientKind::Dynamic)
+    }
+
+    fn keep_client(&mut self, new: &NewClient, kind: ClientKind) -> Result<(Client, Option<SecretString>)> {
+        check_name("a client", &new.name)?;
+        check_redirects(&new.redirect_uris, kind)?;
+        let client_id = secret::mint_id(APP_ID_PREFIX)?;
+        let minted = if new.confidential { Some(secret::mint(CLIENT_SECRET_PREFIX)?) } else { None };
+        let (secret, digest) = minted.unzip();
+        let client = self.write(|connection, now| {
+            if kind == ClientKind::Dynamic && count_dynamic(connection)? >= MOST_DYNAMIC {
+                return Err(Error::new(Kind::Busy, "too many clients have registered themselves")
+                    .hint("try again later, or ask an administrator to register the client")
+                    .retry_after(UNUSED_IN_NEED));
+            }
+            let added = connection.execute(
+                "INSERT INTO clients (client_id, kind, name, digest, redirect_uris, created_at)
+                 VALUES (:client_id, :kind, :name, :digest, :redirect_uris, :now)",
+                named_params! {
+                    ":client_id": client_id,
+                    ":kind": kind.word(),
+                    ":name": new.name,
+                    ":digest": digest,
+                    ":redirect_uris": json(&new.redirect_uris)?,
+                    ":now": now,
+                },
+            );
+            match added {
+                Err(error) if is_taken(&error) => {
+                    Err(Error::invalid(format!("there is already a client named {:?}", new.name))
+                        .hint("remove that one first, or choose another name"))
+                }
+                Err(error) => Err(broken(error)),
+                Ok(_) => find(connection, &client_id),
+            }
+        })?;
+        Ok((client, secret))
+    }
+
+    /// Every client that is kept, by name.
+    pub fn clients(&self) -> Result<Vec<Client>> {
+        all(&self.connection)
+    }
+
+    /// The client with that id.
+    pub(crate) fn client(&self, client_id: &str) -> Result<Option<Client>> {
+        let sql = format!("{SELECT} WHERE client_id = ?1");
+        self.connection.query_row(&sql, [client_id], record).optional().map_err(broken)
+    }
+
+    /// Removes the client with that name or id, and ends everything that people gave it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none.
+    pub fn remove_client(&mut self, which: &str) -> Result<Client> {
+        self.write(|connection, _| {
+            let client = find(connection, which)?;
+            connection.execute("DELETE FROM grants WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
+            connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
+            Ok(client)
+        })
+    }
+}
+
+/// The digest of the client's secret: the outer option says whether there is such a client.
+pub(super) fn secret_of(connection: &Connection, client_id: &str) -> Result<Option<Option<Digest>>> {
+    let sql = "SELECT digest FROM clients WHERE client_id = ?1";
+    connection.query_row(sql, [client_id], |row| row.get(0)).optional().map_err(broken)
+}
+
+const SELECT: &str =
+    "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
+    FROM clients";
+
+fn record(row: &Row<'_>) -> rusqlite::Result<Client> {
+    let uris: String = row.get("redirect_uris")?;
+    let dynamic = row.get_ref("kind")?.as_str()? == "dynamic";
+    Ok(Client {
+        client_id: row.get("client_id")?,
+        kind: if dynamic { ClientKind::Dynamic } else { ClientKind::Registered },
+        name: row.get("name")?,
+        confidential: row.get("confidential")?,
+        // What cannot be read matches no address.
+        redirect_uris: serde_json::from_str(&uris).unwrap_or_default(),
+        created_at: row.get("created_at")?,
+        used_at: row.get("used_at")?,
+    })
+}
+
+fn all(connection: &Connection) -> Result<Vec<Client>> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY name, created_at")).map_err(broken)?;
+    let rows = statement.query_map([], record).map_err(broken)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+}
+
+/// By id, or by the name that an administrator gave: other names are nobody's own.
+fn find(connection: &Connection, which: &str) -> Result<Client> {
+    let sql = format!("{SELECT} WHERE client_id = ?1 OR (name = ?1 AND kind = 'registered')");
+    match connection.query_row(&sql, [which], record) {
+        Err(rusqlite::Error::QueryReturnedNoRows) => {
+            let known = all(connection)?;
+            let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
+            Err(Error::not_found(format!("there is no client {}", shown(which)))
+                .hint(hint(&near, "portico client list")))
+        }
+        found => found.map_err(broken),
+    }
+}
+
+fn count_dynamic(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT count(*) FROM clients WHERE kind = 'dynamic'";
+    connection.query_row(sql, [], |row| row.get(0)).map_err(broken)
+}
+
+fn forget_unused(connection: &Connection, now: Timestamp, unused: Duration) -> Result<()> {
+    connection
+        .execute(
+            "DELETE FROM clients WHERE kind = 'dynamic'
+             AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
+            named_params! { ":unused": now.before(unused), ":idle": now.before(IDLE) },
+        )
+        .map_err(broken)?;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Sessions of signed-in people in the store.
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::columns::{Id, reach};
+use super::users::{self, email_key};
+use super::{Store, broken};
+use crate::auth::clock::Timestamp;
+use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME, Session};
+use crate::auth::records::User;
+use crate::auth::secret::Digest;
+use crate::error::{Error, Result};
+use crate::principal::Scope;
+
+/// How old the note of a session's last use may be, in seconds: not every page writes.
+const NOTE_EVERY: i64 = 60;
+
+impl Store {
+    /// Sets the password of a user, as its PHC string, or takes it away; ends every session.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
+        self.write(|connection, _| {
+            let (id, _) = users::find(connection, email)?;
+            let change = named_params! { ":password": password, ":id": id };
+            connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
+            connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
+            users::find(connection, email).map(|(_, user)| user)
+        })
+    }
+
+    /// The PHC string of a user's password, if there is such a user and such a password.
+    pub(crate) fn password(&self, email: &str) -> Result<Option<String>> {
+        let sql = "SELECT password FROM users WHERE email_key = ?1 AND disabled_at IS NULL";
+        let found = self.connection.query_row(sql, [email_key(email)], |row| row.get(0)).optional();
+        found.map(Option::flatten).map_err(broken)
+    }
+
+    /// Begins a session with a password that was found right while it was `password`.
+    pub(crate) fn begin_session(&mut self, email: &str, password: &str, session: &Digest) -> Result<()> {
+        self.write(|connection, now| {
+            let sql = "SELECT id FROM users WHERE email_key = ?1 AND password = ?2 AND disabled_at IS NULL";
+            let user: Option<i64> =
+                connection.query_row(sql, (email_key(email), password), |row| row.get(0)).optional().map_err(broken)?;
+            begin(connection, session, user.ok_or_else(refused)?, None, now)
+        })
+    }
+
+    /// Begins a session with a personal access token of that user's.
+    pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<()> {
+        self.write(|connection, now| {
+            let sql = "SELECT u.id, t.id FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
+                       WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL
+                         AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
+            let values = named_params! { ":token": token, ":email": email_key(email), ":now": now };
+            let found: Option<(i64, String)> =
+                connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
+            let (user, token_id) = found.ok_or_else(refused)?;
+            let used = named_params! { ":now": now, ":id": token_id };
+            connection
+                .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
+                .map_err(broken)?;
+            begin(connection, session, user, Some(&token_id), now)
+        })
+    }
+
+    /// The session in force whose secret has that digest.
+    pub(crate) fn session(&mut self, digest: &Digest) -> Result<Option<Session>> {
+        let now = self.clock.now();
+        let Some((session, seen)) = find(&self.connection, digest, now)? else { return Ok(None) };
+        if now.seconds().saturating_sub(seen.seconds()) >= NOTE_EVERY {
+            self.write(|connection, now| {
+                let seen = named_params! { ":now": now, ":digest": digest };
+                connection.execute("UPDATE sessions SET seen_at = :now WHERE digest = :digest", seen).map_err(broken)
+            })?;
+        }
+        Ok(Some(session))
+    }
+
+    /// The session in force, or the request to sign in.
+    pub(crate) fn required(&self, digest: &Digest) -> Result<Session> {
+        require(&self.connection, digest, self.clock.now())
+    }
+
+    /// Ends a session, or with `everywhere` all of its user's.
+    pub(crate) fn end_session(&mut self, digest: &Digest, everywhere: bool) -> Result<()> {
+        let sql = if everywhere {
+            "DELETE FROM sessions WHERE user_id = (SELECT user_id FROM sessions WHERE digest = ?1)"
+        } else {
+            "DELETE FROM sessions WHERE digest = ?1"
+        };
+        self.write(|connection, _| connection.execute(sql, [digest]).map(drop).map_err(broken))
+    }
+}
+
+fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Timestamp) -> Result<()> {
+    connection
+        .execute(
+            "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
+            named_params! { ":idle": now.before(SESSION_IDLE), ":old": now.before(SESSION_LIFETIME) },
+        )
+        .map_err(broken)?;
+    connection
+        .execute(
+            "INSERT INTO sessions (digest, user_id, token_id, created_at, seen_at) VALUES (:digest, :user, :token, :now, :now)",
+            named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now },
+        )
+        .map_err(broken)?;
+    Ok(())
+}
+
+/// The session and when it was last seen.
+pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> Result<Option<(Session, Timestamp)>> {
+    let sql = "SELECT u.id, u.email, u.scope, u.reach, t.id, t.name, t.scope, t.reach, t.expires_at, s.seen_at
+               FROM sessions s JOIN users u ON u.id = s.user_id
+               LEFT JOIN personal_access_tokens t ON t.id = s.token_id
+               WHERE s.digest = :digest AND u.disabled_at IS NULL AND s.seen_at > :idle AND s.created_at > :old
+                 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
+    let values = named_params! {
+        ":digest": digest,
+        ":now": now,
+        ":idle": now.before(SESSION_IDLE),
+        ":old": now.before(SESSION_LIFETIME),
+    };
+    let read = |row: &rusqlite::Row<'_>| {
+        let (user_scope, user_reach): (Scope, _) = (row.get(2)?, reach(row.get(3)?));
+        let (token_scope, token_reach): (Option<Scope>, _) = (row.get(6)?, reach(row.get(7)?));
+        let scope = token_scope.map_or(user_scope, |scope| scope.min(user_scope));
+        let both = user_reach.and(&token_reach);
+        let session = Session {
+            user_id: row.get(0)?,
+            email: row.get(1)?,
+            whole: scope == user_scope && both == user_reach,
+            scope,
+            reach: both,
+            token_id: row.get::<_, Option<Id>>(4)?.map(|Id(id)| id),
+            token: row.get(5)?,
+            ends: row.get(8)?,
+        };
+        Ok((session, row.get(9)?))
+    };
+    connection.query_row(sql, values, read).optional().map_err(broken)
+}
+
+/// The session in force, or the request to sign in.
+pub(super) fn require(connection: &Connection, digest: &Digest, now: Timestamp) -> Result<Session> {
+    find(connection, digest, now)?
+        .map(|(session, _)| session)
+        .ok_or_else(|| Error::unauthenticated("your session has ended; sign in again"))
+}
+
+fn refused() -> Error {
+    Error::unauthenticated("the address or the secret is not right")
+}

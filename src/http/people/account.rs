@@ -1,0 +1,234 @@
+//! `/account`: a person's own tokens and the applications that they gave access to.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use portico_actors::auth::clock::{Clock, Timestamp};
+use portico_actors::auth::records::NewPat;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Reach, Scope};
+use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
+
+use super::browser::Visitor;
+use super::consent::{self, Choice, Place};
+use super::form::Form;
+use super::page::{self, State};
+use crate::app::App;
+
+/// How long a new token may be valid: the form's word, its words for people, days.
+const LIFETIMES: [(&str, &str, Option<u64>); 5] = [
+    ("7", "7 days", Some(7)),
+    ("30", "30 days", Some(30)),
+    ("90", "90 days", Some(90)),
+    ("365", "a year", Some(365)),
+    ("never", "no end", None),
+];
+const USUAL_LIFETIME: &str = "90";
+
+/// A secret that is shown this once.
+pub(super) struct Fresh {
+    /// What it is, for people.
+    pub(super) what: String,
+    /// Names and values, the secret among them.
+    pub(super) values: Vec<(&'static str, String)>,
+}
+
+struct TokenRow {
+    id: Uuid,
+    name: String,
+    scope: &'static str,
+    reach: String,
+    created: String,
+    used: String,
+    expires: String,
+    expired: bool,
+    /// Whether the session began with it.
+    current: bool,
+}
+
+struct ApplicationRow {
+    id: Uuid,
+    name: String,
+    client_id: String,
+    scope: &'static str,
+    reach: String,
+    used: String,
+    expires: String,
+}
+
+struct Lifetime {
+    word: &'static str,
+    text: &'static str,
+    chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct Account<'a> {
+    email: &'a str,
+    scope: &'static str,
+    whole: bool,
+    by_token: Option<&'a str>,
+    administers: bool,
+    tokens: Vec<TokenRow>,
+    applications: Vec<ApplicationRow>,
+    scopes: Vec<Choice>,
+    places: Vec<Place>,
+    lifetimes: Vec<Lifetime>,
+    fresh: Option<Fresh>,
+    csrf: String,
+}
+
+/// `GET /account`.
+pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let Some(visitor) = Visitor::find(&request, &app).await? else {
+            return Ok(page::go("/sign-in?next=/account", &[]));
+        };
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        show(&app, &visitor, None).await
+    })
+    .await
+}
+
+/// `POST /account/tokens`: the answer shows the token, this once.
+pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let form = Form::read(&request, payload).await?;
+        let visitor = Visitor::of_form(&request, &app, &form).await?;
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        let scope = form.need("scope")?;
+        let scope = Scope::from_word(scope).ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
+        let new = NewPat {
+            name: Some(form.need("name")?.to_owned()),
+            expires_at: lifetime(&form)?,
+            reach: reach(&form, &places(&app, &visitor))?,
+            scope: Some(scope).filter(|scope| *scope < visitor.session.scope),
+        };
+        let (token, secret) = app.people.create_token(&visitor.secret, new).await?;
+        let fresh = Fresh {
+            what: format!("Your new token {:?}", token.name),
+            values: vec![("Token", secret.expose_secret().to_owned())],
+        };
+        show(&app, &visitor, Some(fresh)).await
+    })
+    .await
+}
+
+/// `POST /account/tokens/revoke`.
+pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    change(request, payload, app, async |app, session, id| app.people.revoke_token(session, id).await.map(drop)).await
+}
+
+/// `POST /account/applications/revoke`.
+pub(super) async fn revoke_application(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    change(request, payload, app, async |app, session, id| app.people.revoke_grant(session, id).await).await
+}
+
+async fn change(
+    request: HttpRequest,
+    payload: web::Payload,
+    app: State,
+    work: impl AsyncFnOnce(&App, &SecretString, Uuid) -> Result<()>,
+) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let form = Form::read(&request, payload).await?;
+        let visitor = Visitor::of_form(&request, &app, &form).await?;
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id is no UUID"))?;
+        work(&app, &visitor.secret, id).await?;
+        Ok(page::go("/account", &[]))
+    })
+    .await
+}
+
+async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<HttpResponse> {
+    let session = &visitor.session;
+    let now = Clock::system().now();
+    let tokens = app.people.tokens(&visitor.secret).await?;
+    let grants = app.people.grants(&visitor.secret).await?;
+    let tokens = tokens.into_iter().map(|token| TokenRow {
+        id: token.id,
+        scope: token.scope.unwrap_or(session.scope).word(),
+        reach: describe(app, &token.reach),
+        created: when(token.created_at),
+        used: token.last_used_at.map_or_else(|| "never".to_owned(), when),
+        expires: token.expires_at.map_or_else(|| "never".to_owned(), when),
+        expired: token.expires_at.is_some_and(|end| end <= now),
+        current: session.token.as_ref() == Some(&token.name),
+        name: token.name,
+    });
+    let applications = grants.into_iter().map(|grant| ApplicationRow {
+        id: grant.id,
+        name: grant.client_name,
+        client_id: grant.client_id,
+        scope: grant.scope.word(),
+        reach: describe(app, &Reach::Only(grant.connections.into())),
+        used: grant.used_at.map_or_else(|| "never".to_owned(), when),
+        expires: when(grant.expires_at),
+    });
+    let lifetimes = LIFETIMES.map(|(word, text, _)| Lifetime { word, text, chosen: word == USUAL_LIFETIME });
+    let page = Account {
+        email: &session.email,
+        scope: session.scope.word(),
+        whole: session.whole,
+        by_token: session.token.as_deref(),
+        administers: session.administers(),
+        tokens: tokens.collect(),
+        applications: applications.collect(),
+        scopes: consent::choices(session.scope, session.scope),
+        places: places(app, visitor),
+        lifetimes: lifetimes.into(),
+        fresh,
+        csrf: visitor.token(),
+    };
+    page::show(&page)
+}
+
+/// The connections that the person reaches.
+pub(super) fn places(app: &App, visitor: &Visitor) -> Vec<Place> {
+    let entries = app.directory.list().into_iter().filter(|entry| visitor.session.reach.covers(entry.id));
+    entries.map(|entry| Place { id: entry.id, name: entry.name.to_string() }).collect()
+}
+
+/// All connections, or those that are ticked.
+pub(super) fn reach(form: &Form, offered: &[Place]) -> Result<Reach> {
+    if form.need("reach")? == "all" {
+        return Ok(Reach::All);
+    }
+    let chosen = consent::chosen(form, offered)?;
+    if chosen.is_empty() {
+        return Err(Error::invalid("choose at least one connection, or all of them").hint("go back and choose"));
+    }
+    Ok(Reach::Only(chosen.into()))
+}
+
+fn lifetime(form: &Form) -> Result<Option<Timestamp>> {
+    let asked = form.need("expires")?;
+    let (_, _, days) = LIFETIMES
+        .into_iter()
+        .find(|(word, _, _)| *word == asked)
+        .ok_or_else(|| Error::invalid("expires: choose one of those offered"))?;
+    Ok(days.map(|days| Clock::system().now().after(Duration::from_secs(days * 86_400))))
+}
+
+/// A time to the minute, for people.
+pub(super) fn when(time: Timestamp) -> String {
+    let text = time.to_string();
+    match (text.get(..10), text.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => text,
+    }
+}
+
+/// The names of connections, for people.
+pub(super) fn describe(app: &App, reach: &Reach) -> String {
+    let Reach::Only(ids) = reach else { return "all".to_owned() };
+    let entries = app.directory.list();
+    let name = |id: &Uuid| {
+        entries.iter().find(|entry| entry.id == *id).map_or_else(|| id.to_string(), |it| it.name.to_string())
+    };
+    ids.iter().map(name).collect::<Vec<_>>().join(", ")
+}

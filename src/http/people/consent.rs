@@ -1,0 +1,142 @@
+//! What a person is asked, and what becomes of the decision. The whole request comes back with the
+//! form and is judged again: nothing is taken from the page but choices, and those are checked
+//! once more behind the mailbox.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use portico_actors::auth::people::People;
+use portico_actors::auth::people::authorization::Approval;
+use portico_actors::auth::people::client::ClientKind;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Scope;
+use secrecy::ExposeSecret;
+use uuid::Uuid;
+
+use super::super::error;
+use super::authorize::{self, Ask};
+use super::browser::Visitor;
+use super::form::Form;
+use super::page::{self, State};
+use crate::app::App;
+
+/// One scope to choose.
+pub(super) struct Choice {
+    pub(super) word: &'static str,
+    pub(super) title: &'static str,
+    pub(super) meaning: &'static str,
+    pub(super) chosen: bool,
+}
+
+/// The scopes up to `most`, for a page.
+pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<Choice> {
+    let words = |scope| match scope {
+        Scope::Read => ("Read", "look at tables and run statements that only read"),
+        Scope::Write => ("Read and write", "also change data, where the connection allows it"),
+        Scope::Admin => ("Administer", "also everything that administrators may"),
+    };
+    let choice = |scope| {
+        let (title, meaning) = words(scope);
+        Choice { word: scope.word(), title, meaning, chosen: scope == chosen }
+    };
+    People::scopes_up_to(most).map(choice).collect()
+}
+
+/// One connection to choose.
+pub(super) struct Place {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+}
+
+#[derive(Template)]
+#[template(path = "consent.html")]
+struct Consent<'a> {
+    client: &'a str,
+    /// Where the application describes itself, if it does: its host is all that is certain.
+    publisher: Option<String>,
+    registered: bool,
+    host: String,
+    local: bool,
+    email: &'a str,
+    scopes: Vec<Choice>,
+    places: Vec<Place>,
+    /// Whether the request named one connection.
+    single: bool,
+    request: &'a str,
+    csrf: String,
+}
+
+/// The connections that can be given to this client.
+fn places(app: &App, ask: &Ask, visitor: &Visitor) -> Vec<Place> {
+    let within = |id: Uuid| visitor.session.reach.covers(id) && ask.connection.is_none_or(|asked| asked == id);
+    let entries = app.directory.list().into_iter().filter(|entry| within(entry.id));
+    entries.map(|entry| Place { id: entry.id, name: entry.name.to_string() }).collect()
+}
+
+/// The consent page.
+pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
+    let most = ask.scope.min(visitor.session.scope);
+    let publisher = (ask.client.kind == ClientKind::Document)
+        .then(|| ask.client.client_id.split('/').nth(2).unwrap_or_default().to_owned());
+    let page = Consent {
+        client: &ask.client.name,
+        publisher,
+        registered: ask.client.kind == ClientKind::Registered,
+        host: ask.answer.host(),
+        local: ask.answer.is_local(),
+        email: &visitor.session.email,
+        scopes: choices(most, ask.usual.min(most)),
+        places: places(app, ask, visitor),
+        single: ask.connection.is_some(),
+        request,
+        csrf: visitor.token(),
+    };
+    page::show_as(error::OK, &page, &ask.answer.policy_source(), &[])
+}
+
+/// `POST /authorize/decision`.
+pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let form = Form::read(&request, payload).await?;
+        let visitor = Visitor::of_form(&request, &app, &form).await?;
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        let ask = match authorize::again(form.need("request")?, &app).await? {
+            Ok(ask) => ask,
+            Err(response) => return Ok(response),
+        };
+        if form.get("decision") != Some("allow") {
+            return Ok(ask.answer.failure("access_denied", "the person did not agree"));
+        }
+        let most = ask.scope.min(visitor.session.scope);
+        let scope = form.get("scope").and_then(Scope::from_word).filter(|scope| *scope <= most);
+        let scope = scope.ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
+        let connections = chosen(&form, &places(&app, &ask, &visitor))?;
+        if connections.is_empty() {
+            return Err(Error::invalid("choose at least one connection, or cancel").hint("go back and choose"));
+        }
+        let approval = Approval {
+            client_id: ask.client.client_id,
+            client_name: ask.client.name,
+            redirect_uri: ask.answer.redirect_uri.clone(),
+            challenge: ask.challenge,
+            scope,
+            connections,
+            resource: ask.resource,
+        };
+        let code = app.people.approve(&visitor.secret, approval).await?;
+        Ok(ask.answer.code(code.expose_secret()))
+    })
+    .await
+}
+
+/// The connections that a form names, each of which has to be among `offered`.
+pub(super) fn chosen(form: &Form, offered: &[Place]) -> Result<Vec<Uuid>> {
+    let mut chosen = Vec::new();
+    for text in form.all("connection") {
+        let id = Uuid::try_parse(text).ok().filter(|id| offered.iter().any(|place| place.id == *id));
+        let id = id.ok_or_else(|| Error::invalid("connection: choose among those offered"))?;
+        if !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    Ok(chosen)
+}

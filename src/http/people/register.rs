@@ -1,0 +1,115 @@
+//! `POST /oauth/register`: clients that register themselves (RFC 7591), where that is switched on.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::auth::people::client::NewClient;
+use portico_actors::error::{Error, Kind, Result};
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::super::ending::Ending;
+use super::super::{body, error};
+use super::page::State;
+use crate::client_document::plain_name;
+
+/// Octets of a registration at most.
+const MAX_BODY: usize = 16 * 1024;
+
+/// What of a registration matters here; the rest is ignored (RFC 7591 §2).
+#[derive(Deserialize)]
+struct Registration {
+    #[serde(default)]
+    redirect_uris: Vec<String>,
+    #[serde(default)]
+    client_name: Option<String>,
+    #[serde(default)]
+    token_endpoint_auth_method: Option<String>,
+    #[serde(default)]
+    grant_types: Option<Vec<String>>,
+    #[serde(default)]
+    response_types: Option<Vec<String>>,
+}
+
+/// `POST /oauth/register`.
+pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    if !app.config.oauth.dynamic_registration {
+        return error::no_such_path(request).await;
+    }
+    let mut ending = Ending::begin(&request, &app);
+    let registered = async {
+        let bytes = body::read(&request, payload, MAX_BODY).await?;
+        let (new, method) = read(&bytes)?;
+        let redirect_uris = new.redirect_uris.clone();
+        let (client, secret) = app.people.register(new).await?;
+        let mut answer = json!({
+            "client_id": client.client_id,
+            "client_id_issued_at": client.created_at.seconds(),
+            "client_name": client.name,
+            "redirect_uris": redirect_uris,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+        });
+        if let Some(secret) = secret {
+            answer["client_secret"] = secret.expose_secret().into();
+            answer["client_secret_expires_at"] = 0.into();
+        }
+        Ok::<_, Error>(answer)
+    }
+    .await;
+    match registered {
+        Ok(answer) => {
+            ending.finish(0, None);
+            HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+        }
+        Err(failure) => {
+            ending.finish(0, Some(&failure));
+            let code = match failure.kind {
+                Kind::Invalid if failure.message.starts_with("redirect_uris") => "invalid_redirect_uri",
+                Kind::Invalid | Kind::TooLarge => "invalid_client_metadata",
+                _ => "server_error",
+            };
+            let mut response = HttpResponse::build(error::status(failure.kind));
+            if let Some(delay) = failure.get_retry_after() {
+                response.insert_header((header::RETRY_AFTER, delay.as_secs().max(1).to_string()));
+            }
+            response.insert_header((header::CACHE_CONTROL, "no-store"));
+            response.json(json!({"error": code, "error_description": failure.message}))
+        }
+    }
+}
+
+/// The client to keep, and how it authenticates.
+fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
+    let asked: Registration = serde_json::from_slice(bytes)
+        .map_err(|_| Error::invalid("the body is no JSON object of a client's metadata"))?;
+    let one_of = |name: &str, given: Option<&Vec<String>>, needed: &str, known: &[&str]| match given {
+        Some(words)
+            if !words.iter().any(|word| word == needed) || !words.iter().all(|word| known.contains(&word.as_str())) =>
+        {
+            Err(Error::invalid(format!(
+                "{name}: {needed} has to be among them, and only {} are known",
+                known.join(", ")
+            )))
+        }
+        _ => Ok(()),
+    };
+    one_of("grant_types", asked.grant_types.as_ref(), "authorization_code", &["authorization_code", "refresh_token"])?;
+    one_of("response_types", asked.response_types.as_ref(), "code", &["code"])?;
+    // Left out, the standard means client_secret_basic (RFC 7591 §2).
+    let (confidential, method) = match asked.token_endpoint_auth_method.as_deref() {
+        Some("none") => (false, "none"),
+        Some("client_secret_post") => (true, "client_secret_post"),
+        None | Some("client_secret_basic") => (true, "client_secret_basic"),
+        Some(_) => {
+            return Err(Error::invalid(
+                "token_endpoint_auth_method: one of none, client_secret_basic and client_secret_post",
+            ));
+        }
+    };
+    let name =
+        asked.client_name.as_deref().map(plain_name).filter(|name| !name.is_empty() && !name.starts_with("ptc_"));
+    let name = name.unwrap_or_else(|| "An application without a name".to_owned());
+    Ok((NewClient { name, redirect_uris: asked.redirect_uris, confidential }, method))
+}

@@ -1,0 +1,154 @@
+//! Signing in and out.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use portico_actors::auth::people::session;
+use portico_actors::error::{Kind, Result};
+use secrecy::SecretString;
+
+use super::super::error;
+use super::browser::{Cookie, Visitor, check_origin, check_token};
+use super::form::Form;
+use super::page::{self, State};
+use crate::app::App;
+
+/// Where one arrives unless on the way somewhere.
+const HOME: &str = "/account";
+/// Octets of an address to go on to at most.
+const LONGEST_NEXT: usize = 16 * 1024;
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn<'a> {
+    /// The client that the person is on the way to.
+    client: Option<&'a str>,
+    next: &'a str,
+    email: &'a str,
+    csrf: String,
+    failure: Option<&'a str>,
+}
+
+/// The sign-in page; `next` is where it leads.
+pub(super) fn show(request: &HttpRequest, app: &App, next: &str, client: Option<&str>) -> Result<HttpResponse> {
+    render(request, app, next, client, "", None)
+}
+
+fn render(
+    request: &HttpRequest,
+    app: &App,
+    next: &str,
+    client: Option<&str>,
+    email: &str,
+    failure: Option<(Kind, &str)>,
+) -> Result<HttpResponse> {
+    // Kept over several pages, so that two tabs do not spoil each other's form.
+    let (visit, cookies) = match Cookie::Visit.read(request, app) {
+        Some(visit) => (visit, Vec::new()),
+        None => {
+            let visit = session::new_visit()?;
+            let cookie = Cookie::Visit.set(app, &visit);
+            (visit, vec![cookie])
+        }
+    };
+    let csrf = session::form_token(&visit);
+    let page = SignIn { client, next, email, csrf, failure: failure.map(|(_, message)| message) };
+    let status = failure.map_or(error::OK, |(kind, _)| error::status(kind));
+    page::show_as(status, &page, "", &cookies)
+}
+
+/// `GET /sign-in`.
+pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |_| {
+        let query = Form::parse(request.query_string());
+        let next = own_path(query.get("next"));
+        if Visitor::find(&request, &app).await?.is_some() {
+            return Ok(page::go(next, &[]));
+        }
+        show(&request, &app, next, None)
+    })
+    .await
+}
+
+/// `POST /sign-in`: begins a fresh session, whatever the browser had before.
+pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        check_origin(&request, &app)?;
+        let form = Form::read(&request, payload).await?;
+        let next = own_path(form.exact("next"));
+        // A form without its visit is another site's: signing somebody in as somebody else.
+        match Cookie::Visit.read(&request, &app) {
+            Some(visit) => check_token(&visit, &form)?,
+            None => {
+                let message = "This browser sent no cookie. Allow cookies for this site and try again.";
+                return render(&request, &app, next, None, "", Some((Kind::Forbidden, message)));
+            }
+        }
+        let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
+        ending.note(|event| event.subject = email.chars().take(254).collect());
+        match app.people.sign_in(email.to_owned(), SecretString::from(secret)).await {
+            Ok(session) => {
+                // What the browser had is of no use any more, to whoever put it there.
+                if let Some(old) = Cookie::Session.read(&request, &app) {
+                    app.people.sign_out(&old, false).await?;
+                }
+                let cookies = [Cookie::Session.set(&app, &session), Cookie::Visit.clear(&app)];
+                Ok(page::go(next, &cookies))
+            }
+            Err(failure) if failure.kind == Kind::Unauthenticated => {
+                let message = "That address and that password or token do not belong together.";
+                render(&request, &app, next, None, email, Some((failure.kind, message)))
+            }
+            Err(failure) => Err(failure),
+        }
+    })
+    .await
+}
+
+/// `POST /sign-out`: with `everywhere`, every session of the person.
+pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let form = Form::read(&request, payload).await?;
+        let visitor = Visitor::of_form(&request, &app, &form).await?;
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
+        Ok(page::go("/sign-in", &[Cookie::Session.clear(&app)]))
+    })
+    .await
+}
+
+/// A path of ours to go on to, and nothing that leads elsewhere.
+fn own_path(asked: Option<&str>) -> &str {
+    let known = |path: &&str| {
+        let plain = path.len() <= LONGEST_NEXT && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        let stem = path.split('?').next().unwrap_or_default();
+        plain && matches!(stem, "/authorize" | "/account" | "/users")
+    };
+    asked.filter(known).unwrap_or(HOME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_only_led_to_our_own_pages() {
+        for good in ["/account", "/users?tab=people", "/authorize?client_id=x&redirect_uri=https%3A%2F%2Fevil.example"]
+        {
+            assert_eq!(own_path(Some(good)), good);
+        }
+        for bad in [
+            "https://evil.example/account",
+            "//evil.example",
+            "/\\evil.example",
+            "/account/../../x",
+            "/sign-out",
+            "account",
+            "/account\r\nX: y",
+            "/account?x y",
+            "javascript:alert(1)",
+            "",
+        ] {
+            assert_eq!(own_path(Some(bad)), HOME, "{bad}");
+        }
+    }
+}

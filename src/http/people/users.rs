@@ -1,0 +1,215 @@
+//! `/users`: for administrators, with a tab for service accounts and one for users.
+
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::people::Change;
+use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Reach, Scope};
+use secrecy::ExposeSecret;
+
+use super::account::{Fresh, describe, places, reach, when};
+use super::browser::Visitor;
+use super::consent::{self, Choice, Place};
+use super::form::Form;
+use super::page::{self, State};
+use crate::app::App;
+
+/// How long the first token of a new user is valid: to sign in and make one of their own.
+const FIRST_TOKEN: Duration = Duration::from_hours(7 * 24);
+
+struct AccountRow {
+    client_id: String,
+    name: String,
+    scope: &'static str,
+    reach: String,
+    created: String,
+    rotated: String,
+    disabled: bool,
+}
+
+struct UserRow {
+    email: String,
+    scope: &'static str,
+    reach: String,
+    created: String,
+    disabled: bool,
+    has_password: bool,
+    myself: bool,
+}
+
+#[derive(Template)]
+#[template(path = "users.html")]
+struct Users<'a> {
+    email: &'a str,
+    administers: bool,
+    /// Which of the two tabs is shown.
+    people: bool,
+    accounts: Vec<AccountRow>,
+    users: Vec<UserRow>,
+    scopes: Vec<Choice>,
+    places: Vec<Place>,
+    fresh: Option<Fresh>,
+    csrf: String,
+}
+
+/// `GET /users`.
+pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let Some(visitor) = Visitor::find(&request, &app).await? else {
+            return Ok(page::go("/sign-in?next=/users", &[]));
+        };
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        let people = Form::parse(request.query_string()).get("tab") == Some("people");
+        show(&app, &visitor, people, None).await
+    })
+    .await
+}
+
+/// Runs the work behind a form of this page.
+async fn of_form(
+    request: HttpRequest,
+    payload: web::Payload,
+    app: State,
+    work: impl AsyncFnOnce(&App, &Visitor, &Form) -> Result<HttpResponse>,
+) -> HttpResponse {
+    page::answer(&request, &app, async |ending| {
+        let form = Form::read(&request, payload).await?;
+        let visitor = Visitor::of_form(&request, &app, &form).await?;
+        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        visitor.session.must_administer()?;
+        work(&app, &visitor, &form).await
+    })
+    .await
+}
+
+/// `POST /users/accounts`: the answer shows the secret, this once.
+pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    of_form(request, payload, app, async |app, visitor, form| {
+        let connections = consent::chosen(form, &places(app, visitor))?;
+        if connections.is_empty() {
+            return Err(Error::invalid("connection: a service account needs at least one").hint("go back and choose"));
+        }
+        let new = NewServiceAccount {
+            name: form.need("name")?.to_owned(),
+            reach: Reach::Only(connections.into()),
+            scope: scope(form)?,
+        };
+        let (account, secret) = app.people.create_account(&visitor.secret, new).await?;
+        let fresh = secret_of(
+            &format!("The new service account {:?}", account.name),
+            &account.client_id,
+            secret.expose_secret(),
+        );
+        show(app, visitor, false, Some(fresh)).await
+    })
+    .await
+}
+
+/// `POST /users/accounts/change`.
+pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    of_form(request, payload, app, async |app, visitor, form| {
+        let id = form.need("id")?.to_owned();
+        let change = match form.need("action")? {
+            "rotate" => {
+                let (account, secret) = app.people.rotate_account(&visitor.secret, id).await?;
+                let what = format!("The new secret of {:?}", account.name);
+                let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
+                return show(app, visitor, false, Some(fresh)).await;
+            }
+            "disable" => Change::DisableAccount(id),
+            "enable" => Change::EnableAccount(id),
+            "remove" => Change::RemoveAccount(id),
+            _ => return Err(Error::invalid("action: one of rotate, disable, enable and remove")),
+        };
+        app.people.change(&visitor.secret, change).await?;
+        Ok(page::go("/users", &[]))
+    })
+    .await
+}
+
+/// `POST /users/people`: the answer shows the user's first token, this once.
+pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    of_form(request, payload, app, async |app, visitor, form| {
+        let scope = scope(form)?;
+        let new = NewUser {
+            email: form.need("email")?.to_owned(),
+            admin: scope == Scope::Admin,
+            reach: reach(form, &places(app, visitor))?,
+            scope,
+        };
+        let expires_at = Some(Clock::system().now().after(FIRST_TOKEN));
+        let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
+        let (user, secret) = app.people.add_user(&visitor.secret, new, first).await?;
+        let fresh = Fresh {
+            what: format!("A first token for {}, to sign in with, valid for a week", user.email),
+            values: vec![("Address", user.email), ("Token", secret.expose_secret().to_owned())],
+        };
+        show(app, visitor, true, Some(fresh)).await
+    })
+    .await
+}
+
+/// `POST /users/people/change`.
+pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    of_form(request, payload, app, async |app, visitor, form| {
+        let email = form.need("id")?.to_owned();
+        let change = match form.need("action")? {
+            "disable" => Change::DisableUser(email),
+            "enable" => Change::EnableUser(email),
+            "remove" => Change::RemoveUser(email),
+            _ => return Err(Error::invalid("action: one of disable, enable and remove")),
+        };
+        app.people.change(&visitor.secret, change).await?;
+        Ok(page::go("/users?tab=people", &[]))
+    })
+    .await
+}
+
+fn scope(form: &Form) -> Result<Scope> {
+    Scope::from_word(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
+}
+
+fn secret_of(what: &str, client_id: &str, secret: &str) -> Fresh {
+    Fresh {
+        what: what.to_owned(),
+        values: vec![("Client id", client_id.to_owned()), ("Client secret", secret.to_owned())],
+    }
+}
+
+async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) -> Result<HttpResponse> {
+    let directory = app.people.directory(&visitor.secret).await?;
+    let accounts = directory.accounts.into_iter().map(|account| AccountRow {
+        scope: account.scope.word(),
+        reach: describe(app, &account.reach),
+        created: when(account.created_at),
+        rotated: account.rotated_at.map_or_else(|| "never".to_owned(), when),
+        disabled: account.disabled_at.is_some(),
+        client_id: account.client_id,
+        name: account.name,
+    });
+    let users = directory.users.into_iter().map(|user| UserRow {
+        scope: user.scope.word(),
+        reach: describe(app, &user.reach),
+        created: when(user.created_at),
+        disabled: user.disabled_at.is_some(),
+        has_password: user.has_password,
+        myself: user.email == visitor.session.email,
+        email: user.email,
+    });
+    let page = Users {
+        email: &visitor.session.email,
+        administers: visitor.session.administers(),
+        people,
+        accounts: accounts.collect(),
+        users: users.collect(),
+        scopes: consent::choices(Scope::Admin, Scope::Read),
+        places: places(app, visitor),
+        fresh,
+        csrf: visitor.token(),
+    };
+    page::show(&page)
+}
