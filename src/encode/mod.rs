@@ -1,7 +1,9 @@
 //! Rows become bytes here, incrementally; this is the only place that writes cells.
 
+mod arrow;
 mod document;
 mod gzip;
+mod labels;
 mod lines;
 mod table;
 mod text;
@@ -10,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::reply::{Cell, Column};
 
+pub use arrow::Arrow;
 pub use document::{Document, ErrorBody};
 pub use gzip::Gzip;
 pub use lines::{LineForm, Lines};

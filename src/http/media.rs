@@ -18,6 +18,9 @@ use crate::encode::{Gzip, LineForm};
 /// A body below this many bytes is not worth compressing.
 const WORTH_COMPRESSING: u64 = 1024;
 
+/// The media type of an Arrow IPC stream, as IANA has it.
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
 /// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -25,15 +28,23 @@ pub(super) enum Form {
     Document,
     /// One result, line by line.
     Lines(LineForm),
+    /// One result, in record batches.
+    Arrow,
 }
 
 impl Form {
     /// Our forms, the best one first.
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 4] = [
         (Self::Document, "application/json"),
         (Self::Lines(LineForm::Csv), "text/csv"),
         (Self::Lines(LineForm::Ndjson), "application/x-ndjson"),
+        (Self::Arrow, ARROW),
     ];
+
+    /// Whether it has room for one result alone.
+    pub(super) const fn has_one_result(self) -> bool {
+        matches!(self, Self::Lines(_) | Self::Arrow)
+    }
 
     /// The `Content-Type`.
     pub(super) const fn content_type(self) -> &'static str {
@@ -41,6 +52,7 @@ impl Form {
             Self::Document => "application/json",
             Self::Lines(LineForm::Csv) => "text/csv; charset=utf-8; header=present",
             Self::Lines(LineForm::Ndjson) => "application/x-ndjson",
+            Self::Arrow => ARROW,
         }
     }
 }
@@ -165,7 +177,8 @@ mod tests {
             ("text/csv, */*", Some(csv)),
             ("text/csv;q=0.5, */*", Some(Form::Document)),
             ("application/json;q=0, */*;q=0.1", Some(csv)),
-            ("application/vnd.apache.arrow.stream", None),
+            (ARROW, Some(Form::Arrow)),
+            ("application/xml", None),
             ("text/csv;q=0", None),
             ("text/csv;q=0.000, text/plain", None),
         ] {

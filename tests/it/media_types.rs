@@ -11,6 +11,7 @@ use crate::support::app::{TestApp, read};
 use crate::support::fixture;
 
 const CSV: &str = "text/csv";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
 const NDJSON: &str = "application/x-ndjson";
 /// Fails at its 2,000th row: by then the status has gone out.
 const FAILING: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
@@ -77,9 +78,27 @@ async fn rows_in_each_form_on_postgres() {
 #[actix_web::test]
 async fn what_no_form_fits_is_refused_before_it_runs() {
     let app = fixture::on_sqlite().await;
-    let refused = query(&app, "application/vnd.apache.arrow.stream", "DELETE FROM orders").await;
+    let refused = query(&app, "application/xml", "DELETE FROM orders").await;
     let (status, answer) = read(refused).await;
     assert_eq!((status, &answer["error"]["code"]), (406, &json!(1000)), "{answer}");
+    assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
+}
+
+#[actix_web::test]
+async fn several_results_are_refused_before_anything_runs_where_one_has_room() {
+    let app = fixture::on_sqlite().await;
+    let script = json!({"query": "DELETE FROM orders; SELECT 1"});
+    let sets = json!({"query": "DELETE FROM orders WHERE id = @id", "parameters": [{"id": 1}, {"id": 2}]});
+    for accept in [CSV, NDJSON, ARROW] {
+        for (path, body) in [("/api/query", &script), ("/api/batch", &sets)] {
+            let (status, answer) = read(app.post(path).header("accept", accept).json(body).send().await.unwrap()).await;
+            assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{accept} {path}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().starts_with("Accept: "), "{answer}");
+        }
+        let one = json!({"query": "DELETE FROM orders WHERE id = @id", "parameters": [{"id": 99}]});
+        let response = app.post("/api/batch").header("accept", accept).json(&one).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+    }
     assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
 }
 
