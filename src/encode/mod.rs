@@ -2,9 +2,9 @@
 
 mod arrow;
 mod document;
-mod gzip;
 mod labels;
 mod lines;
+mod packing;
 mod table;
 mod text;
 
@@ -14,8 +14,8 @@ use portico_actors::reply::{Cell, Column};
 
 pub use arrow::Arrow;
 pub use document::{Document, ErrorBody};
-pub use gzip::Gzip;
 pub use lines::{LineForm, Lines};
+pub use packing::Packing;
 pub use table::{Caps, Table, tabulate};
 pub use text::Format;
 

@@ -13,7 +13,7 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::middleware::Next;
 use bytes::Bytes;
 
-use crate::encode::{Gzip, LineForm};
+use crate::encode::{LineForm, Packing};
 
 /// A body below this many bytes is not worth compressing.
 const WORTH_COMPRESSING: u64 = 1024;
@@ -112,10 +112,7 @@ pub(super) async fn compress(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let ours = [Encoding::gzip(), Encoding::identity()];
-    let asked = request.headers().contains_key(header::ACCEPT_ENCODING)
-        && AcceptEncoding::parse(request.request())
-            .is_ok_and(|accepted| accepted.negotiate(ours.iter()) == Some(Encoding::gzip()));
+    let encoding = encoding(&request);
     let mut response = next.call(request).await?.map_into_boxed_body();
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     let worth = match response.response().body().size() {
@@ -123,17 +120,36 @@ pub(super) async fn compress(
         BodySize::Sized(size) => size >= WORTH_COMPRESSING,
         BodySize::Stream => true,
     };
-    if !asked || !worth {
+    let packing = match encoding {
+        _ if !worth => None,
+        ContentEncoding::Gzip => Some(Packing::gzip()),
+        // Without memory for it the answer goes out as it is.
+        ContentEncoding::Zstd => Packing::zstd().ok(),
+        _ => None,
+    };
+    if packing.is_none() {
         return Ok(response);
     }
-    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(ContentEncoding::Gzip.as_str()));
-    Ok(response.map_body(|_, body| BoxBody::new(Compressed { body, gzip: Some(Gzip::new()) })))
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+    Ok(response.map_body(|_, body| BoxBody::new(Compressed { body, packing })))
+}
+
+/// What the client wants most of what we have; of equals the first.
+fn encoding(request: &ServiceRequest) -> ContentEncoding {
+    let ours = [Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
+    if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+        return ContentEncoding::Identity;
+    }
+    match AcceptEncoding::parse(request.request()).ok().and_then(|accepted| accepted.negotiate(ours.iter())) {
+        Some(Encoding::Known(encoding)) => encoding,
+        _ => ContentEncoding::Identity,
+    }
 }
 
 struct Compressed {
     body: BoxBody,
     /// Gone after the end.
-    gzip: Option<Gzip>,
+    packing: Option<Packing>,
 }
 
 impl MessageBody for Compressed {
@@ -144,17 +160,18 @@ impl MessageBody for Compressed {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        let Self { body, gzip } = &mut *self;
-        let Some(open) = gzip else { return Poll::Ready(None) };
-        match body.as_pin_mut().poll_next(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(Ok(chunk))) => Poll::Ready(Some(Ok(open.chunk(&chunk)))),
-            Poll::Ready(Some(Err(error))) => {
-                *gzip = None;
-                Poll::Ready(Some(Err(error)))
-            }
-            Poll::Ready(None) => Poll::Ready(gzip.take().map(|gzip| Ok(gzip.finish()))),
+        let Self { body, packing } = &mut *self;
+        let Some(open) = packing else { return Poll::Ready(None) };
+        let packed = match body.as_pin_mut().poll_next(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(chunk))) => open.chunk(&chunk).map(Some).map_err(Into::into),
+            Poll::Ready(Some(Err(error))) => Err(error),
+            Poll::Ready(None) => packing.take().map(Packing::finish).transpose().map_err(Into::into),
+        };
+        if packed.is_err() {
+            *packing = None;
         }
+        Poll::Ready(packed.transpose())
     }
 }
 

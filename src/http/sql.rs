@@ -68,9 +68,12 @@ fn read_query(mut fields: Fields) -> Result<Asked> {
 }
 
 fn read_batch(mut fields: Fields) -> Result<Asked> {
-    let sets = fields.argument_sets("parameters")?;
-    let mode = if fields.boolean("schemaOnly")? == Some(true) { Mode::Describe } else { Mode::Sets(sets) };
-    read_script(fields, mode, Vec::new())
+    let mut sets = fields.argument_sets("parameters")?;
+    if fields.boolean("schemaOnly")? == Some(true) {
+        // One set tells as much of the types as all of them.
+        return read_script(fields, Mode::Describe, sets.swap_remove(0));
+    }
+    read_script(fields, Mode::Sets(sets), Vec::new())
 }
 
 fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Result<Asked> {
