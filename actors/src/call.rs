@@ -98,6 +98,13 @@ impl Op {
             Self::Describe(..) | Self::Instructions(_) => false,
         }
     }
+
+    /// Lets it have one result alone, as far as their number is known before it is run.
+    pub const fn expect_one_result(&mut self) {
+        if let Self::Execute(_, sql) | Self::Script(_, sql) = self {
+            sql.one_result = true;
+        }
+    }
 }
 
 /// One table of the catalogue, as JDBC's `DatabaseMetaData` divides it.
@@ -194,6 +201,8 @@ pub struct Sql {
     pub by_administrator: bool,
     /// Whether everything that it does is undone at its end.
     pub dry_run: bool,
+    /// Whether the answer has room for one result alone; more are refused before anything is run.
+    pub one_result: bool,
 }
 
 /// One value for a placeholder or a parameter, kept as the JSON text it came in: no digit is

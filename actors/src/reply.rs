@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::future::{BoxFuture, ready};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 
 use crate::error::Error;
 
@@ -60,6 +61,16 @@ impl Results {
     #[must_use]
     pub fn after(self, read: Vec<Result<Part, Error>>) -> Self {
         Self { parts: Box::pin(stream::iter(read).chain(self.parts)), ..self }
+    }
+
+    /// The same results, and what `mend` makes of a failure among them.
+    #[must_use]
+    pub fn mend(self, mend: impl Fn(Error) -> BoxFuture<'static, Error> + Send + 'static) -> Self {
+        let parts = self.parts.then(move |part| match part {
+            Ok(part) => ready(Ok(part)).left_future(),
+            Err(error) => mend(error).map(Err).right_future(),
+        });
+        Self { parts: Box::pin(parts), ..self }
     }
 
     /// Keeps `guard` until the results are dropped.
@@ -203,6 +214,10 @@ pub struct Column {
     pub scale: i64,
     /// Whether NULL may occur; true where the source cannot tell.
     pub nullable: bool,
+    /// Whether the source holds every value to the type: SQLite does not.
+    pub enforced: bool,
+    /// Whether a time or a timestamp has a zone.
+    pub zoned: bool,
 }
 
 impl Column {
@@ -220,6 +235,8 @@ impl Column {
             precision: 0,
             scale: 0,
             nullable: true,
+            enforced: false,
+            zoned: false,
         }
     }
 }

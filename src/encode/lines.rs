@@ -5,7 +5,6 @@
 //! taken for it: a row's values are never objects. CSV has no such place, so its stream breaks off
 //! with an error.
 
-use std::collections::HashSet;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,7 +14,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Cell, Column, Part, Results};
 use serde_json::json;
 
-use super::{ErrorBody, Nesting, write_cell, write_string};
+use super::{ErrorBody, Nesting, labels, write_cell, write_string};
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,21 +95,9 @@ where
                 out.extend_from_slice(b"\r\n");
             }
             LineForm::Ndjson => {
-                let mut taken: HashSet<String> = columns.iter().map(|column| column.label.clone()).collect();
-                let mut seen = HashSet::new();
-                for (index, column) in columns.iter().enumerate() {
-                    let mut label = column.label.clone();
-                    let mut number = 2;
-                    while !seen.insert(label.clone()) {
-                        label = format!("{}_{number}", column.label);
-                        number += 1;
-                        // A column may have that very name.
-                        if !taken.insert(label.clone()) {
-                            label.clone_from(&column.label);
-                        }
-                    }
+                for (index, label) in labels::distinct(columns).iter().enumerate() {
                     let mut key = vec![if index == 0 { b'{' } else { b',' }];
-                    write_string(&mut key, &label);
+                    write_string(&mut key, label);
                     key.push(b':');
                     self.keys.push(key);
                 }
@@ -200,15 +187,19 @@ fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>) {
         Cell::Null => {}
         Cell::Text(text) if text.is_empty() => out.extend_from_slice(b"\"\""),
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => write_field(out, text),
-        other => {
-            let start = out.len();
-            write_cell(out, other, Nesting::Plain);
-            // NaN, the infinities and octets need no quotes here; no octets at all are not NULL.
-            if out.get(start) == Some(&b'"') && out.len() > start + 2 {
-                out.pop();
-                out.remove(start);
-            }
-        }
+        // No octets at all are not NULL.
+        Cell::Bytes(octets) if octets.is_empty() => out.extend_from_slice(b"\"\""),
+        other => write_bare(out, other),
+    }
+}
+
+/// A value that is no text as it is in JSON, without the quotes of NaN, the infinities and octets.
+pub(super) fn write_bare(out: &mut Vec<u8>, cell: &Cell<'_>) {
+    let start = out.len();
+    write_cell(out, cell, Nesting::Plain);
+    if out.get(start) == Some(&b'"') {
+        out.pop();
+        out.remove(start);
     }
 }
 

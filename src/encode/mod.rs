@@ -1,8 +1,10 @@
 //! Rows become bytes here, incrementally; this is the only place that writes cells.
 
+mod arrow;
 mod document;
-mod gzip;
+mod labels;
 mod lines;
+mod packing;
 mod table;
 mod text;
 
@@ -10,9 +12,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::reply::{Cell, Column};
 
+pub use arrow::Arrow;
 pub use document::{Document, ErrorBody};
-pub use gzip::Gzip;
 pub use lines::{LineForm, Lines};
+pub use packing::Packing;
 pub use table::{Caps, Table, tabulate};
 pub use text::Format;
 

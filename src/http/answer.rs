@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Part, Results};
@@ -14,7 +14,7 @@ use super::media::{self, Form};
 use super::repeats::Failed;
 use super::{caller, ending, error, socket};
 use crate::app::App;
-use crate::encode::{Document, Lines};
+use crate::encode::{Arrow, Document, Lines};
 
 /// How long a result's end is waited for before its first rows are sent.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -57,7 +57,7 @@ pub(super) async fn send(
     let id = ending::request_id(request);
     let Some(form) = media::choose(request) else {
         let refusal = Error::invalid("Accept: no form of a result that this service has")
-            .hint("application/json, text/csv or application/x-ndjson");
+            .hint("application/json, text/csv, application/x-ndjson or application/vnd.apache.arrow.stream");
         ending.finish(0, Some(&refusal));
         return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
     };
@@ -79,6 +79,17 @@ pub(super) async fn send(
             response.content_type(form.content_type());
             match form {
                 Form::Document => response.streaming(socket::Watched::new(request, Document::new(results, ended))),
+                Form::Arrow => {
+                    let mut rows = Arrow::new(results, ended);
+                    // The first rows are there: what is wrong with them still has its own status.
+                    match rows.next().await {
+                        Some(Err(failure)) => error::api(&failure, id, None),
+                        first => {
+                            let rows = stream::iter(first).chain(rows);
+                            response.streaming(socket::Watched::new(request, rows))
+                        }
+                    }
+                }
                 Form::Lines(form) => {
                     response.streaming(socket::Watched::new(request, Lines::new(form, results, ended)))
                 }

@@ -13,10 +13,13 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::middleware::Next;
 use bytes::Bytes;
 
-use crate::encode::{Gzip, LineForm};
+use crate::encode::{LineForm, Packing};
 
 /// A body below this many bytes is not worth compressing.
 const WORTH_COMPRESSING: u64 = 1024;
+
+/// The media type of an Arrow IPC stream, as IANA has it.
+const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 /// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +28,23 @@ pub(super) enum Form {
     Document,
     /// One result, line by line.
     Lines(LineForm),
+    /// One result, in record batches.
+    Arrow,
 }
 
 impl Form {
     /// Our forms, the best one first.
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 4] = [
         (Self::Document, "application/json"),
         (Self::Lines(LineForm::Csv), "text/csv"),
         (Self::Lines(LineForm::Ndjson), "application/x-ndjson"),
+        (Self::Arrow, ARROW),
     ];
+
+    /// Whether it has room for one result alone.
+    pub(super) const fn has_one_result(self) -> bool {
+        matches!(self, Self::Lines(_) | Self::Arrow)
+    }
 
     /// The `Content-Type`.
     pub(super) const fn content_type(self) -> &'static str {
@@ -41,6 +52,7 @@ impl Form {
             Self::Document => "application/json",
             Self::Lines(LineForm::Csv) => "text/csv; charset=utf-8; header=present",
             Self::Lines(LineForm::Ndjson) => "application/x-ndjson",
+            Self::Arrow => ARROW,
         }
     }
 }
@@ -100,10 +112,7 @@ pub(super) async fn compress(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let ours = [Encoding::gzip(), Encoding::identity()];
-    let asked = request.headers().contains_key(header::ACCEPT_ENCODING)
-        && AcceptEncoding::parse(request.request())
-            .is_ok_and(|accepted| accepted.negotiate(ours.iter()) == Some(Encoding::gzip()));
+    let encoding = encoding(&request);
     let mut response = next.call(request).await?.map_into_boxed_body();
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     let worth = match response.response().body().size() {
@@ -111,17 +120,36 @@ pub(super) async fn compress(
         BodySize::Sized(size) => size >= WORTH_COMPRESSING,
         BodySize::Stream => true,
     };
-    if !asked || !worth {
+    let packing = match encoding {
+        _ if !worth => None,
+        ContentEncoding::Gzip => Some(Packing::gzip()),
+        // Without memory for it the answer goes out as it is.
+        ContentEncoding::Zstd => Packing::zstd().ok(),
+        _ => None,
+    };
+    if packing.is_none() {
         return Ok(response);
     }
-    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(ContentEncoding::Gzip.as_str()));
-    Ok(response.map_body(|_, body| BoxBody::new(Compressed { body, gzip: Some(Gzip::new()) })))
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+    Ok(response.map_body(|_, body| BoxBody::new(Compressed { body, packing })))
+}
+
+/// What the client wants most of what we have; of equals the first.
+fn encoding(request: &ServiceRequest) -> ContentEncoding {
+    let ours = [Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
+    if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+        return ContentEncoding::Identity;
+    }
+    match AcceptEncoding::parse(request.request()).ok().and_then(|accepted| accepted.negotiate(ours.iter())) {
+        Some(Encoding::Known(encoding)) => encoding,
+        _ => ContentEncoding::Identity,
+    }
 }
 
 struct Compressed {
     body: BoxBody,
     /// Gone after the end.
-    gzip: Option<Gzip>,
+    packing: Option<Packing>,
 }
 
 impl MessageBody for Compressed {
@@ -132,17 +160,18 @@ impl MessageBody for Compressed {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        let Self { body, gzip } = &mut *self;
-        let Some(open) = gzip else { return Poll::Ready(None) };
-        match body.as_pin_mut().poll_next(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(Ok(chunk))) => Poll::Ready(Some(Ok(open.chunk(&chunk)))),
-            Poll::Ready(Some(Err(error))) => {
-                *gzip = None;
-                Poll::Ready(Some(Err(error)))
-            }
-            Poll::Ready(None) => Poll::Ready(gzip.take().map(|gzip| Ok(gzip.finish()))),
+        let Self { body, packing } = &mut *self;
+        let Some(open) = packing else { return Poll::Ready(None) };
+        let packed = match body.as_pin_mut().poll_next(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(chunk))) => open.chunk(&chunk).map(Some).map_err(Into::into),
+            Poll::Ready(Some(Err(error))) => Err(error),
+            Poll::Ready(None) => packing.take().map(Packing::finish).transpose().map_err(Into::into),
+        };
+        if packed.is_err() {
+            *packing = None;
         }
+        Poll::Ready(packed.transpose())
     }
 }
 
@@ -165,7 +194,8 @@ mod tests {
             ("text/csv, */*", Some(csv)),
             ("text/csv;q=0.5, */*", Some(Form::Document)),
             ("application/json;q=0, */*;q=0.1", Some(csv)),
-            ("application/vnd.apache.arrow.stream", None),
+            (ARROW, Some(Form::Arrow)),
+            ("application/xml", None),
             ("text/csv;q=0", None),
             ("text/csv;q=0.000, text/plain", None),
         ] {

@@ -12,7 +12,7 @@ use portico_actors::sql;
 use super::answer;
 use super::caller::Caller;
 use super::ending::Ending;
-use super::{body, ending, routing};
+use super::{body, ending, media, routing};
 use crate::app::App;
 use crate::fields::Fields;
 use crate::tools::timeout;
@@ -68,9 +68,12 @@ fn read_query(mut fields: Fields) -> Result<Asked> {
 }
 
 fn read_batch(mut fields: Fields) -> Result<Asked> {
-    let sets = fields.argument_sets("parameters")?;
-    let mode = if fields.boolean("schemaOnly")? == Some(true) { Mode::Describe } else { Mode::Sets(sets) };
-    read_script(fields, mode, Vec::new())
+    let mut sets = fields.argument_sets("parameters")?;
+    if fields.boolean("schemaOnly")? == Some(true) {
+        // One set tells as much of the types as all of them.
+        return read_script(fields, Mode::Describe, sets.swap_remove(0));
+    }
+    read_script(fields, Mode::Sets(sets), Vec::new())
 }
 
 fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Result<Asked> {
@@ -87,6 +90,7 @@ fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Res
                 default_schema: fields.string("defaultSchema")?,
                 by_administrator: false,
                 dry_run: dry_run(&mut fields)?,
+                one_result: false,
             },
         ),
         default_catalog,
@@ -142,10 +146,13 @@ async fn begin(
     let size = bytes.len();
     let understand = move || read(Fields::parse(body::text(&bytes)?, "the body")?);
     // A large text is parsed where it holds up nobody.
-    let asked = match size {
+    let mut asked = match size {
         LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
         _ => understand()?,
     };
+    if media::choose(request).is_some_and(media::Form::has_one_result) {
+        asked.op.expect_one_result();
+    }
     let reachable = app.reachable(by);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
     ending.note(|event| {

@@ -11,6 +11,7 @@ use crate::support::app::{TestApp, read};
 use crate::support::fixture;
 
 const CSV: &str = "text/csv";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
 const NDJSON: &str = "application/x-ndjson";
 /// Fails at its 2,000th row: by then the status has gone out.
 const FAILING: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
@@ -77,9 +78,27 @@ async fn rows_in_each_form_on_postgres() {
 #[actix_web::test]
 async fn what_no_form_fits_is_refused_before_it_runs() {
     let app = fixture::on_sqlite().await;
-    let refused = query(&app, "application/vnd.apache.arrow.stream", "DELETE FROM orders").await;
+    let refused = query(&app, "application/xml", "DELETE FROM orders").await;
     let (status, answer) = read(refused).await;
     assert_eq!((status, &answer["error"]["code"]), (406, &json!(1000)), "{answer}");
+    assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
+}
+
+#[actix_web::test]
+async fn several_results_are_refused_before_anything_runs_where_one_has_room() {
+    let app = fixture::on_sqlite().await;
+    let script = json!({"query": "DELETE FROM orders; SELECT 1"});
+    let sets = json!({"query": "DELETE FROM orders WHERE id = @id", "parameters": [{"id": 1}, {"id": 2}]});
+    for accept in [CSV, NDJSON, ARROW] {
+        for (path, body) in [("/api/query", &script), ("/api/batch", &sets)] {
+            let (status, answer) = read(app.post(path).header("accept", accept).json(body).send().await.unwrap()).await;
+            assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{accept} {path}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().starts_with("Accept: "), "{answer}");
+        }
+        let one = json!({"query": "DELETE FROM orders WHERE id = @id", "parameters": [{"id": 99}]});
+        let response = app.post("/api/batch").header("accept", accept).json(&one).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+    }
     assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]));
 }
 
@@ -105,21 +124,34 @@ async fn a_failure_behind_the_first_row_is_told_in_each_form() {
     assert!(received.starts_with(b"i,same\r\n1,1\r\n"));
 }
 
+/// Appends to `plain` what `packed` holds.
+fn unpack(encoding: &str, packed: &[u8], plain: &mut Vec<u8>) -> std::io::Result<usize> {
+    match encoding {
+        "zstd" => zstd::Decoder::new(packed)?.read_to_end(plain),
+        _ => GzDecoder::new(packed).read_to_end(plain),
+    }
+}
+
 #[actix_web::test]
 async fn compression_does_not_hold_the_stream_back() {
     let app = fixture::on_sqlite().await;
-    for accept in [CSV, NDJSON, "application/json"] {
+    for (accept, encodings, encoding) in [
+        (CSV, "br;q=1, gzip;q=0.5", "gzip"),
+        (NDJSON, "gzip, zstd;q=0.9", "gzip"),
+        ("application/json", "gzip, zstd", "zstd"),
+        (CSV, "gzip;q=0.1, br, zstd;q=0.2", "zstd"),
+    ] {
         let body = json!({"query": ENDLESS});
-        let request = app.post("/api/query").header("accept", accept).header("accept-encoding", "br;q=1, gzip;q=0.5");
+        let request = app.post("/api/query").header("accept", accept).header("accept-encoding", encodings);
         let mut response = request.json(&body).send().await.unwrap();
-        assert_eq!(response.headers()["content-encoding"], "gzip");
+        assert_eq!(response.headers()["content-encoding"], encoding, "{encodings}");
         // The statement has no end, so that whatever comes has come before it.
         let (mut packed, mut plain) = (Vec::new(), Vec::new());
         while !String::from_utf8_lossy(&plain).contains("100") {
             packed.extend_from_slice(&response.chunk().await.unwrap().expect("it has no end"));
             plain.clear();
             // What follows is missing, and that is all that is wrong with it.
-            assert!(GzDecoder::new(&packed[..]).read_to_end(&mut plain).is_err());
+            assert!(unpack(encoding, &packed, &mut plain).is_err());
         }
     }
 }
@@ -133,13 +165,15 @@ async fn compressed_answers_are_the_same_answers() {
     assert!(plain.headers().get("content-encoding").is_none());
     assert!(plain.headers()["vary"].to_str().unwrap().contains("accept-encoding"));
     let plain = plain.bytes().await.unwrap();
-    let packed = get("gzip").await;
-    assert_eq!(packed.headers()["content-encoding"], "gzip");
-    let packed = packed.bytes().await.unwrap();
-    let mut unpacked = Vec::new();
-    GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
-    assert_eq!(unpacked, plain);
-    assert!(packed.len() * 2 < plain.len(), "{} of {} bytes", packed.len(), plain.len());
+    for encoding in ["gzip", "zstd"] {
+        let packed = get(encoding).await;
+        assert_eq!(packed.headers()["content-encoding"], encoding);
+        let packed = packed.bytes().await.unwrap();
+        let mut unpacked = Vec::new();
+        unpack(encoding, &packed, &mut unpacked).unwrap();
+        assert_eq!(unpacked, plain);
+        assert!(packed.len() * 2 < plain.len(), "{encoding}: {} of {} bytes", packed.len(), plain.len());
+    }
     // Neither what is refused, nor what is too small, is packed.
     assert!(get("gzip;q=0").await.headers().get("content-encoding").is_none());
     let small = app.get("/api/connections").header("accept-encoding", "gzip").send().await.unwrap();

@@ -12,6 +12,7 @@ on_both! {
     a_batch_may_return_rows
     ten_thousand_inserts_are_one_request
     wrong_batches_name_their_field
+    columns_are_told_once_without_a_run
 }
 
 async fn batch(app: &TestApp, query: &str, parameters: Value) -> (u16, Value) {
@@ -88,6 +89,25 @@ async fn ten_thousand_inserts_are_one_request(app: &TestApp) {
     assert_eq!(results.len(), 10_000);
     assert!(results.iter().all(|result| result["affectedRows"] == 1));
     assert_eq!(app.rows("SELECT count(*) FROM customers").await, json!([[10_003]]));
+}
+
+async fn columns_are_told_once_without_a_run(app: &TestApp) {
+    for (query, labels) in [
+        ("INSERT INTO customers (id, name) VALUES (@id, @id)", json!([])),
+        ("DELETE FROM orders WHERE id = @id RETURNING id AS gone", json!(["gone"])),
+    ] {
+        let sets = json!([{"id": 1}, {"id": 2}]);
+        let body = json!({"query": query, "parameters": sets, "schemaOnly": true});
+        let (status, document) = read(app.post("/api/batch").json(&body).send().await.unwrap()).await;
+        assert_eq!((status, document.get("error")), (200, None), "{document}");
+        let results = document["results"].as_array().unwrap();
+        assert_eq!(results.len(), 1, "one statement has one schema: {document}");
+        let told: Vec<&Value> =
+            results[0]["schema"].as_array().unwrap().iter().map(|column| &column["columnLabel"]).collect();
+        assert_eq!((json!(told), &results[0]["affectedRows"]), (labels, &json!(-1)));
+    }
+    assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]), "nothing was run");
+    assert_eq!(app.rows("SELECT count(*) FROM customers").await, json!([[3]]), "nothing was run");
 }
 
 async fn wrong_batches_name_their_field(app: &TestApp) {

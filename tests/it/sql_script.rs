@@ -8,6 +8,7 @@ use crate::support::fixture::{self, on_both};
 on_both! {
     statements_run_in_order_in_one_transaction
     nothing_is_kept_when_one_fails
+    near_names_are_offered_for_every_statement
     a_failure_behind_rows_ends_the_document
     statements_share_their_values_by_name
     what_a_script_may_not_do
@@ -54,6 +55,23 @@ async fn nothing_is_kept_when_one_fails(app: &TestApp) {
         assert_eq!((got, &answer["error"]["code"]), (status, &json!(code)), "{last}: {answer}");
         assert_eq!(app.rows("SELECT count(*) FROM orders").await, json!([[3]]), "{last}");
         assert_eq!(app.rows("SELECT count(*) FROM customers").await, json!([[3]]), "{last}");
+    }
+}
+
+/// Each statement is only looked at when those before it are done; its names have near ones all the same.
+async fn near_names_are_offered_for_every_statement(app: &TestApp) {
+    for query in [
+        "SELECT * FROM custmers; SELECT 1",
+        "SELECT 1; SELECT * FROM custmers",
+        "DELETE FROM orders; SELECT * FROM custmers",
+    ] {
+        let (_, answer) = app.query(json!({"query": query})).await;
+        let error = &answer["error"];
+        assert_eq!(
+            (&error["code"], &error["hint"]),
+            (&json!(1300), &json!("did you mean customers?")),
+            "{query}: {answer}"
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
 use crate::support::fixture;
+use crate::support::mcp::ENDLESS;
 use crate::support::postgres::connect;
 use crate::support::proxy::ChaosProxy;
 
@@ -97,6 +98,55 @@ async fn a_caller_who_leaves_a_silent_statement_cancels_it() {
     until_running(&url, "tool_marker", 1).await;
     call.abort();
     until_running(&url, "tool_marker", 0).await;
+}
+
+#[actix_web::test]
+async fn a_caller_who_leaves_a_script_or_a_batch_undoes_all_of_it() {
+    let url = fixture::postgres().await;
+    let app = fixture::with_postgres(&url, READ_WRITE).await;
+    let script = json!({"query": "DELETE FROM orders; SELECT pg_sleep(250) AS script_marker; SELECT 1"});
+    let batch = json!({"query": "UPDATE orders AS batch_marker SET total = 0 WHERE id = @id AND pg_sleep(@seconds) IS NOT NULL",
+        "parameters": [{"id": 1, "seconds": 0}, {"id": 2, "seconds": 250}, {"id": 3, "seconds": 0}]});
+    let dry = json!({"query": "DELETE FROM orders AS dry_marker WHERE pg_sleep(250) IS NOT NULL", "dryRun": true});
+    for (path, body, marker) in [
+        ("/api/query", script, "script_marker"),
+        ("/api/batch", batch, "batch_marker"),
+        ("/api/query", dry, "dry_marker"),
+    ] {
+        let request = tokio::spawn(app.post(path).json(&body).send());
+        until_running(&url, marker, 1).await;
+        request.abort();
+        until_running(&url, marker, 0).await;
+        // Waits for the locks of the transaction that is given up.
+        let (status, document) = app.query(json!({"query": "UPDATE orders SET placed = NULL"})).await;
+        assert_eq!((status, &document["results"][0]["affectedRows"]), (200, &json!(3)), "{path}: {document}");
+        assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total > 0").await, json!([[3]]), "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn a_caller_who_leaves_a_script_frees_the_only_writer_of_sqlite() {
+    let app = fixture::on_sqlite().await;
+    let script = json!({"query": format!("DELETE FROM orders; {ENDLESS}; SELECT 1"), "timeout": 300});
+    let request = tokio::spawn(app.post("/api/query").json(&script).send());
+    // Another writer has to wait as long as the script runs: it shows that it has begun.
+    let mut pace = pace();
+    loop {
+        pace.tick().await;
+        let (status, _) = app.query(json!({"query": "UPDATE orders SET placed = NULL", "timeout": 1})).await;
+        if status != 200 {
+            break;
+        }
+    }
+    request.abort();
+    loop {
+        pace.tick().await;
+        let (status, document) = app.query(json!({"query": "UPDATE orders SET placed = NULL"})).await;
+        if status == 200 {
+            assert_eq!(document["results"][0]["affectedRows"], 3, "nothing of the script was kept");
+            break;
+        }
+    }
 }
 
 #[actix_web::test]

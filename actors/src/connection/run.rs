@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::ready;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Description, instructions};
@@ -63,11 +64,22 @@ impl Runner {
             Task::Describe(..) | Task::Columns(_) => None,
         };
         let mut results = match self.plan(task, access, &call).await {
-            Err(error) if error.kind == Kind::NotFound && error.get_hint().is_none() => {
-                return Err(self.offer_near(error, &call).await);
+            Err(error) if self.wants_near(&error, &call) => {
+                return Err(offer_near(error, Arc::clone(&self.source)).await);
             }
             other => other?,
         };
+        if class == Some("script") {
+            // Each statement is only looked at when those before it are done.
+            let source = Arc::clone(&self.source);
+            results = results.mend(move |error| {
+                if names_nothing(&error) {
+                    offer_near(error, Arc::clone(&source)).boxed()
+                } else {
+                    ready(error).boxed()
+                }
+            });
+        }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
         Ok(Reply::Results(results.keep(permit)))
@@ -227,46 +239,52 @@ impl Runner {
         .hint(format!("use {name}, or leave that part out")))
     }
 
-    /// Adds near names to "no such table": the caller's next attempt should succeed.
-    async fn offer_near(&self, error: Error, call: &Call) -> Error {
-        let (Op::Execute(..) | Op::Script(..)) = call.op else { return error };
-        let Some(sought) = quoted_name(&error.message) else { return error };
-        let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
-        let Ok(tables) = self.names(Facet::Tables, 2, call).await else { return error };
-        let offered = near::nearest(&sought, tables.iter().map(String::as_str));
-        match near::did_you_mean(&offered) {
-            Some(hint) => error.hint(hint),
-            None => error.hint("get_tables lists what there is"),
-        }
+    /// Whether `error` may be about a name that the caller has misspelt in a statement.
+    fn wants_near(&self, error: &Error, call: &Call) -> bool {
+        matches!(call.op, Op::Execute(..) | Op::Script(..)) && names_nothing(error)
     }
+}
 
-    /// The values of one column of a facet, for hints.
-    async fn names(&self, facet: Facet, column: usize, call: &Call) -> Result<Vec<String>> {
-        let limits = Limits { timeout: Duration::from_secs(2), rows: None };
-        let plan = Plan {
-            task: Task::Describe(facet, Narrow::default()),
-            access: Access::ReadOnly,
-            limits,
-            abandoned: call.abandoned.clone(),
-            dry_run: false,
-            notices: None,
-        };
-        let mut results = self.source.run(plan).await?;
-        let mut names = Vec::new();
-        while let Some(part) = results.next().await {
-            if let Part::Rows(batch) = part? {
-                for row in 0..batch.rows() {
-                    if let Cell::Text(name) = batch.cell(row, column)? {
-                        names.push(Cow::into_owned(name));
-                    }
-                }
-                if names.len() > NEAR_CANDIDATES {
-                    break;
+fn names_nothing(error: &Error) -> bool {
+    error.kind == Kind::NotFound && error.get_hint().is_none()
+}
+
+/// Adds near names to "no such table": the caller's next attempt should succeed. Dropped when
+/// nobody waits for it any more.
+async fn offer_near(error: Error, source: Arc<dyn Source>) -> Error {
+    let Some(sought) = quoted_name(&error.message) else { return error };
+    let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
+    let Ok(tables) = table_names(source).await else { return error };
+    let offered = near::nearest(&sought, tables.iter().map(String::as_str));
+    match near::did_you_mean(&offered) {
+        Some(hint) => error.hint(hint),
+        None => error.hint("get_tables lists what there is"),
+    }
+}
+
+/// The names of the source's tables, for hints.
+async fn table_names(source: Arc<dyn Source>) -> Result<Vec<String>> {
+    /// The place of `TABLE_NAME` in its facet.
+    const NAME: usize = 2;
+    let plan = Plan {
+        limits: Limits { timeout: Duration::from_secs(2), rows: None },
+        ..Plan::alone(Task::Describe(Facet::Tables, Narrow::default()), Access::ReadOnly)
+    };
+    let mut results = source.run(plan).await?;
+    let mut names = Vec::new();
+    while let Some(part) = results.next().await {
+        if let Part::Rows(batch) = part? {
+            for row in 0..batch.rows() {
+                if let Cell::Text(name) = batch.cell(row, NAME)? {
+                    names.push(Cow::into_owned(name));
                 }
             }
+            if names.len() > NEAR_CANDIDATES {
+                break;
+            }
         }
-        Ok(names)
     }
+    Ok(names)
 }
 
 fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {

@@ -13,6 +13,16 @@ use crate::sql::Statement;
 impl Runner {
     pub(super) async fn prepare_script(&self, mode: &Mode, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
         let mut statements = self.understood(text).await?;
+        let results = match mode {
+            Mode::Sets(sets) => sets.len(),
+            Mode::Run | Mode::Describe => statements.len(),
+        };
+        if text.one_result && results > 1 {
+            return Err(Error::invalid(format!(
+                "Accept: this form has room for one result, and there would be {results}"
+            ))
+            .hint("Accept: application/json answers several results"));
+        }
         let mut access = Access::ReadOnly;
         for statement in &statements {
             // One transaction: it may write as soon as one of its statements may.

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
+use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::exposure::Exposure;
@@ -82,7 +82,9 @@ impl Shared {
             }
             Task::Statement(_) | Task::Statements(_) | Task::Columns(_) | Task::Batch(_) => {
                 self.check_all(&plan).await?;
-                self.source.run(plan).await.map_err(without_names)
+                let results = self.source.run(plan).await.map_err(without_names)?;
+                // Of a script also those of its later statements.
+                Ok(results.mend(|error| ready(without_names(error)).boxed()))
             }
             Task::Procedure(invocation) => {
                 self.settle(invocation).await?;

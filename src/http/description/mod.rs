@@ -172,6 +172,8 @@ fn results(example: &Value) -> Value {
         "text/csv": {"schema": {"type": "string", "description": "RFC 4180 with a header line; one result"}},
         "application/x-ndjson": {"schema": {"type": "string", "description": "An object a row; one result. A failure \
             behind the first row is a last line {\"error\": {…}}"}},
+        "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "contentEncoding": "binary",
+            "description": "An Apache Arrow IPC stream; one result. A failure behind the first row breaks it off"}},
     })
 }
 

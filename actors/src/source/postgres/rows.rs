@@ -244,6 +244,8 @@ fn describe(seen: &Seen, relations: &Relations, connection: &str, may_be_outer: 
         length: traits.length,
         precision: traits.precision,
         scale: traits.scale,
+        enforced: true,
+        zoned: types::is_zoned(&seen.type_),
         nullable: may_be_outer || !underlying.is_some_and(|(_, not_null)| *not_null),
     }
 }

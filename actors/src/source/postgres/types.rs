@@ -56,6 +56,14 @@ pub(super) fn traits(type_: &Type, modifier: i32) -> Traits {
     }
 }
 
+/// Whether a time or a timestamp has a zone.
+pub(super) fn is_zoned(type_: &Type) -> bool {
+    match type_.kind() {
+        Kind::Domain(base) => is_zoned(base),
+        _ => matches!(*type_, Type::TIMETZ | Type::TIMESTAMPTZ),
+    }
+}
+
 /// The traits of a type by its number; types of the user's own are text on the wire, so domains
 /// are to be resolved by the caller.
 pub(super) fn traits_of(oid: Oid, modifier: i32) -> Traits {

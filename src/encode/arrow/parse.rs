@@ -1,0 +1,117 @@
+//! Values that come as text, in the units of Arrow. `None` for what its type cannot hold: infinity,
+//! years before Christ, a day of 24 hours.
+
+use arrow_buffer::i256;
+
+/// Microseconds of a second and of a day.
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 24 * 3600 * SECOND;
+
+/// Days since 1970-01-01 of `YYYY-MM-DD`.
+pub(super) fn date(text: &str) -> Option<i32> {
+    let mut pieces = text.split('-');
+    let (year, month, day) = (pieces.next()?, number(pieces.next()?)?, number(pieces.next()?)?);
+    let year = number(year).filter(|_| year.len() >= 4)?;
+    let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && pieces.next().is_none();
+    i32::try_from(days(year, month, day)).ok().filter(|_| fits)
+}
+
+/// Microseconds since midnight of `HH:MM:SS[.f]`.
+pub(super) fn time(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut pieces = whole.split(':');
+    let (hour, minute, second) = (number(pieces.next()?)?, number(pieces.next()?)?, number(pieces.next()?)?);
+    if fraction.len() > 6 || pieces.next().is_some() {
+        return None;
+    }
+    let microseconds = number(&format!("{fraction:0<6}"))?;
+    let time = ((hour * 60 + minute) * 60 + second) * SECOND + microseconds;
+    (time < DAY).then_some(time)
+}
+
+/// Microseconds since 1970-01-01 of `YYYY-MM-DDTHH:MM:SS[.f][Z]`.
+pub(super) fn timestamp(text: &str) -> Option<i64> {
+    let (day, rest) = text.split_once('T')?;
+    let time = time(rest.strip_suffix('Z').unwrap_or(rest))?;
+    i64::from(date(day)?).checked_mul(DAY)?.checked_add(time)
+}
+
+/// The digits of a decimal with so many behind the point, as one whole number; `most` digits in all.
+pub(super) fn decimal(text: &str, most: u8, scale: i8) -> Option<i256> {
+    let scale = usize::try_from(scale).ok()?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > scale {
+        return None;
+    }
+    let digits = format!("{whole}{fraction:0<scale$}");
+    let bare = digits.strip_prefix('-').unwrap_or(&digits);
+    let fits = !bare.is_empty()
+        && bare.bytes().all(|digit| digit.is_ascii_digit())
+        && bare.trim_start_matches('0').len() <= usize::from(most);
+    if fits { i256::from_string(&digits) } else { None }
+}
+
+fn number(digits: &str) -> Option<i64> {
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar, whose eras of 400 years are all alike; years
+/// begin in March here, so that a leap day is the last of its year.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        for (text, expected) in [
+            ("1970-01-01", Some(0)),
+            ("1969-12-31", Some(-1)),
+            ("2000-02-29", Some(11_016)),
+            ("2026-11-21", Some(20_778)),
+            ("0001-01-01", Some(-719_162)),
+            ("294276-12-31", Some(106_762_251)),
+            ("infinity", None),
+            ("0044-03-15 BC", None),
+            ("2026-13-01", None),
+            ("2026-01", None),
+            ("", None),
+        ] {
+            assert_eq!(date(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_keep_their_microseconds() {
+        assert_eq!(time("00:00:00"), Some(0));
+        assert_eq!(time("23:59:59.999999"), Some(DAY - 1));
+        assert_eq!(time("00:00:01.5"), Some(1_500_000));
+        for wrong in ["24:00:00", "12:00:00+02", "12:00", "", "12:00:00.1234567"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
+        assert_eq!(timestamp("1970-01-02T00:00:00.000001Z"), Some(DAY + 1));
+        assert_eq!(timestamp("1969-12-31T23:59:59"), Some(-SECOND));
+        for wrong in ["infinity", "-infinity", "2026-01-01", "0044-03-15 12:00:00+00 BC"] {
+            assert_eq!(timestamp(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn decimals_fill_up_to_their_scale() {
+        let read = |text: &str| decimal(text, 10, 2);
+        assert_eq!(read("12.5"), Some(i256::from_i128(1250)));
+        assert_eq!(read("-0.05"), Some(i256::from_i128(-5)));
+        assert_eq!(read("12345678.90"), Some(i256::from_i128(1_234_567_890)));
+        for wrong in ["0.001", "123456789.00", "NaN", "Infinity", "1e3", "", "-"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        let long = "9".repeat(76);
+        assert_eq!(decimal(&long, 76, 0).unwrap().to_string(), long);
+    }
+}
