@@ -3,6 +3,10 @@
 // Everything here is a test: what cannot be unwrapped has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+// What the conformance suite is answered with.
+#[path = "../../examples/conformance/fixture/mod.rs"]
+mod conformance_fixture;
+
 mod admission;
 mod both_drivers;
 mod command_line;
@@ -19,6 +23,7 @@ mod mcp_logging;
 mod mcp_progress;
 mod mcp_resources;
 mod mcp_resume;
+mod mcp_seam;
 mod mcp_sessions;
 mod mcp_table;
 mod mcp_tools;
