@@ -185,6 +185,9 @@ pub struct Sql {
     pub default_schema: Option<String>,
     /// Whether an administrator wrote it, and the caller gave the values alone.
     pub by_administrator: bool,
+    /// Names of the tools in front that run statements or procedures and are not switched off: a
+    /// hint may send the caller to these alone.
+    pub tools: Vec<&'static str>,
 }
 
 /// One value for a placeholder or a parameter, kept as the JSON text it came in: no digit is

@@ -81,7 +81,7 @@ fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Res
         limits: Limits { timeout: timeout(&mut fields)?, rows: None },
         op: Op::Script(
             mode,
-            Sql { text, parameters, default_schema: fields.string("defaultSchema")?, by_administrator: false },
+            Sql { text, parameters, default_schema: fields.string("defaultSchema")?, ..Sql::default() },
         ),
         default_catalog,
         field: "query",

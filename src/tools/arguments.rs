@@ -68,6 +68,7 @@ fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolv
         parameters: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
         by_administrator: false,
+        tools: super::executing(offer),
     };
     let caps = asked_caps(&mut fields, offer)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };

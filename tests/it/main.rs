@@ -25,6 +25,7 @@ mod mcp_resources;
 mod mcp_resume;
 mod mcp_seam;
 mod mcp_sessions;
+mod mcp_streams;
 mod mcp_table;
 mod mcp_tools;
 mod media_types;

@@ -62,10 +62,15 @@ impl TestApp {
 
     /// The same, where every MCP address offers `features`.
     pub(crate) async fn offering(folder: TempDir, connections: &str, features: Arc<dyn Features>) -> Self {
+        Self::with(folder, "", connections, features).await
+    }
+
+    /// The same, with further keys of `[server]`.
+    pub(crate) async fn with(folder: TempDir, server: &str, connections: &str, features: Arc<dyn Features>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
         let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
             listener.local_addr().unwrap()
         );
         let path = folder.path().join("config.toml");
