@@ -203,6 +203,9 @@ pub struct Sql {
     pub dry_run: bool,
     /// Whether the answer has room for one result alone; more are refused before anything is run.
     pub one_result: bool,
+    /// Names of the tools in front that run statements or procedures and are not switched off: a
+    /// hint may send the caller to these alone.
+    pub tools: Vec<&'static str>,
 }
 
 /// One value for a placeholder or a parameter, kept as the JSON text it came in: no digit is

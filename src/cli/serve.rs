@@ -3,6 +3,8 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 use super::{Common, Failure};
 use crate::app::App;
 use crate::config::Config;
@@ -23,6 +25,7 @@ pub(super) fn listen(config: &Config) -> Result<TcpListener, Failure> {
 /// Serves until the process is told to stop. `started` is called once the service listens.
 pub(super) async fn serve(config: Config, listener: TcpListener, started: impl FnOnce()) -> Result<(), Failure> {
     let io = |error| Failure::Io("the listener failed".to_owned(), error);
+    raise_file_limit();
     let address = listener.local_addr().map_err(io)?;
     let app = App::start(config, Arc::new(observe::log_event)).await?;
     if app.config.store.key.is_none() {
@@ -33,6 +36,23 @@ pub(super) async fn serve(config: Config, listener: TcpListener, started: impl F
     crate::run(app, listener, stop_signal()).await.map_err(io)?;
     log::info!("stopped");
     Ok(())
+}
+
+/// Every client's connection is an open file, and the usual soft limit is for programs with few:
+/// takes as many as the process may have.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    let before = limit.current;
+    let words = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+    if before == limit.maximum {
+        log::info!("open files: {} at most", words(before));
+        return;
+    }
+    limit.current = limit.maximum;
+    match setrlimit(Resource::Nofile, limit) {
+        Ok(()) => log::info!("open files: {} at most, raised from {}", words(limit.current), words(before)),
+        Err(error) => log::warn!("open files: {} at most; the limit cannot be raised: {error}", words(before)),
+    }
 }
 
 /// Completes on SIGINT and on SIGTERM.

@@ -49,6 +49,8 @@ pub struct Server {
     pub allowed_origins: Vec<String>,
     /// Bytes of a request's body at most.
     pub max_body: usize,
+    /// Streams that one principal may have open to listen, at most.
+    pub max_streams: usize,
     /// How long running calls may go on after the signal to stop.
     pub shutdown_timeout: Duration,
 }
@@ -94,6 +96,8 @@ impl Server {
     pub const DEFAULT_LISTEN: &str = "127.0.0.1:8787";
     /// Bytes of a request's body at most, unless configured.
     pub const DEFAULT_MAX_BODY: usize = 4 * 1024 * 1024;
+    /// Streams that one principal may have open to listen, unless configured.
+    pub const DEFAULT_MAX_STREAMS: usize = 1_000;
     /// How long running calls may go on after the signal to stop, unless configured.
     pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(20);
 }
@@ -197,6 +201,7 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
         );
     }
     let max_body = section.integer("max_body", 1024..=1 << 30, problems);
+    let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
     let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
     section.finish(problems);
     Server {
@@ -204,6 +209,7 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
         public_url,
         allowed_origins,
         max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
+        max_streams: max_streams.and_then(|count| usize::try_from(count).ok()).unwrap_or(Server::DEFAULT_MAX_STREAMS),
         shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
     }
 }

@@ -69,7 +69,8 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
     app.auth.send(Authenticate { credential, endpoint }).await.map_err(Error::internal)?
 }
 
-fn credential(request: &HttpRequest) -> Result<Credential> {
+/// The request's one credential.
+pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {
     let mut headers = request.headers().get_all(header::AUTHORIZATION);
     let wrong = || {
         Error::unauthenticated("the Authorization header is malformed")

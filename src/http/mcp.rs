@@ -122,9 +122,13 @@ fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<O
             response
         }
         Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => not_acceptable(),
-        Ok(Outcome::Listening(subscription)) => {
-            sse::open(request, subscription.events(visit.changes(), visit.app.closing()))
-        }
+        Ok(Outcome::Listening(subscription)) => match visit.ground(request) {
+            Ok(ground) => {
+                let events = subscription.events(visit.changes(), ground.ending());
+                sse::open_idle(request, events, ground)
+            }
+            Err(refusal) => error::transport(&refusal, None),
+        },
         Ok(Outcome::Denied(refusal, _)) => {
             error::transport(&refusal, Some(&admission::challenge(request, &visit.app, id)))
         }

@@ -15,6 +15,7 @@ mod merged;
 mod metadata;
 mod oauth;
 mod oauth_form;
+mod open_streams;
 mod origin;
 mod people;
 mod repeats;
@@ -88,10 +89,12 @@ pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Ser
     let shutdown = app.config.server.shutdown_timeout.as_secs();
     let data = web::Data::from(app);
     let memory = web::Data::new(repeats::Memory::default());
+    let streams = web::Data::new(open_streams::OpenStreams::default());
     let server = HttpServer::new(move || {
         WebApp::new()
             .app_data(data.clone())
             .app_data(memory.clone())
+            .app_data(streams.clone())
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
             .wrap(from_fn(ending::identify))

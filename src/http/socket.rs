@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,16 +22,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// A handle on a client's socket, kept as long as its connection.
+/// A handle on a client's socket, kept as long as its connection, unless it is let go of before.
 #[derive(Clone)]
-pub(super) struct Socket(Arc<OwnedFd>);
+pub(super) struct Socket(Arc<Mutex<Option<OwnedFd>>>);
 
 /// Keeps a handle on each new connection's socket.
 pub(super) fn attach(stream: &dyn Any, data: &mut Extensions) {
     if let Some(stream) = stream.downcast_ref::<TcpStream>()
         && let Ok(handle) = stream.as_fd().try_clone_to_owned()
     {
-        data.insert(Socket(Arc::new(handle)));
+        data.insert(Socket(Arc::new(Mutex::new(Some(handle)))));
     }
 }
 
@@ -47,10 +47,18 @@ impl Socket {
         request.conn_data::<Self>().cloned()
     }
 
-    /// Whether the client has closed its end.
+    /// Lets go of the handle, which is a descriptor of its own: what stays open for days does
+    /// without. The connection must not be used for another request.
+    pub(super) fn release(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Whether the client has closed its end, as far as there is a handle to tell.
     pub(super) fn closed(&self) -> bool {
+        let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(handle) = &*handle else { return false };
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        let mut watched = [PollFd::new(&*self.0, gone)];
+        let mut watched = [PollFd::new(handle, gone)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut watched, Some(&now)), Ok(1..)) && watched[0].revents().intersects(gone)
     }

@@ -88,9 +88,8 @@ fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Res
                 text,
                 parameters,
                 default_schema: fields.string("defaultSchema")?,
-                by_administrator: false,
                 dry_run: dry_run(&mut fields)?,
-                one_result: false,
+                ..Sql::default()
             },
         ),
         default_catalog,

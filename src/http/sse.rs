@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
-use actix_web::rt::time::{Interval, interval};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::rt::time::{Interval, Sleep, interval, sleep};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
 
+use super::open_streams::Ground;
 use super::socket::Socket;
 use crate::mcp::ServerEvent;
 
@@ -21,16 +23,44 @@ pub(super) const MEDIA_TYPE: &str = "text/event-stream";
 /// is looked at: a write alone notices a client that left in good order only the second time.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
+/// The second comment of a heartbeat of streams without a handle on their socket: a client that has
+/// left in good order answers the first with a reset, and the second fails.
+const AGAIN: Duration = Duration::from_secs(1);
+const COMMENT: &[u8] = b": keep-alive\n\n";
+
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(super) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    let beating = Beating { events: Box::pin(events), socket: Socket::of(request), beats: interval(HEARTBEAT) };
-    HttpResponse::Ok()
+    let (socket, beats) = (Socket::of(request), interval(HEARTBEAT));
+    response(&mut HttpResponse::Ok(), Beating { events: Box::pin(events), socket, beats })
+}
+
+/// The same for events that have no end of their own. The stream ends when its `ground` is gone, and
+/// keeps no handle on the socket: that the client has left is noticed by writing.
+pub(super) fn open_idle(
+    request: &HttpRequest,
+    events: impl Stream<Item = ServerEvent> + 'static,
+    ground: Ground,
+) -> HttpResponse {
+    if let Some(socket) = Socket::of(request) {
+        socket.release();
+    }
+    let beats = interval(HEARTBEAT);
+    let standing = Standing { events: Box::pin(events), ground, beats, again: None, checking: None };
+    // Without a handle on its socket, the connection is not for another request.
+    response(HttpResponse::Ok().force_close(), standing)
+}
+
+fn response(
+    builder: &mut HttpResponseBuilder,
+    events: impl Stream<Item = Result<Bytes, Infallible>> + 'static,
+) -> HttpResponse {
+    builder
         .content_type(MEDIA_TYPE)
         .insert_header((header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
         // nginx gathers what it passes on unless it is told not to.
         .insert_header((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")))
-        .streaming(beating)
+        .streaming(events)
 }
 
 /// Events, and heartbeats between them; it ends when the client is found to have left.
@@ -49,8 +79,44 @@ impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
         }
         self.beats.poll_tick(cx).map(|_| {
             let left = self.socket.as_ref().is_some_and(Socket::closed);
-            (!left).then(|| Ok(Bytes::from_static(b": keep-alive\n\n")))
+            (!left).then(|| Ok(Bytes::from_static(COMMENT)))
         })
+    }
+}
+
+/// Events without an end, heartbeats between them, and with each a look at whether the stream still
+/// has its ground.
+struct Standing<S> {
+    events: Pin<Box<S>>,
+    ground: Ground,
+    beats: Interval,
+    /// When the second of two comments is due.
+    again: Option<Pin<Box<Sleep>>>,
+    checking: Option<LocalBoxFuture<'static, ()>>,
+}
+
+impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        // What it finds out ends the events.
+        if this.checking.as_mut().is_some_and(|checking| checking.poll_unpin(cx).is_ready()) {
+            this.checking = None;
+        }
+        if let Poll::Ready(next) = this.events.poll_next_unpin(cx) {
+            return Poll::Ready(next.map(|event| Ok(frame(&event))));
+        }
+        if this.again.as_mut().is_some_and(|again| again.poll_unpin(cx).is_ready()) {
+            this.again = None;
+            return Poll::Ready(Some(Ok(Bytes::from_static(COMMENT))));
+        }
+        if this.beats.poll_tick(cx).is_ready() {
+            this.checking = Some(this.ground.check());
+            this.again = Some(Box::pin(sleep(AGAIN)));
+            return Poll::Ready(Some(Ok(Bytes::from_static(COMMENT))));
+        }
+        Poll::Pending
     }
 }
 

@@ -106,10 +106,15 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
         Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
         other => return resume(&request, other, session.as_deref(), &mut ending),
     };
+    let ground = match visit.ground(&request) {
+        Ok(ground) => ground,
+        Err(refusal) => return refuse(&refusal, &mut ending),
+    };
     ending.note(|event| "listen".clone_into(&mut event.what));
     ending.finish(0, None);
     let listening = session.map(|session| session.listen());
-    sse::open(&request, subscription::announcements(listening, visit.changes(), visit.app.closing(), last))
+    let events = subscription::announcements(listening, visit.changes(), ground.ending(), last);
+    sse::open_idle(&request, events, ground)
 }
 
 /// The rest of the answer that `last` names.

@@ -12,6 +12,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
 use super::ending::Ending;
+use super::open_streams::Ground;
 use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
@@ -78,6 +79,14 @@ impl Visit {
             features: self.app.features().as_ref(),
             exchange,
         }
+    }
+
+    /// What a stream that the caller opens stands on.
+    ///
+    /// # Errors
+    /// The caller has too many streams open.
+    pub(super) fn ground(&self, request: &HttpRequest) -> Result<Ground> {
+        Ground::take(request, &self.app, &self.by)
     }
 
     /// Watches what the caller is shown of the connection.

@@ -170,3 +170,85 @@ impl Changes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+    use portico_actors::directory::{Connection, Intensity};
+    use portico_actors::error::{Error, Result};
+    use portico_actors::reply::Results;
+    use portico_actors::source::{Access, Plan, Profile, Source};
+    use portico_actors::sql::Dialect;
+
+    use super::super::connection::Connected;
+    use super::*;
+
+    /// A source that says how old it is, and panics at the age of one: then its actor dies.
+    #[derive(Default)]
+    struct Ageing(AtomicU8);
+
+    impl Source for Ageing {
+        fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+            let age = self.0.load(Ordering::SeqCst);
+            async move {
+                assert!(age != 1, "the test said so");
+                Ok(Profile { product: age.to_string(), ..Profile::default() })
+            }
+            .boxed()
+        }
+
+        fn run(&self, _: Plan) -> BoxFuture<'static, Result<Results>> {
+            async { Err(Error::internal("nothing runs here")) }.boxed()
+        }
+
+        fn close(&self) -> BoxFuture<'static, ()> {
+            async {}.boxed()
+        }
+    }
+
+    fn look(entry: &Entry) -> Digests {
+        let age = entry.profile().and_then(|profile| profile.product.parse::<u64>().ok());
+        [age.map_or(UNKNOWN, |age| age + 1), 1, 1]
+    }
+
+    #[actix::test]
+    async fn a_connection_whose_actor_died_is_found_again_and_what_changed_meanwhile_is_told() {
+        let source = Arc::new(Ageing::default());
+        let id = Uuid::from_u128(1);
+        let connection = Connection {
+            id,
+            name: "c".into(),
+            source: Arc::clone(&source) as Arc<dyn Source>,
+            kind: "fake",
+            dialect: Dialect::Sqlite,
+            access: Access::ReadOnly,
+            permits: 1,
+            queue: 1,
+            instructions: None,
+            refresh: Duration::from_millis(1),
+        };
+        let (tell, mut died) = tokio::sync::mpsc::unbounded_channel();
+        let observer = Arc::new(move |event: &portico_actors::event::Event| {
+            if matches!(event, portico_actors::event::Event::ConnectionDied { .. }) {
+                let _ = tell.send(());
+            }
+        });
+        let intensity = Intensity { deaths: 1_000_000, backoff: Duration::from_millis(1), ..Intensity::default() };
+        let directory = Directory::start(vec![connection], intensity, observer);
+        let entry = directory.get(id).unwrap();
+        let mut state = entry.watch();
+        while entry.profile().is_none() {
+            state.changed().await.unwrap();
+        }
+        let mut changes = Changes::new(directory, &entry, Arc::new(Connected), Box::new(look));
+        assert_eq!(changes.told(), [1, 1, 1]);
+        source.0.store(1, Ordering::SeqCst);
+        died.recv().await.unwrap();
+        source.0.store(2, Ordering::SeqCst);
+        assert_eq!(changes.next().await, [List::Tools]);
+        assert_eq!(changes.told(), [3, 1, 1]);
+    }
+}

@@ -70,9 +70,11 @@ pub(super) async fn read(context: &Context<'_>, given: &str, summary: &mut Summa
     // A name in other capitals is another name.
     let this = |row: &&Value| text(row, 1) == schema && text(row, 2) == table;
     let described = found.iter().find(this).ok_or_else(unknown)?;
-    let columns = rows(context, Facet::Columns, narrow, MOST_COLUMNS, summary).await?;
+    let columns = rows(context, Facet::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
     let columns: Vec<&Value> = columns.iter().filter(this).collect();
-    let contents = json!([{"uri": given, "mimeType": MIME_TYPE, "text": definition(described, &columns)}]);
+    let keys = rows(context, Facet::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
+    let keys: Vec<&Value> = keys.iter().filter(|row| text(row, 5) == schema && text(row, 6) == table).collect();
+    let contents = json!([{"uri": given, "mimeType": MIME_TYPE, "text": definition(described, &columns, &keys)}]);
     Ok(json!({"contents": contents}).to_string())
 }
 
@@ -107,7 +109,8 @@ pub(super) async fn rows(
     }
 }
 
-fn definition(table: &Value, columns: &[&Value]) -> String {
+fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
+    let plain = |cell: &str| cell.replace('|', "\\|").replace(['\n', '\r'], " ");
     let mut out = format!("# {}.{}\n\n{}", text(table, 1), text(table, 2), text(table, 3));
     if let Some(remarks) = table[4].as_str() {
         let _ = write!(out, ": {remarks}");
@@ -124,7 +127,6 @@ fn definition(table: &Value, columns: &[&Value]) -> String {
         let yes = |at: usize, word: &'static str| if column[at] == true { word } else { "" };
         let key = [yes(12, "primary"), yes(13, "generated"), yes(14, "computed")];
         let key = key.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
-        let plain = |cell: &str| cell.replace('|', "\\|").replace(['\n', '\r'], " ");
         let _ = writeln!(
             out,
             "| {} | {}{size} | {} | {key} | {} |",
@@ -133,6 +135,13 @@ fn definition(table: &Value, columns: &[&Value]) -> String {
             if column[11] == false { "no" } else { "yes" },
             plain(text(column, 9)),
         );
+    }
+    if !keys.is_empty() {
+        out.push_str("\n## Foreign keys\n\n| Column | Refers to | Constraint |\n| --- | --- | --- |\n");
+    }
+    for key in keys {
+        let target = format!("{}.{}.{}", text(key, 1), text(key, 2), text(key, 3));
+        let _ = writeln!(out, "| {} | {} | {} |", plain(text(key, 7)), plain(&target), plain(text(key, 11)));
     }
     out
 }

@@ -67,6 +67,7 @@ fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolv
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
+        tools: super::executing(offer),
         ..Sql::default()
     };
     let caps = asked_caps(&mut fields, offer)?;

@@ -209,6 +209,13 @@ pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result
     tool.call(offer, fields).map_err(Unresolved::Refused)
 }
 
+/// The names of the tools that run statements or procedures and are not switched off.
+fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
+    let tools = catalogue(offer).into_iter();
+    let names = tools.filter_map(|tool| if let Tool::Fixed(tool) = tool { Some(tool.name) } else { None });
+    names.filter(|name| name.starts_with("execute_")).collect()
+}
+
 /// What `get_instructions` says of the tools that this caller is offered.
 fn briefing(offer: &Offer<'_>) -> Briefing {
     let mut tools = catalogue(offer);

@@ -3,6 +3,10 @@
 // Everything here is a test: what cannot be unwrapped has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+// What the conformance suite is answered with.
+#[path = "../../examples/conformance/fixture/mod.rs"]
+mod conformance_fixture;
+
 mod admission;
 mod arrow_form;
 mod both_drivers;
@@ -20,7 +24,9 @@ mod mcp_logging;
 mod mcp_progress;
 mod mcp_resources;
 mod mcp_resume;
+mod mcp_seam;
 mod mcp_sessions;
+mod mcp_streams;
 mod mcp_table;
 mod mcp_tools;
 mod media_types;

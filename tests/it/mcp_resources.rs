@@ -50,6 +50,21 @@ async fn error(app: &TestApp, method: &str, params: Value) -> Value {
 }
 
 #[actix_web::test]
+async fn a_definition_shows_what_foreign_keys_refer_to() {
+    for (app, schema, name) in
+        [(fixture::on_sqlite().await, "main", ""), (fixture::on_postgres().await, "public", "orders_customer_id_fkey")]
+    {
+        let uri = format!("portico://shop/{schema}/orders");
+        let read = result(&app, "resources/read", json!({"uri": uri})).await;
+        let text = read["contents"][0]["text"].as_str().unwrap();
+        let expected = format!(
+            "\n## Foreign keys\n\n| Column | Refers to | Constraint |\n| --- | --- | --- |\n| customer_id | {schema}.customers.id | {name} |\n"
+        );
+        assert!(text.ends_with(&expected), "{text}");
+    }
+}
+
+#[actix_web::test]
 async fn tables_are_listed_and_read_as_resources() {
     let app = fixture::with_sqlite(MORE).await;
     let list = result(&app, "resources/list", json!({})).await;

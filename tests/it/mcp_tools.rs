@@ -231,6 +231,24 @@ async fn what_an_agent_can_mend_tells_how() {
 }
 
 #[actix_web::test]
+async fn a_hint_names_no_tool_that_is_switched_off() {
+    let delete = json!({"query": "DELETE FROM orders"});
+    for (disabled, hint) in [
+        ("", "use execute_update"),
+        (r#""execute_update""#, "use execute_sql"),
+        (r#""execute_update", "execute_sql""#, "no tool of this connection takes such a statement"),
+    ] {
+        let more = format!("access = \"read-write\"\n[connections.disabled]\ntools = [{disabled}]");
+        let app = fixture::with_sqlite(&more).await;
+        let text = app.tool_error("execute_select", delete.clone()).await;
+        assert!(text.ends_with(&format!("Hint: {hint}")), "{disabled}: {text}");
+    }
+    let app = fixture::with_sqlite("access = \"read-only\"").await;
+    let text = app.tool_error("execute_select", delete).await;
+    assert!(!text.contains("execute_update"), "it does not exist where nothing can be written: {text}");
+}
+
+#[actix_web::test]
 async fn what_an_agent_may_not_do_is_told_by_the_protocol() {
     let app = fixture::on_sqlite().await;
     let (status, body) = app.mcp(&app.writer, "tools/call", json!({"name": "execute_selct"})).await;

@@ -132,7 +132,7 @@ impl Runner {
             Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
                 .hint("send each statement in a call of its own")
         })?;
-        let access = self.access(verb, &statement, by)?;
+        let access = self.access(verb, &statement, by, &text.tools)?;
         let prepared = Prepared {
             statement,
             values: text.parameters.clone(),
@@ -152,7 +152,13 @@ impl Runner {
     }
 
     /// Decides whether `statement` may run, and whether its plan may write.
-    pub(super) fn access(&self, verb: Verb, statement: &Statement, by: &Principal) -> Result<Access> {
+    pub(super) fn access(
+        &self,
+        verb: Verb,
+        statement: &Statement,
+        by: &Principal,
+        tools: &[&'static str],
+    ) -> Result<Access> {
         let class = statement.class;
         match class {
             Class::Transaction => {
@@ -169,7 +175,7 @@ impl Runner {
         if class == Class::Other && (verb != Verb::Any || self.may_write(by, "").is_err()) {
             return Ok(Access::ReadOnly);
         }
-        check_verb(verb, class)?;
+        check_verb(verb, class, tools)?;
         if class.reads_only() {
             let may_write = verb == Verb::Any
                 && statement.calls_functions
@@ -292,8 +298,8 @@ fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
     sql::statements(text, description.dialect, Naming { connection: &description.name, others: &others })
 }
 
-/// Whether a tool takes statements of this class; the error names the tool that does.
-fn check_verb(verb: Verb, class: Class) -> Result<()> {
+/// Whether a tool takes statements of this class; the error names the one among `tools` that does.
+fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
     let (takes, tool) = match verb {
         Verb::Any => (true, "execute_sql"),
         Verb::Select => (class == Class::Select, "execute_select"),
@@ -310,8 +316,11 @@ fn check_verb(verb: Verb, class: Class) -> Result<()> {
         Class::Call => "execute_procedure",
         _ => "execute_sql",
     };
-    Err(Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()))
-        .hint(format!("use {right}")))
+    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()));
+    Err(match [right, "execute_sql"].into_iter().find(|right| tools.contains(right)) {
+        Some(right) => error.hint(format!("use {right}")),
+        None => error.hint("no tool of this connection takes such a statement"),
+    })
 }
 
 /// The first name in double quotes or after "no such table: " of a source's message.

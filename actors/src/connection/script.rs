@@ -26,7 +26,7 @@ impl Runner {
         let mut access = Access::ReadOnly;
         for statement in &statements {
             // One transaction: it may write as soon as one of its statements may.
-            if self.access(Verb::Any, statement, by)? == Access::ReadWrite {
+            if self.access(Verb::Any, statement, by, &[])? == Access::ReadWrite {
                 access = Access::ReadWrite;
             }
         }

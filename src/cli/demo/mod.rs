@@ -73,6 +73,8 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             public_url: public_url(listen),
             allowed_origins: Vec::new(),
             max_body: Server::DEFAULT_MAX_BODY,
+            // Whoever measures what streams cost has one user to do it with.
+            max_streams: 20_000,
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
         },

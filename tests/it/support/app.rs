@@ -7,6 +7,8 @@ use std::thread::JoinHandle;
 
 use portico::app::App;
 use portico::config::Config;
+use portico::mcp::connection::Connected;
+use portico::mcp::features::Features;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::Store;
 use portico_actors::event::Event;
@@ -55,10 +57,20 @@ pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String 
 impl TestApp {
     /// Starts the service with these `[[connections]]` tables in `folder`.
     pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
+        Self::offering(folder, connections, Arc::new(Connected)).await
+    }
+
+    /// The same, where every MCP address offers `features`.
+    pub(crate) async fn offering(folder: TempDir, connections: &str, features: Arc<dyn Features>) -> Self {
+        Self::with(folder, "", connections, features).await
+    }
+
+    /// The same, with further keys of `[server]`.
+    pub(crate) async fn with(folder: TempDir, server: &str, connections: &str, features: Arc<dyn Features>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
         let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
             listener.local_addr().unwrap()
         );
         let path = folder.path().join("config.toml");
@@ -72,7 +84,7 @@ impl TestApp {
         let thread = std::thread::spawn(move || {
             actix::System::new().block_on(async move {
                 let observer = Arc::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
-                let app = App::start(config, observer).await.unwrap();
+                let app = App::start_offering(config, observer, features).await.unwrap();
                 started.send(()).unwrap();
                 portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
             });

@@ -1,0 +1,128 @@
+//! Streams that stay open without an end: how many one principal may have, and that each is ended
+//! when its caller is no longer let in. What they carry is not known here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix_web::{HttpRequest, web};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::auth::Authenticate;
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::principal::{Credential, Principal};
+use tokio_util::sync::CancellationToken;
+
+use super::caller;
+use crate::app::App;
+
+/// When a client that has too many streams may try again: until then another is likely to end.
+const RETRY_AFTER: Duration = Duration::from_secs(15);
+
+/// The open streams of every principal, by its subject.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenStreams(Arc<Mutex<HashMap<String, usize>>>);
+
+/// One open stream, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    streams: OpenStreams,
+    subject: String,
+}
+
+impl OpenStreams {
+    /// Counts one more stream of `subject`, of which there may be `most`.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when there are so many already.
+    pub(super) fn take(&self, subject: &str, most: usize) -> Result<Held> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.get(subject).copied().unwrap_or_default();
+        if count >= most {
+            return Err(Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
+                .retry_after(RETRY_AFTER)
+                .hint("close some; an administrator can raise server.max_streams"));
+        }
+        open.insert(subject.to_owned(), count + 1);
+        Ok(Held { streams: self.clone(), subject: subject.to_owned() })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match open.get_mut(&self.subject) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(open.remove(&self.subject)),
+        }
+    }
+}
+
+/// What an open stream stands on: its place among its principal's streams, and the credential that
+/// it was opened with.
+pub(super) struct Ground {
+    app: web::Data<App>,
+    credential: Credential,
+    by: Arc<Principal>,
+    ending: CancellationToken,
+    _held: Held,
+}
+
+impl Ground {
+    /// The ground of a stream that `by` opens with `request`.
+    ///
+    /// # Errors
+    /// The principal has too many streams open.
+    pub(super) fn take(request: &HttpRequest, app: &web::Data<App>, by: &Arc<Principal>) -> Result<Self> {
+        let streams = request.app_data::<web::Data<OpenStreams>>();
+        let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
+        Ok(Self {
+            _held: streams.take(&by.subject, app.config.server.max_streams)?,
+            credential: caller::credential(request)?,
+            app: app.clone(),
+            by: Arc::clone(by),
+            ending: app.closing().child_token(),
+        })
+    }
+
+    /// Cancelled when the stream is to end: the service goes down, or the caller is no longer let in.
+    pub(super) fn ending(&self) -> CancellationToken {
+        self.ending.clone()
+    }
+
+    /// Asks whether the caller is still who it was when the stream was opened, and may do the same;
+    /// ends the stream if not. Where nobody can tell, what was stays in force.
+    pub(super) fn check(&self) -> LocalBoxFuture<'static, ()> {
+        let asked = self.app.auth.send(Authenticate(self.credential.clone()));
+        let (by, ending) = (Arc::clone(&self.by), self.ending.clone());
+        async move {
+            let stands = match asked.await {
+                Ok(Ok(now)) => now == by,
+                Ok(Err(error)) => error.kind != Kind::Unauthenticated,
+                Err(_) => true,
+            };
+            if !stands {
+                ending.cancel();
+            }
+        }
+        .boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_principal_has_its_own_bound_and_what_ends_makes_room() {
+        let streams = OpenStreams::default();
+        let held: Vec<Held> = (0..2).map(|_| streams.take("ann", 2).unwrap()).collect();
+        let refused = streams.take("ann", 2).unwrap_err();
+        assert_eq!((refused.kind, refused.get_retry_after()), (Kind::Busy, Some(RETRY_AFTER)));
+        let other = streams.take("bob", 2).unwrap();
+        drop(held);
+        assert!(streams.take("ann", 1).is_ok());
+        drop(other);
+        assert!(streams.0.lock().unwrap().is_empty(), "who has no stream is remembered");
+    }
+}

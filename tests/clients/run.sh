@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Lets clients that others wrote use a running demo, each in every way it can connect: it lists tools, calls one, gets an
+# error that an agent can mend, hears of progress, and cancels a statement that would never end, which must end at the
+# source. The clients are installed below target/, once.
+#   tests/clients/run.sh [PROGRAM]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+program=$(realpath "${1:-target/debug/portico}")
+tools=$PWD/target/clients
+mkdir -p "$tools"
+[ -x "$tools/python/bin/python" ] || python3 -m venv "$tools/python"
+"$tools/python/bin/python" -c 'import importlib.metadata as m; assert m.version("mcp") == "2.3.0"' 2>/dev/null ||
+  "$tools/python/bin/pip" install -q mcp==2.3.0
+if [ ! -e "$tools/node_modules/@modelcontextprotocol/sdk" ] || [ ! -e "$tools/node_modules/@modelcontextprotocol/client" ]; then
+  npm install --silent --no-save --prefix "$tools" @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/sdk@1.32.2
+fi
+# Modules are looked for beside the file that names them.
+cp tests/clients/*.mjs "$tools"
+
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+RUST_LOG=info "$program" demo --listen 127.0.0.1:0 --data-dir "$work/demo" --json >"$work/page.json" 2>"$work/log" &
+until [ -s "$work/page.json" ]; do kill -0 $! || { cat "$work/log"; exit 1; }; sleep 0.1; done
+read -r url auth id secret < <(python3 - "$work/page.json" <<'P'
+import json, sys
+page = json.load(open(sys.argv[1]))
+print(*(page[each] for each in ("mcpUrl", "authUrl", "clientId", "clientSecret")))
+P
+)
+# The page comes first, the listener right behind it.
+token=$(curl -sf --retry 20 --retry-connrefused --retry-delay 1 "$auth" -d grant_type=client_credentials \
+  -d "client_id=$id" -d "client_secret=$secret" | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+
+failed=0
+abandoned() { grep -c 'what=execute_select .*outcome=abandoned' "$work/log" || true; }
+# Runs a client, and waits until the statement that it cancelled has ended at the source.
+try() {
+  local name=$1 before limit=300
+  shift
+  before=$(abandoned)
+  if ! timeout 120 "$@" >"$work/out" 2>&1 </dev/null; then
+    echo "FAIL $name"
+    cat "$work/out"
+    failed=1
+    return
+  fi
+  until [ "$(abandoned)" -gt "$before" ]; do
+    limit=$((limit - 1))
+    if [ $limit -eq 0 ]; then
+      echo "FAIL $name: the cancelled statement goes on"
+      failed=1
+      return
+    fi
+    sleep 0.1
+  done
+  echo "ok $name: $(tail -1 "$work/out")"
+}
+for mode in auto legacy 2026-07-28; do
+  try "python mcp 2.3.0, $mode" "$tools/python/bin/python" tests/clients/client.py "$url" "$token" "$mode"
+done
+for mode in legacy auto; do
+  try "node client 2.4.0, $mode" node "$tools/client_v2.mjs" "$url" "$token" "$mode"
+done
+try "node sdk 1.32.2" node "$tools/client_v1.mjs" "$url" "$token"
+exit $failed

@@ -1,0 +1,71 @@
+//! Streams that stay open: how many there may be, and that nobody listens who is not let in any more.
+
+use std::sync::Arc;
+
+use portico::mcp::connection::Connected;
+use portico_actors::auth::records::NewUser;
+use portico_actors::principal::{Reach, Scope};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read};
+use crate::support::fixture;
+use crate::support::mcp::modern;
+use crate::support::stream::Events;
+
+async fn app(server: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let app = TestApp::with(folder, server, &connection(CONNECTION, "shop", &url, ""), Arc::new(Connected)).await;
+    app.ready().await;
+    app
+}
+
+async fn get(app: &TestApp, by: &Caller) -> reqwest::Response {
+    let built = app.http.get(format!("{}/mcp/connections/{CONNECTION}", app.url));
+    built.basic_auth(&by.name, Some(&by.secret)).header("accept", "text/event-stream").send().await.unwrap()
+}
+
+async fn listen(app: &TestApp, by: &Caller) -> reqwest::Response {
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    modern(app, by, &json!("s"), "subscriptions/listen", params).send().await.unwrap()
+}
+
+#[actix_web::test]
+async fn a_principal_has_a_bounded_number_of_open_streams() {
+    let app = app("max_streams = 2").await;
+    let (first, second) = (get(&app, &app.writer).await, listen(&app, &app.writer).await);
+    assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
+    for refused in [get(&app, &app.writer).await, listen(&app, &app.writer).await] {
+        assert_eq!(refused.headers()["retry-after"], "15");
+        let (status, body) = read(refused).await;
+        assert_eq!((status, &body["error"]["code"]), (429, &json!(1600)), "{body}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("server.max_streams"), "{body}");
+    }
+    assert_eq!(get(&app, &app.reader).await.status(), 200, "another's streams do not count");
+    // What is not a stream is not counted.
+    assert_eq!(app.mcp(&app.writer, "tools/list", json!({})).await.0, 200);
+    drop(first);
+    let mut pace = pace();
+    while get(&app, &app.writer).await.status() != 200 {
+        pace.tick().await;
+    }
+}
+
+#[actix_web::test]
+async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
+    let app = app("").await;
+    let writers = [get(&app, &app.writer).await, listen(&app, &app.writer).await];
+    let readers = get(&app, &app.reader).await;
+    let store = &mut app.store();
+    let pats = store.pats(Some(&app.writer.name)).unwrap();
+    store.revoke_pat(&pats[0].id.to_string()).unwrap();
+    let less =
+        NewUser { email: app.reader.name.clone(), admin: false, reach: Reach::Only([].into()), scope: Scope::Read };
+    store.change_user(less).unwrap();
+    let [session, stateless] = writers.map(Events::of);
+    assert_eq!(session.rest().await.len(), 0, "a revoked token goes on to listen");
+    let told = stateless.rest().await;
+    assert_eq!(told.last().unwrap()["result"]["resultType"], "complete", "{told:?}");
+    assert_eq!(Events::of(readers).rest().await.len(), 0, "who may not reach the connection goes on to listen");
+}
