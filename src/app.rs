@@ -50,6 +50,7 @@ impl App {
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
         auth.store_key.clone_from(&config.store.key);
+        auth.issuers.clone_from(&config.issuers);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
         let auth = AuthActor::start(auth).await?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));

@@ -20,6 +20,9 @@ pub fn log_event(event: &Event) {
                 None => log::error!("actor of connection {name} {how} too often; it is not started again"),
             }
         }
+        Event::IssuerFailed { issuer, cause } => {
+            log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
+        }
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }

@@ -2,6 +2,7 @@
 //! Secrets are of types that print nothing.
 
 mod connection;
+mod issuer;
 mod prompt;
 mod section;
 mod statement;
@@ -12,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portico_actors::auth::StoreKey;
+use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
 pub use connection::Connection;
@@ -32,6 +33,8 @@ pub struct Config {
     pub store: Store,
     /// `[tokens]`.
     pub tokens: Tokens,
+    /// `[[issuers]]`, in the order of the file.
+    pub issuers: Vec<TrustedIssuer>,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -133,9 +136,10 @@ impl Config {
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
+        let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, connections })
+            Ok(Self { server, store, tokens, issuers, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -12,6 +12,7 @@ mod description;
 mod exposure;
 mod house;
 mod instructions;
+mod issuers;
 mod mcp_any_bytes;
 mod mcp_envelope;
 mod mcp_listen;

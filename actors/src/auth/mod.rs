@@ -11,6 +11,8 @@ mod client;
 pub mod clock;
 mod der;
 mod grant;
+mod issuer;
+mod jwks;
 mod key;
 pub mod records;
 mod resource;
@@ -29,12 +31,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, Context, Handler, Message, MessageResult, System};
+use actix::{Actor, Addr, Arbiter, AsyncContext, Context, Handler, Message, MessageResult, Response, System};
 use secrecy::ExposeSecret;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
 pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
+pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
@@ -42,6 +46,7 @@ pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use self::cache::Cache;
 use self::clock::Clock;
 use self::grant::Mint;
+use self::issuer::Issuer;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
@@ -75,6 +80,8 @@ pub struct AuthSettings {
     pub store_key: Option<StoreKey>,
     /// Every configured connection: what the token of a user who reaches all of them names.
     pub connections: Arc<[Uuid]>,
+    /// Issuers besides our own.
+    pub issuers: Vec<TrustedIssuer>,
     /// Hears when the store cannot be read.
     pub observer: Observer,
     /// Tells the time.
@@ -91,6 +98,7 @@ impl AuthSettings {
             clock_skew: CLOCK_SKEW,
             store_key: None,
             connections: Arc::new([]),
+            issuers: Vec::new(),
             observer,
             clock: Clock::system(),
         }
@@ -115,6 +123,9 @@ pub struct AuthActor {
     cache: Cache,
     tokens: Tokens,
     connections: Arc<[Uuid]>,
+    issuers: Vec<Issuer>,
+    /// What keys of issuers are fetched with; none where nobody's are.
+    client: Option<reqwest::Client>,
     observer: Observer,
     clock: Clock,
     /// Whether the last look at the store failed: an outage is told once.
@@ -142,12 +153,16 @@ impl AuthActor {
         let mut watch = Watch::new(settings.store_path, store, settings.store_key)?;
         let snapshot =
             watch.changed()?.ok_or_else(|| Error::internal("the store was not read at its first opening"))?;
+        let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
+        let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         Ok(Self {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
+            issuers: settings.issuers.into_iter().map(Issuer::new).collect::<Result<_>>()?,
+            client,
             observer: settings.observer,
             clock: settings.clock,
             store_failed: false,
@@ -198,14 +213,45 @@ impl AuthActor {
             Credential::Basic { email, token } => return self.snapshot.basic(email, token, now),
             Credential::Bearer(token) => token,
         };
-        let known = (Digest::of(token.expose_secret()), endpoint);
-        if let Some(principal) = self.cache.get(&known, now) {
-            return Ok(principal);
-        }
-        let (principal, until) = self.snapshot.bearer(token.expose_secret(), &self.tokens, endpoint, now)?;
+        let text = token.expose_secret();
+        let (principal, until) = match self.foreign(text).and_then(|index| self.issuers.get(index)) {
+            Some(issuer) => issuer.verify(text, &self.tokens, endpoint, now)?,
+            None => self.snapshot.bearer(text, &self.tokens, endpoint, now)?,
+        };
         let principal = Arc::new(principal);
-        self.cache.insert(known, Arc::clone(&principal), until);
+        self.cache.insert((Digest::of(text), endpoint), Arc::clone(&principal), until);
         Ok(principal)
+    }
+
+    /// Who shows this access token, if that was found out not long ago.
+    fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
+        let Credential::Bearer(token) = &asked.credential else { return None };
+        let known = (Digest::of(token.expose_secret()), asked.endpoint);
+        self.cache.get(&known, self.clock.now())
+    }
+
+    /// Looks for an issuer's newer keys where a token names an unknown one, or where the known ones
+    /// are old. What is to be waited for, if the judgement may be another one then.
+    fn newer_keys(
+        &mut self,
+        credential: &Credential,
+        refusal: Option<Refusal>,
+        context: &Context<Self>,
+    ) -> Option<oneshot::Receiver<()>> {
+        let Credential::Bearer(token) = credential else { return None };
+        let unknown = match refusal {
+            None => false,
+            Some(Refusal::UnknownKey) => true,
+            Some(_) => return None,
+        };
+        let index = self.foreign(token.expose_secret())?;
+        if unknown {
+            return self.look_for_keys(index, context);
+        }
+        if self.issuers.get(index)?.is_stale(self.clock.now()) {
+            drop(self.look_for_keys(index, context));
+        }
+        None
     }
 }
 
@@ -229,13 +275,25 @@ pub struct Authenticate {
 }
 
 impl Handler<Authenticate> for AuthActor {
-    type Result = Result<Arc<Principal>>;
+    type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, Authenticate { credential, endpoint }: Authenticate, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, asked: Authenticate, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        self.authenticate(&credential, endpoint).map_err(|refusal| {
+        if let Some(principal) = self.remembered(&asked) {
+            return Response::reply(Ok(principal));
+        }
+        let judged = self.authenticate(&asked.credential, asked.endpoint);
+        if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
+            let own = context.address();
+            return Response::fut(async move {
+                // Whether they came or not: they are not asked for again so soon, and so this ends.
+                let _ = wait.await;
+                own.send(asked).await.map_err(Error::internal)?
+            });
+        }
+        Response::reply(judged.map_err(|refusal| {
             Error::unauthenticated("the credential is not valid, or it has expired").because(refusal.words())
-        })
+        }))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::principal::{Endpoint, Reach, Scope};
 const ACCESS_TOKEN: &str = "at+jwt";
 
 /// No token of ours is longer; what is longer is not even decoded.
-const LONGEST: usize = 64 * 1024;
+pub(crate) const LONGEST: usize = 64 * 1024;
 
 /// Why a token was refused: for the log and the tests alone, callers are never told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +115,10 @@ impl Tokens {
 
     pub(crate) fn lifetime(&self) -> Duration {
         self.lifetime
+    }
+
+    pub(crate) fn skew(&self) -> Duration {
+        self.skew
     }
 
     /// Which of our addresses `audience` is.

@@ -78,6 +78,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         },
         store: Store { path: data_dir.join("portico.db"), key: None },
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
+        issuers: Vec::new(),
         connections: vec![Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),

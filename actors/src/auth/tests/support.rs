@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::auth::clock::{Clock, Timestamp};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::Store;
-use crate::auth::{AccessToken, AuthActor, AuthSettings, Authenticate, Exchange, Grant, GrantError};
+use crate::auth::{AccessToken, AuthActor, AuthSettings, Authenticate, Exchange, Grant, GrantError, TrustedIssuer};
 use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
@@ -57,17 +57,33 @@ impl House {
     }
 
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
+        AuthActor::start(self.settings()).await.unwrap()
+    }
+
+    /// The same with trusted issuers.
+    pub(super) async fn trusting(&self, issuers: Vec<TrustedIssuer>) -> Addr<AuthActor> {
+        AuthActor::start(AuthSettings { issuers, ..self.settings() }).await.unwrap()
+    }
+
+    pub(super) fn settings(&self) -> AuthSettings {
         let outages = Arc::clone(&self.outages);
         let observer = Arc::new(move |event: &Event| {
-            if let Event::StoreFailed { cause } = event {
+            if let Event::StoreFailed { cause } | Event::IssuerFailed { cause, .. } = event {
                 outages.lock().unwrap().push(cause.clone());
             }
         });
-        let settings = AuthSettings { clock: self.clock(), ..AuthSettings::new(self.path(), ISSUER, observer) };
-        AuthActor::start(settings).await.unwrap()
+        AuthSettings { clock: self.clock(), ..AuthSettings::new(self.path(), ISSUER, observer) }
     }
 
-    /// What the observer heard of the store.
+    /// Waits until the observer has heard so often.
+    pub(super) async fn until_told(&self, times: usize) {
+        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        while self.outages.lock().unwrap().len() < times {
+            pace.tick().await;
+        }
+    }
+
+    /// What the observer heard of the store, and of issuers.
     pub(super) fn outages(&self) -> Vec<String> {
         self.outages.lock().unwrap().clone()
     }
