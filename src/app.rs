@@ -1,13 +1,15 @@
 //! The only shared state: what every handler may reach.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use actix::Addr;
+use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{AuthActor, AuthSettings};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
@@ -17,6 +19,9 @@ use uuid::Uuid;
 
 use crate::config::{Config, Connection};
 use crate::mcp::sessions::Sessions;
+
+/// Callers whose requests are counted at one time.
+const PRINCIPALS: usize = 20_000;
 
 /// Everything a handler may reach.
 pub struct App {
@@ -31,6 +36,7 @@ pub struct App {
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     settings: HashMap<Uuid, Arc<Connection>>,
+    requests: Mutex<Throttle<String>>,
     attempted: AtomicBool,
     draining: CancellationToken,
 }
@@ -50,9 +56,11 @@ impl App {
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
         auth.store_key.clone_from(&config.store.key);
+        auth.limits = config.limits.auth;
         auth.issuers.clone_from(&config.issuers);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
         let auth = AuthActor::start(auth).await?;
+        let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
@@ -63,6 +71,7 @@ impl App {
             observer,
             sessions: Sessions::default(),
             settings,
+            requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
         }))
@@ -90,6 +99,15 @@ impl App {
     /// Cancelled when the service goes down.
     pub fn closing(&self) -> CancellationToken {
         self.draining.clone()
+    }
+
+    /// Counts a request of `by`: what is left of the limit, if there is one.
+    ///
+    /// # Errors
+    /// The same when nothing is left.
+    pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.take(by.subject.clone(), Instant::now())
     }
 
     /// The connections within the caller's reach, ordered by name.

@@ -3,6 +3,7 @@
 
 mod connection;
 mod issuer;
+mod limits;
 mod prompt;
 mod section;
 mod statement;
@@ -17,6 +18,7 @@ use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
 pub use connection::Connection;
+pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
@@ -33,6 +35,8 @@ pub struct Config {
     pub store: Store,
     /// `[tokens]`.
     pub tokens: Tokens,
+    /// `[limits]`.
+    pub limits: Limits,
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
     /// `[[connections]]`, in the order of the file.
@@ -135,11 +139,12 @@ impl Config {
         let server = server(&mut root, &mut problems);
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
+        let limits = limits::read(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, issuers, connections })
+            Ok(Self { server, store, tokens, limits, issuers, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

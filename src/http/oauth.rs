@@ -18,8 +18,8 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
     let mut ending = Ending::begin(&request, &app);
     let result = async {
         let grant = grant(&request, oauth_form::read(&request, payload).await?)?;
-        let Grant::ClientCredentials { client_id, .. } = &grant;
-        ending.note(|event| event.subject.clone_from(client_id));
+        let Grant::ClientCredentials { client, .. } = &grant;
+        ending.note(|event| event.subject.clone_from(&client.client_id));
         app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))
     };
     let result = result.await.map(|token| {
@@ -97,7 +97,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
         }
         Err(refusal) => {
             ending.finish(0, Some(&Error::invalid(refusal.code)));
-            let mut response = HttpResponse::build(error::oauth(refusal.code));
+            let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
             if refusal.code == "invalid_client" {
@@ -127,10 +127,5 @@ fn grant(request: &HttpRequest, mut form: Form) -> Result<Grant, GrantError> {
         None => return Err(GrantError::new("invalid_request", "grant_type is missing")),
     }
     let client = oauth_form::client(request, &mut form)?;
-    Ok(Grant::ClientCredentials {
-        client_id: client.client_id,
-        client_secret: client.client_secret,
-        scope: form.take("scope"),
-        resource: form.take("resource"),
-    })
+    Ok(Grant::ClientCredentials { client, scope: form.take("scope"), resource: form.take("resource") })
 }

@@ -26,10 +26,12 @@ pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result
 /// The client's name and secret, from the header or from the form, but not from both (§2.3).
 pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientProof, GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
+    let from = caller::address(request);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
     let mut headers = request.headers().get_all(header::AUTHORIZATION);
     let Some(header) = headers.next() else {
         return Ok(ClientProof {
+            from,
             client_id: name.ok_or_else(|| invalid("client_id is missing"))?,
             client_secret: SecretString::from(secret.ok_or_else(|| invalid("client_secret is missing"))?),
         });
@@ -58,7 +60,7 @@ pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientPro
     if name.is_some_and(|name| name != basic_name) {
         return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
     }
-    Ok(ClientProof { client_id: basic_name, client_secret: SecretString::from(decode(&basic_secret)) })
+    Ok(ClientProof { from, client_id: basic_name, client_secret: SecretString::from(decode(&basic_secret)) })
 }
 
 /// The parameters of a form, each at most once (§3.2).

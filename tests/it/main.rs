@@ -37,4 +37,5 @@ mod sql_exec;
 mod sql_script;
 mod sql_types;
 mod support;
+mod throttling;
 mod unhealthy;

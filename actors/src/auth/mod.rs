@@ -6,6 +6,7 @@
 //! written (one `stat` and one `PRAGMA data_version`), so that what was revoked is refused by the
 //! very next request.
 
+mod attempts;
 mod cache;
 mod client;
 pub mod clock;
@@ -20,6 +21,7 @@ mod sealing;
 mod secret;
 mod snapshot;
 pub mod store;
+pub mod throttle;
 mod token;
 mod watch;
 
@@ -27,6 +29,7 @@ mod watch;
 mod tests;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +39,7 @@ use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+pub use self::attempts::AuthLimits;
 pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
 pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
 pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
@@ -43,6 +47,7 @@ pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 
+use self::attempts::Attempts;
 use self::cache::Cache;
 use self::clock::Clock;
 use self::grant::Mint;
@@ -80,6 +85,8 @@ pub struct AuthSettings {
     pub store_key: Option<StoreKey>,
     /// Every configured connection: what the token of a user who reaches all of them names.
     pub connections: Arc<[Uuid]>,
+    /// How often what may happen.
+    pub limits: AuthLimits,
     /// Issuers besides our own.
     pub issuers: Vec<TrustedIssuer>,
     /// Hears when the store cannot be read.
@@ -98,6 +105,7 @@ impl AuthSettings {
             clock_skew: CLOCK_SKEW,
             store_key: None,
             connections: Arc::new([]),
+            limits: AuthLimits::default(),
             issuers: Vec::new(),
             observer,
             clock: Clock::system(),
@@ -123,6 +131,7 @@ pub struct AuthActor {
     cache: Cache,
     tokens: Tokens,
     connections: Arc<[Uuid]>,
+    attempts: Attempts,
     issuers: Vec<Issuer>,
     /// What keys of issuers are fetched with; none where nobody's are.
     client: Option<reqwest::Client>,
@@ -161,6 +170,7 @@ impl AuthActor {
             cache: Cache::new(REMEMBERED_TOKENS),
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
+            attempts: Attempts::new(settings.limits),
             issuers: settings.issuers.into_iter().map(Issuer::new).collect::<Result<_>>()?,
             client,
             observer: settings.observer,
@@ -223,6 +233,21 @@ impl AuthActor {
         Ok(principal)
     }
 
+    /// The answer to a credential that does not open anything.
+    fn refused(&mut self, asked: &Authenticate, refusal: Refusal) -> Error {
+        let name = match &asked.credential {
+            Credential::Basic { email, .. } => Some(email.as_str()),
+            Credential::Bearer(_) => None,
+        };
+        // What was good once is no attempt to guess.
+        let quota = if refusal.was_genuine() { None } else { self.attempts.failed(asked.from, name) };
+        match quota {
+            None => Error::unauthenticated("the credential is not valid, or it has expired"),
+            Some(quota) => Error::throttled("too many credentials that are not valid; wait before the next one", quota),
+        }
+        .because(refusal.words())
+    }
+
     /// Who shows this access token, if that was found out not long ago.
     fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
         let Credential::Bearer(token) = &asked.credential else { return None };
@@ -272,6 +297,8 @@ pub struct Authenticate {
     pub credential: Credential,
     /// To what it is shown.
     pub endpoint: Endpoint,
+    /// Where it is shown from, if that is known.
+    pub from: Option<IpAddr>,
 }
 
 impl Handler<Authenticate> for AuthActor {
@@ -291,9 +318,7 @@ impl Handler<Authenticate> for AuthActor {
                 own.send(asked).await.map_err(Error::internal)?
             });
         }
-        Response::reply(judged.map_err(|refusal| {
-            Error::unauthenticated("the credential is not valid, or it has expired").because(refusal.words())
-        }))
+        Response::reply(judged.map_err(|refusal| self.refused(&asked, refusal)))
     }
 }
 
@@ -307,8 +332,11 @@ impl Handler<Exchange> for AuthActor {
 
     fn handle(&mut self, Exchange(grant): Exchange, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        let Grant::ClientCredentials { client_id, client_secret, scope, resource } = grant;
-        let subject = self.client(&ClientProof { client_id, client_secret })?.holder.subject.clone();
+        let Grant::ClientCredentials { client, scope, resource } = grant;
+        let subject = self.client(&client)?;
+        self.attempts.issued(&subject).map_err(|quota| {
+            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
+        })?;
         self.mint(&Ticket { client_id: subject.clone(), subject, scope, connections: None, resource })
     }
 }

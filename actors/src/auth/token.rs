@@ -44,6 +44,11 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the credential was good once: nobody guesses it.
+    pub(crate) const fn was_genuine(self) -> bool {
+        matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience)
+    }
+
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Malformed => "not a token of ours",

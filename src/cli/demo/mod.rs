@@ -14,7 +14,7 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, Server, Store, Tokens};
+use crate::config::{Config, Connection, Limits, Server, Store, Tokens};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -78,6 +78,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         },
         store: Store { path: data_dir.join("portico.db"), key: None },
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
+        limits: Limits::default(),
         issuers: Vec::new(),
         connections: vec![Connection {
             id: CONNECTION_ID,

@@ -97,7 +97,7 @@ fn claims() -> Value {
 
 async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
-    actor.send(Authenticate { credential, endpoint: Endpoint::Mcp }).await.unwrap().ok()
+    actor.send(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }).await.unwrap().ok()
 }
 
 /// The PEM of a key, from the part before its bits and its bits.

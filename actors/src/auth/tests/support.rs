@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use actix::Addr;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::auth::clock::{Clock, Timestamp};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::Store;
-use crate::auth::{AccessToken, AuthActor, AuthSettings, Authenticate, Exchange, Grant, GrantError, TrustedIssuer};
+use crate::auth::{
+    AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
+};
 use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
@@ -105,8 +107,12 @@ pub(super) fn basic(email: &str, token: &SecretString) -> Credential {
     Credential::Basic { email: email.to_owned(), token: token.clone() }
 }
 
+pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
+    ClientProof { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
+}
+
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Authenticate { credential, endpoint: Endpoint::Api }).await.unwrap()
+    actor.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {
@@ -121,8 +127,7 @@ pub(super) async fn exchange(
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
     let grant = Grant::ClientCredentials {
-        client_id: account.client_id.clone(),
-        client_secret: secret.expose_secret().into(),
+        client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),
         resource: resource.map(str::to_owned),
     };
