@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use actix::Addr;
 use portico_actors::auth::throttle::Throttle;
-use portico_actors::auth::{AuthActor, AuthSettings};
+use portico_actors::auth::{Auth, AuthSettings};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
@@ -30,7 +29,7 @@ pub struct App {
     /// The connections.
     pub directory: Directory,
     /// Who issues and validates tokens.
-    pub auth: Addr<AuthActor>,
+    pub auth: Auth,
     /// Takes every event.
     pub observer: Observer,
     /// The MCP sessions of the 2025 revisions.
@@ -59,7 +58,7 @@ impl App {
         auth.limits = config.limits.auth;
         auth.issuers.clone_from(&config.issuers);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
-        let auth = AuthActor::start(auth).await?;
+        let auth = Auth::start(auth).await?;
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =

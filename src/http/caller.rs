@@ -71,7 +71,7 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
         return Ok(Arc::clone(by));
     }
     let (credential, from) = (credential(request)?, address(request));
-    let by = app.auth.send(Authenticate { credential, endpoint, from }).await.map_err(Error::internal)??;
+    let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
     match app.count_request(&by) {
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
         Ok(None) => {}

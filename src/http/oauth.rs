@@ -110,7 +110,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
 
 /// Nobody answers: whoever judges credentials is being started anew.
 fn away() -> GrantError {
-    GrantError::new("server_error", "internal error")
+    GrantError::new("service_unavailable", "no client can be recognised at the moment; try again")
 }
 
 /// The token that a form asks about. Its `token_type_hint` can be left aside: there is one place to

@@ -21,6 +21,7 @@ mod sealing;
 mod secret;
 mod snapshot;
 pub mod store;
+mod supervisor;
 pub mod throttle;
 mod token;
 mod watch;
@@ -34,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, AsyncContext, Context, Handler, Message, MessageResult, Response, System};
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult, Response, System};
 use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -46,6 +47,7 @@ pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
+pub use self::supervisor::Auth;
 
 use self::attempts::Attempts;
 use self::cache::Cache;
@@ -55,6 +57,7 @@ use self::issuer::Issuer;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
+use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Result};
@@ -139,6 +142,7 @@ pub struct AuthActor {
     clock: Clock,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
+    obituary: Obituary,
 }
 
 impl AuthActor {
@@ -147,15 +151,31 @@ impl AuthActor {
     ///
     /// # Errors
     /// When the store cannot be opened or read.
-    pub async fn start(settings: AuthSettings) -> Result<Addr<Self>> {
+    #[cfg(test)]
+    pub(crate) async fn start(settings: AuthSettings) -> Result<actix::Addr<Self>> {
+        Ok(Self::launch(settings, Obituary(None)).await?.address)
+    }
+
+    /// The same, with a thread of its own; `obituary` tells of its end.
+    async fn launch(settings: AuthSettings, obituary: Obituary) -> Result<Occupant> {
         if System::try_current().is_none() {
             return Err(Error::internal("an actor needs a running actix system"));
         }
-        let actor = tokio::task::spawn_blocking(move || Self::open(settings)).await.map_err(Error::internal)??;
-        Ok(Self::start_in_arbiter(&Arbiter::new().handle(), |_| actor))
+        let opened = tokio::task::spawn_blocking(move || Self::open(settings, obituary));
+        let actor = opened.await.map_err(Error::internal)??;
+        let arbiter = Arbiter::new().handle();
+        Ok(Occupant { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter })
     }
 
-    fn open(settings: AuthSettings) -> Result<Self> {
+    fn open(settings: AuthSettings, mut obituary: Obituary) -> Result<Self> {
+        // Until it lives, nobody has died.
+        let died = obituary.0.take();
+        let mut actor = Self::read(settings)?;
+        actor.obituary.0 = died;
+        Ok(actor)
+    }
+
+    fn read(settings: AuthSettings) -> Result<Self> {
         let store = Store::open_with(&settings.store_path, settings.clock.clone())?;
         let mut store = store.sealed_with(settings.store_key.clone());
         store.ensure_key()?;
@@ -176,6 +196,7 @@ impl AuthActor {
             observer: settings.observer,
             clock: settings.clock,
             store_failed: false,
+            obituary: Obituary(None),
         })
     }
 
