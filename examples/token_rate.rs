@@ -1,7 +1,7 @@
 //! What judging and issuing access tokens costs: how many known tokens one actor judges a second, and
 //! how many tokens `/oauth/token` issues a second over kept-alive connections.
 //!
-//! `cargo run --release --workspace --example token_rate`
+//! `cargo run --release --example token_rate`
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss, missing_docs)]
 
 use std::net::TcpListener;
