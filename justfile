@@ -26,3 +26,4 @@ bless:
 # The figures of the README.
 bench:
     cargo run --release --example bench
+    cargo run --release --example token_rate

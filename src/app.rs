@@ -1,14 +1,15 @@
 //! The only shared state: what every handler may reach.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use actix::Addr;
 use portico_actors::auth::people::People;
-use portico_actors::auth::{AuthActor, AuthSettings};
+use portico_actors::auth::throttle::Throttle;
+use portico_actors::auth::{Auth, AuthSettings};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
@@ -23,6 +24,9 @@ use crate::mcp::features::Features;
 use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
 
+/// Callers whose requests are counted at one time.
+const PRINCIPALS: usize = 20_000;
+
 /// Everything a handler may reach.
 pub struct App {
     /// What the service was configured with.
@@ -30,7 +34,7 @@ pub struct App {
     /// The connections.
     pub directory: Directory,
     /// Who issues and validates tokens.
-    pub auth: Addr<AuthActor>,
+    pub auth: Auth,
     /// What people in front of a browser may ask for.
     pub people: People,
     /// The descriptions of clients that are found at their own addresses.
@@ -43,6 +47,7 @@ pub struct App {
     pub seal: Seal,
     features: Arc<dyn Features>,
     settings: HashMap<Uuid, Arc<Connection>>,
+    requests: Mutex<Throttle<String>>,
     attempted: AtomicBool,
     draining: CancellationToken,
 }
@@ -70,11 +75,14 @@ impl App {
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
         auth.store_key.clone_from(&config.store.key);
+        auth.limits = config.limits.auth;
+        auth.issuers.clone_from(&config.issuers);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
         let settings = auth;
-        let auth = AuthActor::start(settings.clone()).await?;
+        let auth = Auth::start(settings.clone()).await?;
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
+        let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
@@ -89,6 +97,7 @@ impl App {
             seal: Seal::default(),
             features,
             settings,
+            requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
         }))
@@ -121,6 +130,15 @@ impl App {
     /// Cancelled when the service goes down.
     pub fn closing(&self) -> CancellationToken {
         self.draining.clone()
+    }
+
+    /// Counts a request of `by`: what is left of the limit, if there is one.
+    ///
+    /// # Errors
+    /// The same when nothing is left.
+    pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.take(by.subject.clone(), Instant::now())
     }
 
     /// The connections within the caller's reach, ordered by name.

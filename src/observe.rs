@@ -20,6 +20,13 @@ pub fn log_event(event: &Event) {
                 None => log::error!("actor of connection {name} {how} too often; it is not started again"),
             }
         }
+        Event::AuthDied { panicked, restart_in } => {
+            let how = if *panicked { "panicked" } else { "ended" };
+            log::error!("the actor that judges credentials {how}; a new one starts in {} ms", restart_in.as_millis());
+        }
+        Event::IssuerFailed { issuer, cause } => {
+            log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
+        }
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }

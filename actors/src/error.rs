@@ -74,7 +74,23 @@ struct More {
     position: Option<usize>,
     retry_after: Option<Duration>,
     needs: Option<&'static str>,
+    quota: Option<Quota>,
     cause: Option<String>,
+}
+
+/// How much of a limit on requests is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Names the limit.
+    pub policy: &'static str,
+    /// How many requests.
+    pub most: u32,
+    /// In which time.
+    pub window: Duration,
+    /// How many are left now.
+    pub remaining: u32,
+    /// When there are more: the next one where none is left, else all of them.
+    pub reset: Duration,
 }
 
 impl Error {
@@ -150,6 +166,13 @@ impl Error {
         self
     }
 
+    /// A limit on requests is used up; `message` names it.
+    pub fn throttled(message: impl Into<String>, quota: Quota) -> Self {
+        let mut error = Self::new(Kind::Busy, message).retry_after(quota.reset);
+        error.more().quota = Some(quota);
+        error
+    }
+
     /// Keeps the inner cause for the log; callers never see it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
@@ -185,6 +208,11 @@ impl Error {
     /// The scope that would have allowed it.
     pub fn get_needs(&self) -> Option<&'static str> {
         self.more.as_ref()?.needs
+    }
+
+    /// The limit on requests that is used up.
+    pub fn get_quota(&self) -> Option<&Quota> {
+        self.more.as_ref()?.quota.as_ref()
     }
 
     /// The inner cause, for the log alone.

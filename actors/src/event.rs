@@ -38,6 +38,20 @@ pub enum Event {
         /// When a fresh actor is started; `None` when it has died too often.
         restart_in: Option<Duration>,
     },
+    /// The actor that judges credentials died.
+    AuthDied {
+        /// Whether a panic was its end.
+        panicked: bool,
+        /// When a fresh one is started.
+        restart_in: Duration,
+    },
+    /// The keys of a trusted issuer could not be fetched; those that are known stay in force.
+    IssuerFailed {
+        /// Its name, as tokens give it.
+        issuer: String,
+        /// For the log.
+        cause: String,
+    },
     /// The store could not be read; what is in memory stays in force.
     StoreFailed {
         /// For the log.

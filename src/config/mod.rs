@@ -2,6 +2,8 @@
 //! Secrets are of types that print nothing.
 
 mod connection;
+mod issuer;
+mod limits;
 mod prompt;
 mod section;
 mod statement;
@@ -12,10 +14,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portico_actors::auth::StoreKey;
+use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
 pub use connection::Connection;
+pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
@@ -34,6 +37,10 @@ pub struct Config {
     pub tokens: Tokens,
     /// `[oauth]`.
     pub oauth: OAuth,
+    /// `[limits]`.
+    pub limits: Limits,
+    /// `[[issuers]]`, in the order of the file.
+    pub issuers: Vec<TrustedIssuer>,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -157,10 +164,12 @@ impl Config {
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
+        let limits = limits::read(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
+        let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, connections })
+            Ok(Self { server, store, tokens, oauth, limits, issuers, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -2,12 +2,13 @@
 //! takes a [`Caller`] cannot be anonymous.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::auth::Authenticate;
@@ -65,8 +66,29 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 
 /// Validates the request's one credential.
 pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
-    let credential = credential(request)?;
-    app.auth.send(Authenticate { credential, endpoint }).await.map_err(Error::internal)?
+    // A request that is looked at twice is one request.
+    if let Some(Known(by)) = request.extensions().get::<Known>() {
+        return Ok(Arc::clone(by));
+    }
+    let (credential, from) = (credential(request)?, address(request));
+    let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
+    match app.count_request(&by) {
+        Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
+        Ok(None) => {}
+        Err(quota) => {
+            return Err(Error::throttled("too many requests of this caller; come back when Retry-After says", quota));
+        }
+    }
+    request.extensions_mut().insert(Known(Arc::clone(&by)));
+    Ok(by)
+}
+
+/// The caller of a request, once that is known.
+struct Known(Arc<Principal>);
+
+/// Where a request comes from.
+pub(super) fn address(request: &HttpRequest) -> Option<IpAddr> {
+    request.peer_addr().map(|address| address.ip())
 }
 
 /// The request's one credential.

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::app::App;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::call::RequestId;
-use portico_actors::error::{Error, Kind};
+use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
+
+use super::error;
+use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -32,6 +34,10 @@ pub(super) async fn identify(
     let mut response = next.call(request).await?;
     let value = HeaderValue::from_str(id.as_str()).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(REQUEST_ID, value);
+    let quota = response.request().extensions().get::<Quota>().copied();
+    if let Some(quota) = quota {
+        error::tell_quota(response.headers_mut(), &quota);
+    }
     Ok(response)
 }
 

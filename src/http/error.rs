@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
+use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
-use portico_actors::error::{Error, Kind};
+use portico_actors::error::{Error, Kind, Quota};
 
 use super::ending;
 use crate::encode::ErrorBody;
@@ -82,8 +83,47 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
         let seconds = delay.as_millis().div_ceil(1000).max(1);
         response.insert_header((header::RETRY_AFTER, seconds.to_string()));
     }
+    if let Some(quota) = error.get_quota() {
+        for (name, value) in quota_headers(quota) {
+            response.insert_header((name, value));
+        }
+    }
     if let Some(challenge) = challenge {
         challenge.add_to(&mut response, error);
+    }
+    response
+}
+
+/// What is left of a limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
+fn quota_headers(quota: &Quota) -> [(HeaderName, String); 2] {
+    let Quota { policy, most, remaining, .. } = quota;
+    let (window, reset) = (quota.window.as_secs(), quota.reset.as_millis().div_ceil(1000));
+    [
+        (HeaderName::from_static("ratelimit-policy"), format!("\"{policy}\";q={most};w={window}")),
+        (HeaderName::from_static("ratelimit"), format!("\"{policy}\";r={remaining};t={reset}")),
+    ]
+}
+
+/// Adds what is left of a limit to an answer that does not tell of another one.
+pub(super) fn tell_quota(headers: &mut HeaderMap, quota: &Quota) {
+    if headers.contains_key("ratelimit") {
+        return;
+    }
+    for (name, value) in quota_headers(quota) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Begins a response to a failure of an OAuth endpoint.
+pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(oauth(refusal.code));
+    if let Some(quota) = &refusal.quota {
+        response.insert_header((header::RETRY_AFTER, quota.reset.as_millis().div_ceil(1000).max(1).to_string()));
+        for (name, value) in quota_headers(quota) {
+            response.insert_header((name, value));
+        }
     }
     response
 }
@@ -177,7 +217,7 @@ pub(super) fn standing(standing: Standing) -> StatusCode {
 }
 
 /// The status of an error of the token endpoint (RFC 6749 §5.2).
-pub(super) fn oauth(code: &str) -> StatusCode {
+fn oauth(code: &str) -> StatusCode {
     match code {
         "invalid_client" => StatusCode::UNAUTHORIZED,
         "server_error" => StatusCode::INTERNAL_SERVER_ERROR,

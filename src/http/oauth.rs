@@ -5,7 +5,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::people::authorization::{Redemption, Refresh};
 use portico_actors::auth::{
-    AccessToken, CLIENT_ID_PREFIX, ClientProof, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
+    AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
 use portico_actors::error::Error;
 use secrecy::{ExposeSecret, SecretString};
@@ -106,7 +106,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
         }
         Err(refusal) => {
             ending.finish(0, Some(&Error::invalid(refusal.code)));
-            let mut response = HttpResponse::build(error::oauth(refusal.code));
+            let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
             if refusal.code == "invalid_client" {
@@ -119,7 +119,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
 
 /// Nobody answers: whoever judges credentials is being started anew.
 fn away() -> GrantError {
-    GrantError::new("server_error", "internal error")
+    GrantError::new("service_unavailable", "no client can be recognised at the moment; try again")
 }
 
 /// The token that a form asks about. Its `token_type_hint` can be left aside: there is one place to
@@ -147,8 +147,8 @@ async fn exchange(
 ) -> Result<(AccessToken, Option<SecretString>), GrantError> {
     let issued = match asked {
         Asked::Machine(grant) => {
-            let Grant::ClientCredentials { client_id, .. } = &grant;
-            ending.note(|event| event.subject.clone_from(client_id));
+            let Grant::ClientCredentials { client, .. } = &grant;
+            ending.note(|event| event.subject.clone_from(&client.client_id));
             let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
             return Ok((token, None));
         }
@@ -171,9 +171,9 @@ fn asked(request: &HttpRequest, mut form: Form) -> Result<Asked, GrantError> {
     let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| missing(name));
     match kind.as_str() {
         "client_credentials" => {
-            let ClientProof { client_id, client_secret } = oauth_form::proof(oauth_form::client(request, &mut form)?)?;
+            let client = oauth_form::proof(oauth_form::client(request, &mut form)?)?;
             let (scope, resource) = (form.take("scope"), form.take("resource"));
-            Ok(Asked::Machine(Grant::ClientCredentials { client_id, client_secret, scope, resource }))
+            Ok(Asked::Machine(Grant::ClientCredentials { client, scope, resource }))
         }
         "authorization_code" => Ok(Asked::Code(Redemption {
             client: oauth_form::client(request, &mut form)?,

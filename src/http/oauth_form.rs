@@ -25,19 +25,21 @@ pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result
 }
 
 /// The proof of a client that has to have a secret.
-pub(super) fn proof(ClientCredential { client_id, secret }: ClientCredential) -> Result<ClientProof, GrantError> {
+pub(super) fn proof(ClientCredential { from, client_id, secret }: ClientCredential) -> Result<ClientProof, GrantError> {
     let missing = || GrantError::new("invalid_client", "client_secret is missing");
-    Ok(ClientProof { client_id, client_secret: secret.ok_or_else(missing)? })
+    Ok(ClientProof { from, client_id, client_secret: secret.ok_or_else(missing)? })
 }
 
 /// The client's name, and its secret if it has one, from the header or from the form, but not from
 /// both (§2.3).
 pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientCredential, GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
+    let from = caller::address(request);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
     let mut headers = request.headers().get_all(header::AUTHORIZATION);
     let Some(header) = headers.next() else {
         return Ok(ClientCredential {
+            from,
             client_id: name.ok_or_else(|| invalid("client_id is missing"))?,
             secret: secret.map(SecretString::from),
         });
@@ -68,7 +70,7 @@ pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientCre
     }
     // A client without a secret may still name itself by header; an empty one is none.
     let secret = Some(decode(&basic_secret)).filter(|secret| !secret.is_empty());
-    Ok(ClientCredential { client_id, secret: secret.map(SecretString::from) })
+    Ok(ClientCredential { from, client_id, secret: secret.map(SecretString::from) })
 }
 
 /// The parameters of a form, each at most once (§3.2).

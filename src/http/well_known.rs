@@ -3,7 +3,6 @@
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::Jwks;
-use portico_actors::error::Error;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -29,7 +28,7 @@ fn document(value: &Value) -> HttpResponse {
 pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
     match app.auth.send(Jwks).await {
         Ok(keys) => document(&keys),
-        Err(failure) => error::api(&Error::internal(failure), ending::request_id(&request), None),
+        Err(failure) => error::api(&failure, ending::request_id(&request), None),
     }
 }
 

@@ -31,6 +31,7 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     let default = Config::parse(least, Path::new("/base"), &environment).unwrap();
     assert_eq!(format!("{:?}", config.server), format!("{:?}", default.server));
     assert_eq!(format!("{:?}", config.tokens), format!("{:?}", default.tokens));
+    assert_eq!(format!("{:?}", config.limits), format!("{:?}", default.limits));
     assert_eq!(config.store.path, default.store.path);
     let other = &default.connections[0];
     assert_eq!(

@@ -2,13 +2,13 @@
 //! introspection (RFC 7662). How a form spells it is the business of the endpoints.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use actix::{Handler, Message};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::AuthActor;
 use super::grant::GrantError;
-use super::snapshot::Account;
 use super::token::Verified;
 use crate::error::Kind;
 
@@ -19,6 +19,8 @@ pub struct ClientProof {
     pub client_id: String,
     /// Its secret.
     pub client_secret: SecretString,
+    /// Where it is shown from, if that is known.
+    pub from: Option<IpAddr>,
 }
 
 impl fmt::Debug for ClientProof {
@@ -52,14 +54,20 @@ pub struct Introspection {
 }
 
 impl AuthActor {
-    /// The service account that `proof` is of.
+    /// The client id of the service account that `proof` is of.
     ///
     /// # Errors
-    /// `invalid_client`, whatever is wrong with it.
-    pub(crate) fn client(&self, proof: &ClientProof) -> Result<&Account, GrantError> {
-        self.snapshot
-            .client(&proof.client_id, &proof.client_secret)
-            .ok_or_else(|| GrantError::new("invalid_client", "the client id or its secret is not valid"))
+    /// `invalid_client`, whatever is wrong with it, and `temporarily_unavailable` after too many failures.
+    pub(crate) fn client(&mut self, proof: &ClientProof) -> Result<String, GrantError> {
+        if let Some(account) = self.snapshot.client(&proof.client_id, &proof.client_secret) {
+            return Ok(account.holder.subject.clone());
+        }
+        Err(match self.attempts.failed(proof.from, Some(&proof.client_id)) {
+            None => GrantError::new("invalid_client", "the client id or its secret is not valid"),
+            Some(quota) => {
+                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
+            }
+        })
     }
 
     /// The access token, if it is in force and was given to the client.

@@ -7,10 +7,12 @@ use std::time::Duration;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::client::ClientProof;
 use super::clock::Timestamp;
 use super::resource::Resource;
 use super::snapshot::Snapshot;
 use super::token::{Issue, Tokens};
+use crate::error::Quota;
 use crate::principal::{Reach, Scope};
 
 /// What is offered for an access token. Its `Debug` never prints a secret.
@@ -18,10 +20,8 @@ use crate::principal::{Reach, Scope};
 pub enum Grant {
     /// `grant_type=client_credentials` (RFC 6749 §4.4).
     ClientCredentials {
-        /// The service account's client id.
-        client_id: String,
-        /// Its secret.
-        client_secret: SecretString,
+        /// Who asks.
+        client: ClientProof,
         /// A space-separated list; absent or empty means all that the account may do.
         scope: Option<String>,
         /// The resource that the token is for (RFC 8707); see [`Ticket::resource`].
@@ -48,12 +48,19 @@ pub struct GrantError {
     pub code: &'static str,
     /// One sentence for whoever set up the client.
     pub description: String,
+    /// The limit on requests that is used up, where one is.
+    pub quota: Option<Quota>,
 }
 
 impl GrantError {
     /// A failure with one of the standard's codes.
     pub fn new(code: &'static str, description: impl Into<String>) -> Self {
-        Self { code, description: description.into() }
+        Self { code, description: description.into(), quota: None }
+    }
+
+    /// A limit on requests is used up.
+    pub fn throttled(description: impl Into<String>, quota: Quota) -> Self {
+        Self { quota: Some(quota), ..Self::new("temporarily_unavailable", description) }
     }
 }
 

@@ -8,17 +8,19 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER;
 use jsonwebtoken::jwk::EllipticCurve;
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretSlice};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::clock::Timestamp;
-use super::{der, secret};
+use super::der::{self, Spki};
+use super::secret;
 use crate::error::{Error, Result};
 
 /// What a key signs with. It belongs to the key: a token's own `alg` is only compared with it.
@@ -110,6 +112,50 @@ impl PublicKey {
         Ok(URL_SAFE_NO_PAD.encode(Sha256::digest(json)))
     }
 
+    /// Reads the public members of a JWK (RFC 7517 §4) and no others. `None` for keys of other kinds,
+    /// and for RSA keys of less than 2048 bits.
+    pub(crate) fn from_jwk(jwk: &Value) -> Option<Self> {
+        let text = |member: &str| jwk.get(member).and_then(Value::as_str).map(str::to_owned);
+        let key = match (text("kty")?.as_str(), text("crv").as_deref()) {
+            ("OKP", Some("Ed25519")) => Self::Edwards { crv: EdwardsCurve::Ed25519, x: text("x")? },
+            ("EC", Some("P-256")) => Self::Elliptic { crv: NistCurve::P256, x: text("x")?, y: text("y")? },
+            ("RSA", _) => Self::Rsa { n: text("n")?, e: text("e")? },
+            _ => return None,
+        };
+        key.is_sound().then_some(key)
+    }
+
+    /// Reads a `SubjectPublicKeyInfo` in PEM (RFC 7468 §13).
+    pub(crate) fn from_pem(text: &str) -> Result<Self> {
+        let wrong = |message| Error::invalid(message).hint("it begins with -----BEGIN PUBLIC KEY-----");
+        let body = text.trim().strip_prefix("-----BEGIN PUBLIC KEY-----");
+        let body = body.and_then(|body| body.strip_suffix("-----END PUBLIC KEY-----"));
+        let body: String = body
+            .ok_or_else(|| wrong("this is no public key in PEM"))?
+            .chars()
+            .filter(|each| !each.is_ascii_whitespace())
+            .collect();
+        let der = STANDARD.decode(body).map_err(|_| wrong("this is no public key in PEM"))?;
+        let text = |octets: &[u8]| URL_SAFE_NO_PAD.encode(octets);
+        let key = match der::public_key(&der) {
+            Some(Spki::Edwards(x)) => Self::Edwards { crv: EdwardsCurve::Ed25519, x: text(x) },
+            Some(Spki::Elliptic(x, y)) => Self::Elliptic { crv: NistCurve::P256, x: text(x), y: text(y) },
+            Some(Spki::Rsa(n, e)) => Self::Rsa { n: text(n), e: text(e) },
+            None => return Err(wrong("the key is neither Ed25519, nor on P-256, nor RSA")),
+        };
+        if key.is_sound() { Ok(key) } else { Err(wrong("the key is too small; an RSA key has 2048 bits or more")) }
+    }
+
+    /// Whether each member has the length that its kind demands.
+    fn is_sound(&self) -> bool {
+        let length = |member: &str| URL_SAFE_NO_PAD.decode(member).map_or(0, |octets| octets.len());
+        match self {
+            Self::Edwards { x, .. } => length(x) == 32,
+            Self::Elliptic { x, y, .. } => length(x) == 32 && length(y) == 32,
+            Self::Rsa { n, e } => (256..=1024).contains(&length(n)) && (1..=8).contains(&length(e)),
+        }
+    }
+
     fn decoding_key(&self) -> Result<DecodingKey> {
         match self {
             Self::Edwards { x, .. } => DecodingKey::from_ed_components(x),
@@ -119,7 +165,7 @@ impl PublicKey {
         .map_err(Error::internal)
     }
 
-    fn algorithm(&self) -> Algorithm {
+    pub(crate) fn algorithm(&self) -> Algorithm {
         match self {
             Self::Edwards { .. } => Algorithm::EdDsa,
             Self::Elliptic { .. } => Algorithm::Es256,

@@ -6,11 +6,14 @@
 //! written (one `stat` and one `PRAGMA data_version`), so that what was revoked is refused by the
 //! very next request.
 
+mod attempts;
 mod cache;
 mod client;
 pub mod clock;
 mod der;
 mod grant;
+mod issuer;
+mod jwks;
 mod key;
 pub mod people;
 pub mod records;
@@ -19,6 +22,8 @@ mod sealing;
 mod secret;
 mod snapshot;
 pub mod store;
+mod supervisor;
+pub mod throttle;
 mod token;
 mod watch;
 
@@ -26,26 +31,34 @@ mod watch;
 mod tests;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, Context, Handler, Message, MessageResult, System};
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult, Response, System};
 use secrecy::ExposeSecret;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
+pub use self::attempts::AuthLimits;
 pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
 pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
+pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
+pub use self::supervisor::Auth;
 
+use self::attempts::Attempts;
 use self::cache::Cache;
 use self::clock::Clock;
 use self::grant::Minting;
+use self::issuer::Issuer;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
 use self::store::Store;
+use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Result};
@@ -76,6 +89,10 @@ pub struct AuthSettings {
     pub store_key: Option<StoreKey>,
     /// Every configured connection: what the token of a user who reaches all of them names.
     pub connections: Arc<[Uuid]>,
+    /// How often what may happen.
+    pub limits: AuthLimits,
+    /// Issuers besides our own.
+    pub issuers: Vec<TrustedIssuer>,
     /// Hears when the store cannot be read.
     pub observer: Observer,
     /// Tells the time.
@@ -94,6 +111,8 @@ impl AuthSettings {
             clock_skew: CLOCK_SKEW,
             store_key: None,
             connections: Arc::new([]),
+            limits: AuthLimits::default(),
+            issuers: Vec::new(),
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
@@ -119,11 +138,16 @@ pub struct AuthActor {
     cache: Cache,
     tokens: Tokens,
     connections: Arc<[Uuid]>,
+    attempts: Attempts,
+    issuers: Vec<Issuer>,
+    /// What keys of issuers are fetched with; none where nobody's are.
+    client: Option<reqwest::Client>,
     observer: Observer,
     clock: Clock,
     uses: people::Uses,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
+    obituary: Obituary,
 }
 
 impl AuthActor {
@@ -132,31 +156,53 @@ impl AuthActor {
     ///
     /// # Errors
     /// When the store cannot be opened or read.
-    pub async fn start(settings: AuthSettings) -> Result<Addr<Self>> {
+    #[cfg(test)]
+    pub(crate) async fn start(settings: AuthSettings) -> Result<actix::Addr<Self>> {
+        Ok(Self::launch(settings, Obituary(None)).await?.address)
+    }
+
+    /// The same, with a thread of its own; `obituary` tells of its end.
+    async fn launch(settings: AuthSettings, obituary: Obituary) -> Result<Occupant> {
         if System::try_current().is_none() {
             return Err(Error::internal("an actor needs a running actix system"));
         }
-        let actor = tokio::task::spawn_blocking(move || Self::open(settings)).await.map_err(Error::internal)??;
-        Ok(Self::start_in_arbiter(&Arbiter::new().handle(), |_| actor))
+        let opened = tokio::task::spawn_blocking(move || Self::open(settings, obituary));
+        let actor = opened.await.map_err(Error::internal)??;
+        let arbiter = Arbiter::new().handle();
+        Ok(Occupant { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter })
     }
 
-    fn open(settings: AuthSettings) -> Result<Self> {
+    fn open(settings: AuthSettings, mut obituary: Obituary) -> Result<Self> {
+        // Until it lives, nobody has died.
+        let died = obituary.0.take();
+        let mut actor = Self::read(settings)?;
+        actor.obituary.0 = died;
+        Ok(actor)
+    }
+
+    fn read(settings: AuthSettings) -> Result<Self> {
         let store = Store::open_with(&settings.store_path, settings.clock.clone())?;
         let mut store = store.sealed_with(settings.store_key.clone());
         store.ensure_key()?;
         let mut watch = Watch::new(settings.store_path, store, settings.store_key)?;
         let snapshot =
             watch.changed()?.ok_or_else(|| Error::internal("the store was not read at its first opening"))?;
+        let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
+        let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         Ok(Self {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
+            attempts: Attempts::new(settings.limits),
+            issuers: settings.issuers.into_iter().map(Issuer::new).collect::<Result<_>>()?,
+            client,
             observer: settings.observer,
             clock: settings.clock,
             uses: settings.uses,
             store_failed: false,
+            obituary: Obituary(None),
         })
     }
 
@@ -208,14 +254,60 @@ impl AuthActor {
             }
             Credential::Bearer(token) => token,
         };
-        let known = (Digest::of(token.expose_secret()), endpoint);
-        if let Some(principal) = self.cache.get(&known, now) {
-            return Ok(principal);
-        }
-        let (principal, until) = self.snapshot.bearer(token.expose_secret(), &self.tokens, endpoint, now)?;
+        let text = token.expose_secret();
+        let (principal, until) = match self.foreign(text).and_then(|index| self.issuers.get(index)) {
+            Some(issuer) => issuer.verify(text, &self.tokens, endpoint, now)?,
+            None => self.snapshot.bearer(text, &self.tokens, endpoint, now)?,
+        };
         let principal = Arc::new(principal);
-        self.cache.insert(known, Arc::clone(&principal), until);
+        self.cache.insert((Digest::of(text), endpoint), Arc::clone(&principal), until);
         Ok(principal)
+    }
+
+    /// The answer to a credential that does not open anything.
+    fn refused(&mut self, asked: &Authenticate, refusal: Refusal) -> Error {
+        let name = match &asked.credential {
+            Credential::Basic { email, .. } => Some(email.as_str()),
+            Credential::Bearer(_) => None,
+        };
+        // What was good once is no attempt to guess.
+        let quota = if refusal.was_genuine() { None } else { self.attempts.failed(asked.from, name) };
+        match quota {
+            None => Error::unauthenticated("the credential is not valid, or it has expired"),
+            Some(quota) => Error::throttled("too many credentials that are not valid; wait before the next one", quota),
+        }
+        .because(refusal.words())
+    }
+
+    /// Who shows this access token, if that was found out not long ago.
+    fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
+        let Credential::Bearer(token) = &asked.credential else { return None };
+        let known = (Digest::of(token.expose_secret()), asked.endpoint);
+        self.cache.get(&known, self.clock.now())
+    }
+
+    /// Looks for an issuer's newer keys where a token names an unknown one, or where the known ones
+    /// are old. What is to be waited for, if the judgement may be another one then.
+    fn newer_keys(
+        &mut self,
+        credential: &Credential,
+        refusal: Option<Refusal>,
+        context: &Context<Self>,
+    ) -> Option<oneshot::Receiver<()>> {
+        let Credential::Bearer(token) = credential else { return None };
+        let unknown = match refusal {
+            None => false,
+            Some(Refusal::UnknownKey) => true,
+            Some(_) => return None,
+        };
+        let index = self.foreign(token.expose_secret())?;
+        if unknown {
+            return self.look_for_keys(index, context);
+        }
+        if self.issuers.get(index)?.is_stale(self.clock.now()) {
+            drop(self.look_for_keys(index, context));
+        }
+        None
     }
 }
 
@@ -236,16 +328,28 @@ pub struct Authenticate {
     pub credential: Credential,
     /// To what it is shown.
     pub endpoint: Endpoint,
+    /// Where it is shown from, if that is known.
+    pub from: Option<IpAddr>,
 }
 
 impl Handler<Authenticate> for AuthActor {
-    type Result = Result<Arc<Principal>>;
+    type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, Authenticate { credential, endpoint }: Authenticate, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, asked: Authenticate, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        self.authenticate(&credential, endpoint).map_err(|refusal| {
-            Error::unauthenticated("the credential is not valid, or it has expired").because(refusal.words())
-        })
+        if let Some(principal) = self.remembered(&asked) {
+            return Response::reply(Ok(principal));
+        }
+        let judged = self.authenticate(&asked.credential, asked.endpoint);
+        if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
+            let own = context.address();
+            return Response::fut(async move {
+                // Whether they came or not: they are not asked for again so soon, and so this ends.
+                let _ = wait.await;
+                own.send(asked).await.map_err(Error::internal)?
+            });
+        }
+        Response::reply(judged.map_err(|refusal| self.refused(&asked, refusal)))
     }
 }
 
@@ -259,8 +363,11 @@ impl Handler<Exchange> for AuthActor {
 
     fn handle(&mut self, Exchange(grant): Exchange, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        let Grant::ClientCredentials { client_id, client_secret, scope, resource } = grant;
-        let subject = self.client(&ClientProof { client_id, client_secret })?.holder.subject.clone();
+        let Grant::ClientCredentials { client, scope, resource } = grant;
+        let subject = self.client(&client)?;
+        self.attempts.issued(&subject).map_err(|quota| {
+            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
+        })?;
         self.mint(&Ticket {
             client_id: subject.clone(),
             subject,
@@ -283,6 +390,9 @@ impl Handler<Mint> for AuthActor {
 
     fn handle(&mut self, Mint(ticket): Mint, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
+        self.attempts.issued(&ticket.client_id).map_err(|quota| {
+            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
+        })?;
         self.mint(&ticket)
     }
 }

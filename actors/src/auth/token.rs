@@ -21,7 +21,7 @@ use crate::principal::{Endpoint, Reach, Scope};
 const ACCESS_TOKEN: &str = "at+jwt";
 
 /// No token of ours is longer; what is longer is not even decoded.
-const LONGEST: usize = 64 * 1024;
+pub(crate) const LONGEST: usize = 64 * 1024;
 
 /// Why a token was refused: for the log and the tests alone, callers are never told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,11 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the credential was good once: nobody guesses it.
+    pub(crate) const fn was_genuine(self) -> bool {
+        matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience)
+    }
+
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Malformed => "not a token of ours",
@@ -121,6 +126,10 @@ impl Tokens {
 
     pub(crate) fn lifetime(&self) -> Duration {
         self.lifetime
+    }
+
+    pub(crate) fn skew(&self) -> Duration {
+        self.skew
     }
 
     /// Which of our addresses `audience` is.

@@ -14,7 +14,7 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, OAuth, Server, Store, Tokens};
+use crate::config::{Config, Connection, Limits, OAuth, Server, Store, Tokens};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -82,6 +82,8 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
         // Whoever tries a demo expects any client to connect.
         oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
+        limits: Limits::default(),
+        issuers: Vec::new(),
         connections: vec![Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),

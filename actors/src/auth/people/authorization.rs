@@ -2,6 +2,7 @@
 //! (RFC 6749 §4.1) bound to PKCE (RFC 7636), and refresh tokens in families (RFC 9700 §4.14).
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use base64::Engine;
@@ -49,6 +50,8 @@ pub struct Approval {
 /// Who asks at the token endpoint. Its `Debug` never prints the secret.
 #[derive(Clone, Debug)]
 pub struct ClientCredential {
+    /// Where the client is; `None` where that is not known.
+    pub from: Option<IpAddr>,
     /// The client's id.
     pub client_id: String,
     /// Its secret, if it shows one.

@@ -32,7 +32,7 @@ use super::resource::Resource;
 use super::secret::{self, Digest, PAT_PREFIX};
 use super::store::Store;
 use super::token::Tokens;
-use super::{AuthActor, AuthSettings, Mint};
+use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
 use crate::principal::Scope;
 
@@ -121,7 +121,7 @@ pub enum Change {
 #[derive(Clone)]
 pub struct People {
     actor: Addr<PeopleActor>,
-    auth: Addr<AuthActor>,
+    auth: Auth,
     tokens: Tokens,
     hashes: Arc<Semaphore>,
 }
@@ -138,7 +138,7 @@ impl People {
     ///
     /// # Errors
     /// When the store cannot be opened.
-    pub async fn start(settings: &AuthSettings, auth: Addr<AuthActor>) -> Result<Self> {
+    pub async fn start(settings: &AuthSettings, auth: Auth) -> Result<Self> {
         let (path, clock, uses) = (settings.store_path.clone(), settings.clock.clone(), settings.uses.clone());
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open_with(path, clock.clone())?;

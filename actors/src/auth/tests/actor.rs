@@ -135,7 +135,7 @@ async fn the_key_set_is_that_of_rfc_8037() {
 #[actix::test]
 async fn no_message_shows_a_secret() {
     let token = SecretString::from("ptc_pat_shown");
-    let show = |credential| format!("{:?}", Authenticate { credential, endpoint: Endpoint::Mcp });
+    let show = |credential| format!("{:?}", Authenticate { credential, endpoint: Endpoint::Mcp, from: None });
     let shown = show(basic(ANN, &token)) + &show(Credential::Bearer(token.clone()));
     assert!(shown.contains(ANN) && !shown.contains("shown"), "{shown}");
 }

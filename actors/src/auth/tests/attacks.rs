@@ -18,12 +18,12 @@ use crate::principal::{Endpoint, Reach, Scope};
 const NOW: i64 = 1_800_000_000;
 const TIME: Timestamp = Timestamp::from_seconds(NOW);
 
-struct Pair {
-    signing: SigningKey,
-    verifying: VerifyingKey,
+pub(super) struct Pair {
+    pub(super) signing: SigningKey,
+    pub(super) verifying: VerifyingKey,
 }
 
-fn pair(key: NewKey) -> Pair {
+pub(super) fn pair(key: NewKey) -> Pair {
     let verifying = VerifyingKey::new(key.kid.clone(), key.public, None).unwrap();
     Pair { signing: SigningKey::new(key.kid, key.algorithm, &key.private), verifying }
 }
@@ -60,12 +60,12 @@ fn claims() -> Value {
            "client_id": "ptc_ci_x", "scope": "read write", "connection_ids": [SALES]})
 }
 
-fn with(mut object: Value, name: &str, value: Value) -> Value {
+pub(super) fn with(mut object: Value, name: &str, value: Value) -> Value {
     object[name] = value;
     object
 }
 
-fn without(mut object: Value, name: &str) -> Value {
+pub(super) fn without(mut object: Value, name: &str) -> Value {
     object.as_object_mut().unwrap().remove(name).unwrap();
     object
 }
@@ -75,13 +75,13 @@ fn part(json: &Value) -> String {
 }
 
 /// A token with exactly these contents and a genuine signature.
-fn forge(header: &Value, claims: &Value, key: &EncodingKey, algorithm: jsonwebtoken::Algorithm) -> String {
+pub(super) fn forge(header: &Value, claims: &Value, key: &EncodingKey, algorithm: jsonwebtoken::Algorithm) -> String {
     let message = format!("{}.{}", part(header), part(claims));
     let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, algorithm).unwrap();
     format!("{message}.{signature}")
 }
 
-fn signed(header: &Value, claims: &Value, pair: &Pair) -> String {
+pub(super) fn signed(header: &Value, claims: &Value, pair: &Pair) -> String {
     forge(header, claims, &pair.signing.encoding, pair.signing.algorithm.jwt())
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only};
+use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only, proof};
 use crate::auth::{Authenticate, Exchange, Grant};
 use crate::principal::{Credential, Endpoint, Scope};
 
@@ -62,7 +62,7 @@ async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
             [(Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api), (Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api)]
         {
             let credential = Credential::Bearer(token.token.clone());
-            let answer = actor.send(Authenticate { credential, endpoint }).await.unwrap();
+            let answer = actor.send(Authenticate { credential, endpoint, from: None }).await.unwrap();
             assert_eq!(answer.ok().map(|principal| principal.reach.clone()), *reach, "{resource} at {endpoint:?}");
         }
     }
@@ -93,12 +93,7 @@ async fn a_wrong_client_and_a_wrong_secret_are_told_alike() {
     store.disable_service_account("hourly").unwrap();
     let actor = house.actor().await;
     let ask = async |client_id: &str, secret: &SecretString| {
-        let grant = Grant::ClientCredentials {
-            client_id: client_id.to_owned(),
-            client_secret: secret.clone(),
-            scope: None,
-            resource: None,
-        };
+        let grant = Grant::ClientCredentials { client: proof(client_id, secret), scope: None, resource: None };
         actor.send(Exchange(grant)).await.unwrap()
     };
     let empty = SecretString::from("");
@@ -125,12 +120,7 @@ async fn neither_grant_nor_token_shows_a_secret() {
     let token = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     let shown = format!("{token:?}");
     assert!(shown.contains("REDACTED") && !shown.contains(token.token.expose_secret()), "{shown}");
-    let grant = Grant::ClientCredentials {
-        client_id: nightly.client_id,
-        client_secret: secret.clone(),
-        scope: None,
-        resource: None,
-    };
-    let shown = format!("{:?}", Exchange(grant));
-    assert!(shown.contains("REDACTED") && !shown.contains(secret.expose_secret()), "{shown}");
+    let client = proof(&nightly.client_id, &secret);
+    let shown = format!("{:?}", Exchange(Grant::ClientCredentials { client, scope: None, resource: None }));
+    assert!(shown.contains(&nightly.client_id) && !shown.contains(secret.expose_secret()), "{shown}");
 }

@@ -4,6 +4,8 @@ mod actor;
 mod attacks;
 mod changes;
 mod grants;
+mod issuers;
+mod revival;
 mod schema;
 mod store;
 mod support;

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use actix::Addr;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::auth::clock::{Clock, Timestamp};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::Store;
-use crate::auth::{AccessToken, AuthActor, AuthSettings, Authenticate, Exchange, Grant, GrantError};
+use crate::auth::{
+    AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
+};
 use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
@@ -57,17 +59,33 @@ impl House {
     }
 
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
+        AuthActor::start(self.settings()).await.unwrap()
+    }
+
+    /// The same with trusted issuers.
+    pub(super) async fn trusting(&self, issuers: Vec<TrustedIssuer>) -> Addr<AuthActor> {
+        AuthActor::start(AuthSettings { issuers, ..self.settings() }).await.unwrap()
+    }
+
+    pub(super) fn settings(&self) -> AuthSettings {
         let outages = Arc::clone(&self.outages);
         let observer = Arc::new(move |event: &Event| {
-            if let Event::StoreFailed { cause } = event {
+            if let Event::StoreFailed { cause } | Event::IssuerFailed { cause, .. } = event {
                 outages.lock().unwrap().push(cause.clone());
             }
         });
-        let settings = AuthSettings { clock: self.clock(), ..AuthSettings::new(self.path(), ISSUER, observer) };
-        AuthActor::start(settings).await.unwrap()
+        AuthSettings { clock: self.clock(), ..AuthSettings::new(self.path(), ISSUER, observer) }
     }
 
-    /// What the observer heard of the store.
+    /// Waits until the observer has heard so often.
+    pub(super) async fn until_told(&self, times: usize) {
+        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        while self.outages.lock().unwrap().len() < times {
+            pace.tick().await;
+        }
+    }
+
+    /// What the observer heard of the store, and of issuers.
     pub(super) fn outages(&self) -> Vec<String> {
         self.outages.lock().unwrap().clone()
     }
@@ -89,8 +107,12 @@ pub(super) fn basic(email: &str, token: &SecretString) -> Credential {
     Credential::Basic { email: email.to_owned(), token: token.clone() }
 }
 
+pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
+    ClientProof { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
+}
+
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Authenticate { credential, endpoint: Endpoint::Api }).await.unwrap()
+    actor.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {
@@ -105,8 +127,7 @@ pub(super) async fn exchange(
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
     let grant = Grant::ClientCredentials {
-        client_id: account.client_id.clone(),
-        client_secret: secret.expose_secret().into(),
+        client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),
         resource: resource.map(str::to_owned),
     };

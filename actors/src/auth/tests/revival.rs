@@ -1,0 +1,60 @@
+//! The actor's death: told, and mended.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Handler, Message};
+
+use super::support::{House, basic, user};
+use crate::auth::records::NewPat;
+use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate};
+use crate::error::Kind;
+use crate::event::Event;
+use crate::principal::Endpoint;
+
+/// What no handler may do.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Panic;
+
+impl Handler<Panic> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Panic, _: &mut Self::Context) {
+        panic!("as the test wants");
+    }
+}
+
+#[actix::test]
+async fn an_actor_that_panics_is_replaced() {
+    let house = House::new();
+    let mut store = house.store();
+    store.add_user(user("ann@example.com")).unwrap();
+    let (_, token) = store.create_pat("ann@example.com", NewPat::default()).unwrap();
+    let deaths = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&deaths);
+    let observer = Arc::new(move |event: &Event| {
+        if let Event::AuthDied { panicked, .. } = event {
+            heard.lock().unwrap().push(*panicked);
+        }
+    });
+    let auth = Auth::start(AuthSettings { observer, ..house.settings() }).await.unwrap();
+    let credential = basic("ann@example.com", &token);
+    let ask = async || {
+        let asked = Authenticate { credential: credential.clone(), endpoint: Endpoint::Api, from: None };
+        auth.send(asked).await
+    };
+    for death in 1..=2 {
+        assert_eq!(ask().await.unwrap().unwrap().subject, "ann@example.com");
+        let error = auth.send(Panic).await.unwrap_err();
+        assert_eq!((error.kind, error.get_retry_after()), (Kind::Unavailable, Some(Duration::from_secs(1))));
+        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        while ask().await.is_err() {
+            pace.tick().await;
+        }
+        assert_eq!(*deaths.lock().unwrap(), vec![true; death]);
+    }
+    // What it knows it has from the store.
+    store.remove_user("ann@example.com").unwrap();
+    assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
+}

@@ -1,0 +1,136 @@
+//! Trusted issuers as they are configured, and their tokens on the wire.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use portico::config::Config;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, TestApp, connection, read};
+use crate::support::fixture;
+
+/// The key pair of RFC 8037 appendix A.
+const D: &str = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
+const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+fn pem() -> String {
+    let head = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    let key = STANDARD.encode([&head[..], &URL_SAFE_NO_PAD.decode(X).unwrap()].concat());
+    format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n")
+}
+
+fn sign(claims: &Value) -> String {
+    let head = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+    let key = EncodingKey::from_ed_der(&[&head[..], &URL_SAFE_NO_PAD.decode(D).unwrap()].concat());
+    jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), claims, &key).unwrap()
+}
+
+fn claims(connections: Value) -> Value {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    json!({"iss": "https://id.example.org", "sub": "robot", "aud": "portico", "iat": now, "exp": now + 600,
+           "scope": "read", "connection_ids": connections})
+}
+
+#[actix_web::test]
+async fn a_trusted_issuers_token_opens_its_connections() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("idp.pem"), pem()).unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "access = \"read-write\"");
+    let issuer = "[[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\npublic_key = \"idp.pem\"\n";
+    let app = TestApp::start(folder, &(shop + issuer)).await;
+    app.ready().await;
+    let tools = async |claims: Value| {
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+        read(app.mcp_request().bearer_auth(sign(&claims)).body(list).send().await.unwrap()).await.0
+    };
+    assert_eq!(tools(claims(json!([CONNECTION]))).await, 200);
+    assert_eq!(tools(claims(json!(format!("[\"{CONNECTION}\"]")))).await, 403, "a text is no list");
+    assert_eq!(tools(claims(Value::Null)).await, 403);
+    let mut elsewhere = claims(json!([CONNECTION]));
+    elsewhere["aud"] = json!("elsewhere");
+    assert_eq!(tools(elsewhere).await, 401);
+    let query = app.http.post(format!("{}/api/query", app.url)).bearer_auth(sign(&claims(json!([CONNECTION]))));
+    let query = query.json(&json!({"query": "UPDATE customers SET city = 'Here'"})).send().await.unwrap();
+    assert_eq!(query.status(), 403, "the scope is read");
+}
+
+#[test]
+fn every_problem_of_an_issuer_is_told() {
+    let text = format!(
+        "{}[[issuers]]\nissuer = \"http://localhost:8787\"\npublic_key = \"\"\"{}\"\"\"\n\
+         [[issuers]]\nissuer = \"a\"\njwks_url = \"http://id.example.org/jwks\"\nscope = \"root\"\n\
+         [[issuers]]\npublic_key = \"nowhere.pem\"\nconnections = [\"shop:root\", \"shap\"]\n\
+         [[issuers]]\nissuer = \"b\"\n\
+         [[issuers]]\nissuer = \"c\"\njwks_url = \"https://c/\"\npublic_key = \"x\"\njwks = 1\n\
+         [[issuers]]\nissuer = \"d\"\npublic_key = \"-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----\"\n",
+        connection(CONNECTION, "shop", "sqlite:x.db", ""),
+        pem()
+    );
+    let problems = Config::parse(&text, Path::new("/base"), &|_| None).unwrap_err().0;
+    let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    for key in [
+        "issuers[0].issuer",
+        "issuers[1].jwks_url",
+        "issuers[1].scope",
+        "issuers[2].issuer",
+        "issuers[2].public_key",
+        "issuers[2].connections",
+        "issuers[3].jwks_url",
+        "issuers[4].public_key",
+        "issuers[4].jwks",
+        "issuers[5].public_key",
+    ] {
+        assert!(keys.contains(&key), "{key} is not among {keys:?}");
+    }
+    assert!(problems.iter().all(|problem| problem.line > 0 && !problem.remedy.is_empty()), "{problems:?}");
+}
+
+#[test]
+fn the_stores_key_comes_from_one_place() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("store.key"), "ab".repeat(32)).unwrap();
+    let parse = |store: &str, variable: Option<&str>| {
+        let text = format!("[store]\n{store}\n{}", connection(CONNECTION, "shop", "sqlite:x.db", ""));
+        let environment = |name: &str| variable.filter(|_| name == "PORTICO_STORE_KEY").map(str::to_owned);
+        Config::parse(&text, folder.path(), &environment).map(|config| config.store.key.is_some())
+    };
+    let key = "cd".repeat(32);
+    assert!(!parse("", None).unwrap());
+    assert!(parse("", Some(&key)).unwrap());
+    assert!(parse("key_file = \"store.key\"", None).unwrap());
+    for (store, variable) in
+        [("", Some("hunter2")), ("key_file = \"store.key\"", Some(key.as_str())), ("key_file = \"absent.key\"", None)]
+    {
+        let problems = parse(store, variable).unwrap_err().0;
+        assert_eq!(problems[0].key, "store.key_file");
+        assert!(!problems[0].to_string().contains("hunter2"), "{problems:?}");
+    }
+}
+
+#[test]
+fn an_encrypted_key_needs_its_key() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", "sqlite:x.db", "");
+    std::fs::write(folder.path().join("config.toml"), format!("[server]\nlisten = \"127.0.0.1:0\"\n{shop}")).unwrap();
+    let rotate = |key: &str| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_portico"))
+            .args(["key", "rotate", "--algorithm", "ES256", "--json"])
+            .env("PORTICO_STORE_KEY", key)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let made = rotate(&"ab".repeat(32));
+    let key: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!((&key["algorithm"], &key["state"]), (&json!("ES256"), &json!("signs")));
+    for (key, words) in [("", "no key is given"), (&"cd".repeat(32), "it is another one")] {
+        let mut serve = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
+        let refused = serve.arg("serve").env("PORTICO_STORE_KEY", key).current_dir(folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && told.contains(words) && told.contains("PORTICO_STORE_KEY"), "{told}");
+    }
+}

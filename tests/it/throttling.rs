@@ -1,0 +1,96 @@
+//! Limits on attempts, tokens and requests. Each test allows one in a minute, or two.
+
+use reqwest::Response;
+use reqwest::header::HeaderMap;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
+use crate::support::fixture;
+
+async fn limited(limits: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let app = TestApp::start(folder, &format!("{shop}[limits]\n{limits}\n")).await;
+    app.ready().await;
+    app
+}
+
+/// The three headers of an answer that went beyond the limit `policy`.
+fn throttled(headers: &HeaderMap, policy: &str) {
+    let header = |name: &str| headers.get(name).unwrap_or_else(|| panic!("{name}")).to_str().unwrap();
+    let seconds: u64 = header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    assert!(header("ratelimit").starts_with(&format!("\"{policy}\";r=0;t=")), "{}", header("ratelimit"));
+    assert!(header("ratelimit-policy").starts_with(&format!("\"{policy}\";q=")), "{}", header("ratelimit-policy"));
+}
+
+async fn connections(app: &TestApp, name: &str, secret: &str) -> Response {
+    app.http.get(format!("{}/api/connections", app.url)).basic_auth(name, Some(secret)).send().await.unwrap()
+}
+
+#[actix_web::test]
+async fn failures_under_one_name_are_slowed_and_lock_nobody_out() {
+    let app = limited("failures_per_name = 1").await;
+    let Caller { name, secret } = &app.writer;
+    // A name that exists and one that does not are answered alike, before and after.
+    for name in [name.as_str(), "nobody@example.com"] {
+        let first = connections(&app, name, "wrong").await;
+        assert_eq!(first.status(), 401, "{name}");
+        let second = connections(&app, &name.to_uppercase(), "wrong again").await;
+        assert_eq!(second.status(), 429, "{name}");
+        throttled(second.headers(), "failures-by-name");
+        assert!(!second.headers().contains_key("www-authenticate"));
+        assert_eq!(read(second).await.1["error"]["code"], 1600);
+    }
+    assert_eq!(connections(&app, name, secret).await.status(), 200, "who has the secret is let in");
+    assert_eq!(connections(&app, &app.reader.name, &app.reader.secret).await.status(), 200);
+    assert_eq!(connections(&app, &app.reader.name, "wrong").await.status(), 401, "each name has its own");
+}
+
+#[actix_web::test]
+async fn failures_from_one_address_are_slowed_at_every_endpoint() {
+    let app = limited("failures_per_address = 2").await;
+    let bearer = |token: &str| app.mcp_request().bearer_auth(token).body("{}").send();
+    assert_eq!(bearer("a.b.c").await.unwrap().status(), 401);
+    assert_eq!(connections(&app, "one@example.com", "wrong").await.status(), 401);
+    let third = bearer("d.e.f").await.unwrap();
+    assert_eq!(third.status(), 429);
+    throttled(third.headers(), "failures-by-address");
+    let client = [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "y")];
+    let fourth = app.http.post(format!("{}/oauth/token", app.url)).form(&client).send().await.unwrap();
+    assert_eq!(fourth.status(), 429);
+    throttled(fourth.headers(), "failures-by-address");
+    assert_eq!(read(fourth).await.1["error"], "temporarily_unavailable");
+    let nobody = app.mcp_request().body("{}").send().await.unwrap();
+    assert_eq!(nobody.status(), 401, "who shows nothing is no attempt, and is told how to begin");
+    let good = app.token().await;
+    assert_eq!(bearer(&good).await.unwrap().status(), 400, "a good token is let in, and the body is judged");
+}
+
+#[actix_web::test]
+async fn tokens_and_requests_have_limits_of_their_own() {
+    let app = limited("tokens_per_client = 1\nrequests_per_principal = 2").await;
+    let token = app.token().await;
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", app.agent.name.as_str()),
+        ("client_secret", &app.agent.secret),
+    ];
+    let second = app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap();
+    assert_eq!(second.status(), 429);
+    throttled(second.headers(), "tokens");
+    let ask =
+        || app.http.post(format!("{}/api/query", app.url)).bearer_auth(&token).json(&json!({"query": "SELECT 1"}));
+    let first = ask().header("idempotency-key", "one").send().await.unwrap();
+    assert_eq!(
+        (first.status().as_u16(), first.headers()["ratelimit-policy"].as_bytes()),
+        (200, &b"\"requests\";q=2;w=60"[..])
+    );
+    assert!(first.headers()["ratelimit"].to_str().unwrap().starts_with("\"requests\";r=1;t="), "one request is one");
+    assert_eq!(ask().send().await.unwrap().status(), 200);
+    let third = ask().send().await.unwrap();
+    assert_eq!(third.status(), 429);
+    throttled(third.headers(), "requests");
+    assert_eq!(connections(&app, &app.writer.name, &app.writer.secret).await.status(), 200, "another caller goes on");
+}
