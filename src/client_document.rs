@@ -66,9 +66,10 @@ impl Documents {
         if let Some(kept) = self.remembered(client_id) {
             return kept.map_err(Error::invalid);
         }
-        let _turn = self.turns.try_acquire().map_err(|_| {
-            Error::new(Kind::Busy, "too many clients are being looked up").retry_after(TIMEOUT)
-        })?;
+        let _turn = self
+            .turns
+            .try_acquire()
+            .map_err(|_| Error::new(Kind::Busy, "too many clients are being looked up").retry_after(TIMEOUT))?;
         let fetched = tokio::time::timeout(TIMEOUT, self.fetch(client_id, &url)).await;
         let found = fetched.unwrap_or_else(|_| Err(format!("did not answer within {} seconds", TIMEOUT.as_secs())));
         let found = found.map_err(|why| format!("client_id: the client's description {why}"));
@@ -111,7 +112,8 @@ impl Documents {
     async fn fetch(&self, client_id: &str, url: &Url) -> std::result::Result<Client, String> {
         let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let port = url.port_or_known_default().unwrap_or(443);
-        let found = tokio::net::lookup_host((host, port)).await.map_err(|_| "is at a host that cannot be found".to_owned())?;
+        let found =
+            tokio::net::lookup_host((host, port)).await.map_err(|_| "is at a host that cannot be found".to_owned())?;
         let addresses: Vec<SocketAddr> = found.collect();
         // One private address among them is enough to refuse: which one is used is not left to chance.
         if addresses.is_empty() || addresses.iter().any(|address| self.judge_ip(address.ip()).is_err()) {
@@ -184,7 +186,8 @@ fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
     if document.token_endpoint_auth_method.is_some_and(|method| method != "none") || document.client_secret.is_some() {
         return Err("asks for a way to authenticate that is not served here; only \"none\" is".to_owned());
     }
-    check_redirects(&document.redirect_uris, ClientKind::Document).map_err(|error| format!("is wrong: {}", error.message))?;
+    check_redirects(&document.redirect_uris, ClientKind::Document)
+        .map_err(|error| format!("is wrong: {}", error.message))?;
     let name = document.client_name.as_deref().map(plain_name).filter(|name| !name.is_empty());
     Ok(Client {
         client_id: client_id.to_owned(),
@@ -199,7 +202,8 @@ fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
 
 /// A name as it may be shown: one line, not long, and nothing that turns the text around.
 pub fn plain_name(name: &str) -> String {
-    let turning = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let turning =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let plain: String = name.chars().filter(|c| !turning(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
     words.join(" ").chars().take(LONGEST_NAME).collect()
@@ -246,10 +250,35 @@ mod tests {
     #[test]
     fn private_addresses_are_known_in_every_dress() {
         for private in [
-            "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "0.0.0.0",
-            "100.64.0.1", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1", "::1", "::",
-            "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::", "fe80::1", "fec0::1", "fc00::1",
-            "fd12::1", "ff02::1", "2001::1", "2001:db8::1", "100::1",
+            "127.0.0.1",
+            "127.9.9.9",
+            "10.0.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "100.64.0.1",
+            "192.0.0.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.1",
+            "192.0.2.1",
+            "::1",
+            "::",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:7f00:1::",
+            "fe80::1",
+            "fec0::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "2001::1",
+            "2001:db8::1",
+            "100::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }
@@ -289,7 +318,9 @@ mod tests {
     fn a_document_is_believed_about_itself_alone() {
         let id = "https://app.example/client.json";
         let body = |more: &str| {
-            format!(r#"{{"client_id": "{id}", "client_name": "App", "redirect_uris": ["https://app.example/cb"]{more}}}"#)
+            format!(
+                r#"{{"client_id": "{id}", "client_name": "App", "redirect_uris": ["https://app.example/cb"]{more}}}"#
+            )
         };
         let client = read(id, body("").as_bytes()).unwrap();
         assert_eq!((client.name.as_str(), client.confidential), ("App", false));

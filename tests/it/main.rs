@@ -4,7 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admission;
+mod authorize;
+mod authorize_attacks;
 mod both_drivers;
+mod browser;
+mod client_documents;
 mod command_line;
 mod config;
 mod config_catalogue;
@@ -26,6 +30,7 @@ mod metadata;
 mod oauth;
 mod output_schemas;
 mod own_tools;
+mod people;
 mod postgres_offer;
 mod repeats;
 mod source_postgres;

@@ -132,9 +132,9 @@ fn granted_scope(asked: Option<&str>, account: &Account) -> Result<Scope, GrantE
 pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
-        let scope = Scope::from_word(word).filter(|scope| *scope <= most).ok_or_else(|| {
-            GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list()))
-        })?;
+        let scope = Scope::from_word(word)
+            .filter(|scope| *scope <= most)
+            .ok_or_else(|| GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list())))?;
         granted = granted.max(Some(scope));
     }
     Ok(granted.unwrap_or(most))

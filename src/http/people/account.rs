@@ -105,7 +105,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
             name: Some(form.need("name")?.to_owned()),
             expires_at: lifetime(&form)?,
             reach: reach(&form, &places(&app, &visitor))?,
-            scope: Some(scope).filter(|scope| *scope < visitor.session.scope),
+            scope: Some(scope).filter(|scope| *scope != visitor.session.scope),
         };
         let (token, secret) = app.people.create_token(&visitor.secret, new).await?;
         let fresh = Fresh {
@@ -227,6 +227,8 @@ pub(super) fn when(time: Timestamp) -> String {
 pub(super) fn describe(app: &App, reach: &Reach) -> String {
     let Reach::Only(ids) = reach else { return "all".to_owned() };
     let entries = app.directory.list();
-    let name = |id: &Uuid| entries.iter().find(|entry| entry.id == *id).map_or_else(|| id.to_string(), |it| it.name.to_string());
+    let name = |id: &Uuid| {
+        entries.iter().find(|entry| entry.id == *id).map_or_else(|| id.to_string(), |it| it.name.to_string())
+    };
     ids.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -153,7 +153,14 @@ async fn judge(query: &str, app: &App) -> std::result::Result<Ask, Refusal> {
     let answer = answer_of(&form, &client, app)?;
     let refuse = |code: &str, description: &str| Err(Refusal::Redirect(answer.failure(code, description)));
     for name in [
-        "state", "response_type", "response_mode", "scope", "resource", "code_challenge", "code_challenge_method", "prompt",
+        "state",
+        "response_type",
+        "response_mode",
+        "scope",
+        "resource",
+        "code_challenge",
+        "code_challenge_method",
+        "prompt",
     ] {
         if form.repeats(name) {
             return refuse("invalid_request", &format!("{name} is given twice"));
@@ -208,7 +215,9 @@ async fn client(form: &Form, app: &App) -> Result<Client> {
     if form.repeats("client_id") {
         return Err(Error::invalid("client_id is given twice, so nobody knows which application asks"));
     }
-    let id = form.exact("client_id").ok_or_else(|| Error::invalid("client_id is missing, so nobody knows which application asks"))?;
+    let id = form
+        .exact("client_id")
+        .ok_or_else(|| Error::invalid("client_id is missing, so nobody knows which application asks"))?;
     if let Some(client) = app.people.client(id.to_owned()).await? {
         return Ok(client);
     }
@@ -231,7 +240,10 @@ fn answer_of(form: &Form, client: &Client, app: &App) -> Result<Answer> {
     Ok(Answer {
         redirect_uri: redirect.to_owned(),
         // Named twice, it is given back not at all.
-        state: form.exact("state").filter(|state| !form.repeats("state") && state.len() <= LONGEST_STATE).map(str::to_owned),
+        state: form
+            .exact("state")
+            .filter(|state| !form.repeats("state") && state.len() <= LONGEST_STATE)
+            .map(str::to_owned),
         issuer: app.config.server.public_url.clone(),
     })
 }

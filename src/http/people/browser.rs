@@ -97,7 +97,11 @@ impl Visitor {
 
 /// Refuses a form without the token of its session or visit.
 pub(super) fn check_token(secret: &SecretString, form: &Form) -> Result<()> {
-    if form.get("csrf").is_some_and(|shown| session::form_token_fits(secret, shown)) { Ok(()) } else { Err(from_elsewhere()) }
+    if form.get("csrf").is_some_and(|shown| session::form_token_fits(secret, shown)) {
+        Ok(())
+    } else {
+        Err(from_elsewhere())
+    }
 }
 
 /// Refuses a form that the browser says to be another site's. Our pages send no referrer, so

@@ -12,11 +12,11 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
+use super::super::error;
 use super::authorize::{self, Ask};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
-use super::super::error;
 use crate::app::App;
 
 /// One scope to choose.

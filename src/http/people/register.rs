@@ -82,11 +82,16 @@ pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: S
 
 /// The client to keep, and how it authenticates.
 fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
-    let asked: Registration =
-        serde_json::from_slice(bytes).map_err(|_| Error::invalid("the body is no JSON object of a client's metadata"))?;
+    let asked: Registration = serde_json::from_slice(bytes)
+        .map_err(|_| Error::invalid("the body is no JSON object of a client's metadata"))?;
     let one_of = |name: &str, given: Option<&Vec<String>>, needed: &str, known: &[&str]| match given {
-        Some(words) if !words.iter().any(|word| word == needed) || !words.iter().all(|word| known.contains(&word.as_str())) => {
-            Err(Error::invalid(format!("{name}: {needed} has to be among them, and only {} are known", known.join(", "))))
+        Some(words)
+            if !words.iter().any(|word| word == needed) || !words.iter().all(|word| known.contains(&word.as_str())) =>
+        {
+            Err(Error::invalid(format!(
+                "{name}: {needed} has to be among them, and only {} are known",
+                known.join(", ")
+            )))
         }
         _ => Ok(()),
     };
@@ -103,7 +108,8 @@ fn read(bytes: &[u8]) -> Result<(NewClient, &'static str)> {
             ));
         }
     };
-    let name = asked.client_name.as_deref().map(plain_name).filter(|name| !name.is_empty() && !name.starts_with("ptc_"));
+    let name =
+        asked.client_name.as_deref().map(plain_name).filter(|name| !name.is_empty() && !name.starts_with("ptc_"));
     let name = name.unwrap_or_else(|| "An application without a name".to_owned());
     Ok((NewClient { name, redirect_uris: asked.redirect_uris, confidential }, method))
 }

@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn one_is_only_led_to_our_own_pages() {
-        for good in ["/account", "/users?tab=people", "/authorize?client_id=x&redirect_uri=https%3A%2F%2Fevil.example"] {
+        for good in ["/account", "/users?tab=people", "/authorize?client_id=x&redirect_uri=https%3A%2F%2Fevil.example"]
+        {
             assert_eq!(own_path(Some(good)), good);
         }
         for bad in [

@@ -95,7 +95,11 @@ pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, 
         }
         let new = NewServiceAccount { name: form.need("name")?.to_owned(), connections, scope: scope(form)? };
         let (account, secret) = app.people.create_account(&visitor.secret, new).await?;
-        let fresh = secret_of(&format!("The new service account {:?}", account.name), &account.client_id, secret.expose_secret());
+        let fresh = secret_of(
+            &format!("The new service account {:?}", account.name),
+            &account.client_id,
+            secret.expose_secret(),
+        );
         show(app, visitor, false, Some(fresh)).await
     })
     .await

@@ -24,7 +24,8 @@ impl Attempts {
     /// How long `name` has to wait before its next attempt, if it has to. The attempt counts as a
     /// failure until it is told to be none, so that many at once are not let pass together.
     pub(crate) fn begin(&mut self, name: &str, now: Timestamp) -> Option<Duration> {
-        let (count, last) = self.failures.get(name).copied().filter(|(_, last)| now < last.after(WAIT)).unwrap_or((0, now));
+        let (count, last) =
+            self.failures.get(name).copied().filter(|(_, last)| now < last.after(WAIT)).unwrap_or((0, now));
         if count >= FREE {
             let left = last.after(WAIT).seconds().saturating_sub(now.seconds());
             return Some(Duration::from_secs(left.max(1).unsigned_abs()));

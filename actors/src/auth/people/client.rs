@@ -111,7 +111,8 @@ fn check_redirect(uri: &str, kind: ClientKind) -> Result<()> {
     if uri.len() > LONGEST_REDIRECT {
         return Err(Error::invalid(format!("redirect_uris: one is longer than {LONGEST_REDIRECT} octets")));
     }
-    if !uri.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '\\' | '"' | '<' | '>' | '^' | '`' | '{' | '}' | '|')) {
+    if !uri.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '\\' | '"' | '<' | '>' | '^' | '`' | '{' | '}' | '|'))
+    {
         return wrong("has a character that an address has to escape");
     }
     if uri.contains('#') {
@@ -160,7 +161,12 @@ mod tests {
 
     #[test]
     fn only_the_port_of_a_loopback_address_may_differ() {
-        let known = client(&["https://app.example/cb", "http://127.0.0.1/cb", "http://localhost:3000/cb?x=1", "http://[::1]/cb"]);
+        let known = client(&[
+            "https://app.example/cb",
+            "http://127.0.0.1/cb",
+            "http://localhost:3000/cb?x=1",
+            "http://[::1]/cb",
+        ]);
         for good in [
             "https://app.example/cb",
             "http://127.0.0.1/cb",
@@ -194,7 +200,9 @@ mod tests {
 
     #[test]
     fn addresses_that_a_browser_would_misread_are_refused() {
-        for good in ["https://a.example/cb?x=1", "http://localhost:3000/cb", "http://127.0.0.1", "https://a.example:8443/"] {
+        for good in
+            ["https://a.example/cb?x=1", "http://localhost:3000/cb", "http://127.0.0.1", "https://a.example:8443/"]
+        {
             assert!(check_redirect(good, ClientKind::Dynamic).is_ok(), "{good}");
         }
         for bad in [

@@ -72,8 +72,10 @@ impl Store {
                 },
             );
             match added {
-                Err(error) if is_taken(&error) => Err(Error::invalid(format!("there is already a client named {:?}", new.name))
-                    .hint("remove that one first, or choose another name")),
+                Err(error) if is_taken(&error) => {
+                    Err(Error::invalid(format!("there is already a client named {:?}", new.name))
+                        .hint("remove that one first, or choose another name"))
+                }
                 Err(error) => Err(broken(error)),
                 Ok(_) => find(connection, &client_id),
             }
@@ -112,7 +114,8 @@ pub(super) fn secret_of(connection: &Connection, client_id: &str) -> Result<Opti
     connection.query_row(sql, [client_id], |row| row.get(0)).optional().map_err(broken)
 }
 
-const SELECT: &str = "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
+const SELECT: &str =
+    "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
     FROM clients";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<Client> {
@@ -143,7 +146,8 @@ fn find(connection: &Connection, which: &str) -> Result<Client> {
         Err(rusqlite::Error::QueryReturnedNoRows) => {
             let known = all(connection)?;
             let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
-            Err(Error::not_found(format!("there is no client {}", shown(which))).hint(hint(&near, "portico client list")))
+            Err(Error::not_found(format!("there is no client {}", shown(which)))
+                .hint(hint(&near, "portico client list")))
         }
         found => found.map_err(broken),
     }

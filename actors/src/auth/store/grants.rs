@@ -130,7 +130,9 @@ impl Store {
                 return Ok(Err(wrong_token()));
             }
             let used = named_params! { ":now": now, ":digest": digest };
-            connection.execute("UPDATE refresh_tokens SET used_at = :now WHERE digest = :digest", used).map_err(broken)?;
+            connection
+                .execute("UPDATE refresh_tokens SET used_at = :now WHERE digest = :digest", used)
+                .map_err(broken)?;
             keep_refresh(connection, &granted, next, now)?;
             Ok(Ok(granted))
         })
@@ -138,14 +140,19 @@ impl Store {
 
     /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Whether it was
     /// makes no difference to the answer.
-    pub(crate) fn revoke_refresh(&mut self, client: &ClientCredential, token: &Digest) -> Result<std::result::Result<(), GrantError>> {
+    pub(crate) fn revoke_refresh(
+        &mut self,
+        client: &ClientCredential,
+        token: &Digest,
+    ) -> Result<std::result::Result<(), GrantError>> {
         self.write(|connection, now| {
             if let Err(refusal) = authenticate(connection, client)? {
                 return Ok(Err(refusal));
             }
             let sql = "SELECT g.id FROM refresh_tokens r JOIN grants g ON g.id = r.grant_id
                        WHERE r.digest = ?1 AND g.client_id = ?2";
-            let found = connection.query_row(sql, (token, &client.client_id), |row| row.get(0)).optional().map_err(broken)?;
+            let found =
+                connection.query_row(sql, (token, &client.client_id), |row| row.get(0)).optional().map_err(broken)?;
             if let Some(Id(grant)) = found {
                 revoke(connection, grant, now)?;
             }
@@ -265,9 +272,15 @@ fn forget_old(connection: &Connection, now: Timestamp) -> Result<()> {
 }
 
 fn wrong_code() -> GrantError {
-    GrantError::new("invalid_grant", "the code is unknown, expired or used, or belongs to another client, redirect_uri or code_verifier")
+    GrantError::new(
+        "invalid_grant",
+        "the code is unknown, expired or used, or belongs to another client, redirect_uri or code_verifier",
+    )
 }
 
 fn wrong_token() -> GrantError {
-    GrantError::new("invalid_grant", "the refresh token is unknown, expired, used or revoked, or belongs to another client")
+    GrantError::new(
+        "invalid_grant",
+        "the refresh token is unknown, expired, used or revoked, or belongs to another client",
+    )
 }

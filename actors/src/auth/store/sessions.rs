@@ -58,7 +58,9 @@ impl Store {
                 connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
             let (user, token_id) = found.ok_or_else(refused)?;
             let used = named_params! { ":now": now, ":id": token_id };
-            connection.execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used).map_err(broken)?;
+            connection
+                .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
+                .map_err(broken)?;
             begin(connection, session, user, Some(&token_id), now)
         })
     }

@@ -116,7 +116,8 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
+const SELECT: &str =
+    "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
 fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
