@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the public MCP conformance suite against a demo, through a proxy that adds the bearer token. The suite and a Node that
-# is new enough for it are installed below target/, once.
+# is new enough for it are installed below target/, once. Then the suite's tests of the authorization server.
 #   tests/conformance/run.sh [PROGRAM]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,10 +19,10 @@ work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 "$program" demo --listen 127.0.0.1:0 --data-dir "$work/demo" --json >"$work/page.json" 2>"$work/log" &
 until [ -s "$work/page.json" ]; do kill -0 $! || { cat "$work/log"; exit 1; }; sleep 0.1; done
-read -r base url auth id secret < <(python3 - "$work/page.json" <<'P'
+read -r base url auth id secret user pat < <(python3 - "$work/page.json" <<'P'
 import json, sys
 page = json.load(open(sys.argv[1]))
-print(*(page[each] for each in ("baseUrl", "mcpUrl", "authUrl", "clientId", "clientSecret")))
+print(*(page[each] for each in ("baseUrl", "mcpUrl", "authUrl", "clientId", "clientSecret", "user", "pat")))
 P
 )
 token=$(curl -sf "$auth" -d grant_type=client_credentials -d "client_id=$id" -d "client_secret=$secret" |
@@ -42,4 +42,24 @@ while read -r version names; do
   case $version in '' | '#'*) continue ;; esac
   for name in $names; do scenario "$version" "$name"; done
 done <tests/conformance/scenarios
+
+# The authorization server: its metadata and the code grant. The suite prints the address that a person has to visit and
+# waits for the answer on a port of its own; a person of ours visits it.
+free=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+client=$(curl -sf "$base/oauth/register" -H 'Content-Type: application/json' \
+  -d '{"client_name": "Conformance", "redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}' |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["client_id"])')
+out=$work/authorization
+"$tools/node" "$suite" authorization --url "$base" --client-id "$client" --resource "$base${url#"http://localhost:$port"}" \
+  -p "$free" -o "$out" >"$out.log" 2>&1 </dev/null &
+suite_pid=$!
+until grep -q '^http.*/authorize?' "$out.log"; do kill -0 $suite_pid 2>/dev/null || break; sleep 0.1; done
+visit=$(grep -m 1 '^http.*/authorize?' "$out.log" || true)
+if [ -n "$visit" ]; then python3 tests/clients/person.py "$visit" "$user" "$pat" || kill $suite_pid; fi
+if wait $suite_pid; then echo "ok authorization: metadata and code grant"; else
+  echo "FAIL authorization"
+  cat "$out.log"
+  failed=1
+fi
+python3 tests/conformance/judge.py authorization authorization "$out" || failed=1
 exit $failed

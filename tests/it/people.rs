@@ -100,7 +100,7 @@ async fn signing_out_everywhere_ends_every_session() {
     assert_eq!((three.get("/account").await.status, other.get("/account").await.status), (303, 200));
 }
 
-async fn administrator(app: &TestApp) -> Caller {
+fn administrator(app: &TestApp) -> Caller {
     let email = "root@example.com".to_owned();
     let new = NewUser { email: email.clone(), admin: true, reach: Reach::All, scope: Scope::Admin };
     app.store().add_user(new).unwrap();
@@ -111,7 +111,7 @@ async fn administrator(app: &TestApp) -> Caller {
 #[actix_web::test]
 async fn an_administrator_looks_after_service_accounts() {
     let app = fixture::on_sqlite().await;
-    let person = Person::signed_in(&app, &administrator(&app).await).await;
+    let person = Person::signed_in(&app, &administrator(&app)).await;
     let id = CONNECTION.to_string();
     let form = [("name", "nightly"), ("scope", "read"), ("connection", id.as_str())];
     let page = person.act("/users/accounts", &form).await;
@@ -139,7 +139,7 @@ async fn an_administrator_looks_after_service_accounts() {
 #[actix_web::test]
 async fn an_administrator_looks_after_users() {
     let app = fixture::on_sqlite().await;
-    let root = administrator(&app).await;
+    let root = administrator(&app);
     let person = Person::signed_in(&app, &root).await;
     let page = person.act("/users/people", &[("email", "new@example.com"), ("scope", "write"), ("reach", "all")]).await;
     let token = shown(&page.html, "ptc_pat_");

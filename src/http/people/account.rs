@@ -178,7 +178,7 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
         administers: session.administers(),
         tokens: tokens.collect(),
         applications: applications.collect(),
-        scopes: consent::choices(session.scope, session.scope),
+        scopes: consent::choices(session.scope, Scope::Read),
         places: places(app, visitor),
         lifetimes: lifetimes.into(),
         fresh,

@@ -1,4 +1,4 @@
-//! A real browser, driven by WebDriver (W3C): what people see and click. Debian's `chromium` and
+//! A real browser, driven by `WebDriver` (W3C): what people see and click. Debian's `chromium` and
 //! `chromium-driver` are needed.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The name of an element's reference (WebDriver §11).
+/// The name of an element's reference (`WebDriver` §11).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the browser looks for an element of a page that is loading, in milliseconds.
 const PATIENCE: u32 = 60_000;
@@ -36,7 +36,10 @@ impl Browser {
                     std::env::var_os("PORTICO_BROWSER_TESTS").is_none(),
                     "chromedriver: {error}; install chromium-driver"
                 );
-                println!("skipped: there is no chromedriver (apt-get install chromium chromium-driver)");
+                #[expect(clippy::print_stdout, reason = "a test that is passed over says so")]
+                {
+                    println!("skipped: there is no chromedriver (apt-get install chromium chromium-driver)");
+                }
                 return None;
             }
         };
@@ -58,7 +61,7 @@ impl Browser {
         let mut browser = Self { driver, port, session: String::new(), http, _profile: profile };
         let always = json!({"goog:chromeOptions": options, "timeouts": {"implicit": PATIENCE, "pageLoad": 120_000}});
         let session = browser.ask("POST", "session", json!({"capabilities": {"alwaysMatch": always}})).await;
-        browser.session = session["sessionId"].as_str().unwrap().to_owned();
+        session["sessionId"].as_str().unwrap().clone_into(&mut browser.session);
         Some(browser)
     }
 

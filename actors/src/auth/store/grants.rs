@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use uuid::Uuid;
 
+use super::clients::Authentication;
 use super::columns::{Connections, Id, json};
 use super::{Store, broken, clients, sessions};
 use crate::auth::clock::Timestamp;
@@ -253,12 +254,12 @@ fn revoke(connection: &Connection, grant: Uuid, now: Timestamp) -> Result<()> {
 /// so is one whose id is an address, which is compared with the grant's.
 fn authenticate(connection: &Connection, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
     let refusal = || Err(GrantError::new("invalid_client", "the client id or its secret is not valid"));
-    let kept = clients::secret_of(connection, &client.client_id)?;
+    let kept = clients::authentication(connection, &client.client_id)?;
     let shown = client.secret.as_ref().map(|secret| Digest::of(secret.expose_secret()));
     Ok(match (kept, shown) {
-        (Some(Some(kept)), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
-        (Some(None), None) => Ok(()),
-        (None, None) if client.client_id.contains("://") => Ok(()),
+        (Authentication::Secret(kept), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
+        (Authentication::Public, None) => Ok(()),
+        (Authentication::Unknown, None) if client.client_id.contains("://") => Ok(()),
         _ => refusal(),
     })
 }

@@ -83,13 +83,21 @@ fn signed(header: &Value, claims: &Value, pair: &Pair) -> String {
 
 #[test]
 fn what_is_issued_is_accepted_with_every_algorithm() {
-    let issue = Issue { client_id: "ptc_ci_x", scope: Scope::Write, connections: &[SALES, STOCK], audience: None };
+    let issue = Issue {
+        subject: "ptc_ci_x",
+        client_id: "ptc_ci_x",
+        grant: None,
+        scope: Scope::Write,
+        connections: &[SALES, STOCK],
+        audience: None,
+    };
     for pair in every_algorithm() {
         let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
         let verified = verify(token.expose_secret(), &[&pair.verifying], TIME).unwrap();
         assert_eq!(
             verified,
             Verified {
+                grant: None,
                 subject: "ptc_ci_x".to_owned(),
                 scope: Scope::Write,
                 reach: only(&[SALES, STOCK]),
@@ -104,7 +112,14 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
 #[test]
 fn an_issued_token_says_what_rfc_9068_wants() {
     let pair = pair(NewKey::generate().unwrap());
-    let issue = Issue { client_id: "ptc_ci_x", scope: Scope::Write, connections: &[SALES], audience: None };
+    let issue = Issue {
+        subject: "ptc_ci_x",
+        client_id: "ptc_ci_x",
+        grant: None,
+        scope: Scope::Write,
+        connections: &[SALES],
+        audience: None,
+    };
     let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
     let parts: Vec<Value> = token
         .expose_secret()
