@@ -50,6 +50,7 @@ client=$(curl -sf "$base/oauth/register" -H 'Content-Type: application/json' \
   -d '{"client_name": "Conformance", "redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}' |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["client_id"])')
 out=$work/authorization
+: >"$out.log"
 "$tools/node" "$suite" authorization --url "$base" --client-id "$client" --resource "$base${url#"http://localhost:$port"}" \
   -p "$free" -o "$out" >"$out.log" 2>&1 </dev/null &
 suite_pid=$!

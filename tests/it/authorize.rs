@@ -101,6 +101,8 @@ async fn a_refresh_token_is_good_once_and_its_second_use_ends_the_family() {
     let (status, refused) =
         refresh(&app, &own.client_id, third["refresh_token"].as_str().unwrap(), &[("scope", "admin")]).await;
     assert_eq!((status, &refused["error"]), (400, &json!("invalid_scope")));
+    let (status, fourth) = refresh(&app, &own.client_id, third["refresh_token"].as_str().unwrap(), &[]).await;
+    assert_eq!(status, 200, "what was refused spent nothing: {fourth}");
     assert_eq!(opens(&app, &third["access_token"]).await, 200);
     let (status, refused) = refresh(&app, &own.client_id, first_refresh, &[]).await;
     assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));

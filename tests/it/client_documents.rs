@@ -55,6 +55,9 @@ async fn start(oauth: &str) -> TestApp {
 async fn a_client_described_at_its_address_gets_a_token() {
     let app = start("private_client_documents = true").await;
     let (id, asked) = serve(|own| json_answer(&document(own)));
+    // Strangers do not make the service fetch anything.
+    let page = Person::new(&app).authorize(&id, &[]).await;
+    assert!(page.html.contains("Sign in") && asked.load(Ordering::SeqCst) == 0, "{}", page.html);
     let person = Person::signed_in(&app, &app.writer).await;
     let page = person.authorize(&id, &[]).await;
     let host = id.split('/').nth(2).unwrap();

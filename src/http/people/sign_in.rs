@@ -84,9 +84,9 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
             }
         }
         let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
-        ending.note(|event| event.subject = email.chars().take(254).collect());
         match app.people.sign_in(email.to_owned(), SecretString::from(secret)).await {
             Ok(session) => {
+                ending.note(|event| email.clone_into(&mut event.subject));
                 // What the browser had is of no use any more, to whoever put it there.
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;

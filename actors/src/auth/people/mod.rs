@@ -180,21 +180,27 @@ impl People {
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
         let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, resource) = (redemption.client.client_id.clone(), redemption.resource.clone());
-        let granted = self.store(move |store| store.redeem(&redemption, &digest)).await.map_err(ours)??;
-        self.issue(client_id, granted, None, resource, refresh).await
+        let (client_id, tokens) = (redemption.client.client_id.clone(), self.tokens.clone());
+        let narrow = move |granted: Granted, asked: &Redemption| {
+            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
+        };
+        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)??;
+        self.issue(client_id, granted, refresh).await
     }
 
     /// Answers a refresh token with the next tokens.
     ///
     /// # Errors
-    /// In the words of RFC 6749 §5.2.
+    /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
+    /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
         let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, scope, resource) =
-            (asked.client.client_id.clone(), asked.scope.clone(), asked.resource.clone());
-        let granted = self.store(move |store| store.refresh(&asked, &digest)).await.map_err(ours)??;
-        self.issue(client_id, granted, scope, resource, next).await
+        let (client_id, tokens) = (asked.client.client_id.clone(), self.tokens.clone());
+        let narrow = move |granted: Granted, asked: &Refresh| {
+            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
+        };
+        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)??;
+        self.issue(client_id, granted, next).await
     }
 
     /// Ends the grant of a refresh token (RFC 7009).
@@ -210,34 +216,14 @@ impl People {
         self.store(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?
     }
 
-    async fn issue(
-        &self,
-        client_id: String,
-        granted: Granted,
-        scope: Option<String>,
-        resource: Option<String>,
-        refresh: SecretString,
-    ) -> Result<Issued, GrantError> {
-        let scope = match scope {
-            None => granted.scope,
-            Some(asked) => grant::narrowed_scope(&asked, granted.scope)?,
-        };
-        let resource = resource.filter(|resource| !resource.is_empty());
-        let (connections, audience) = match resource.filter(|asked| Some(asked) != granted.resource.as_ref()) {
-            None => (granted.connections, granted.resource),
-            Some(asked) => match self.target(&asked)? {
-                Some(connection) if granted.connections.contains(&connection) => (vec![connection], Some(asked)),
-                None if granted.resource.is_none() => (granted.connections, Some(asked)),
-                _ => return Err(GrantError::new("invalid_target", "the resource is not within what was granted")),
-            },
-        };
+    async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
         let subject = granted.subject.clone();
         let mint = Mint {
             subject: granted.subject,
             client_id,
-            scope,
-            connections,
-            resource: audience,
+            scope: granted.scope,
+            connections: granted.connections,
+            resource: granted.resource,
             grant: Some(granted.grant),
         };
         let access = self.auth.send(mint).await.map_err(|_| ours(Error::internal("stopped")))??;
