@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the public MCP conformance suite against a demo, through a proxy that adds the bearer token. The suite and a Node that
-# is new enough for it are installed below target/, once. Then the suite's tests of the authorization server.
+# is new enough for it are installed below target/, once. Then the suite's tests of the authorization server, and the
+# official clients' own OAuth flow.
 #   tests/conformance/run.sh [PROGRAM]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -63,4 +64,22 @@ if wait $suite_pid; then echo "ok authorization: metadata and code grant"; else
   failed=1
 fi
 python3 tests/conformance/judge.py authorization authorization "$out" || failed=1
+
+# The official clients find their own way from a bare 401 to a tool.
+clients=$tools/clients
+if [ ! -e "$clients/ready" ]; then
+  python3 -m venv "$clients/python"
+  "$clients/python/bin/pip" install -q mcp==2.3.0
+  npm install --silent --no-save --prefix "$clients" @modelcontextprotocol/client@2.4.0
+  touch "$clients/ready"
+fi
+# Node looks for packages beside the script.
+cp tests/clients/*.py tests/clients/*.mjs "$clients/"
+for run in "$clients/python/bin/python $clients/oauth_python.py" "$tools/node $clients/oauth_typescript.mjs"; do
+  if result=$(timeout 120 $run "$work/demo/credentials.json" 2>&1); then echo "$result (${run##*/})"; else
+    echo "FAIL ${run##*/}"
+    echo "$result"
+    failed=1
+  fi
+done
 exit $failed

@@ -33,6 +33,12 @@ pub(super) fn show(request: &HttpRequest, app: &App, next: &str, client: Option<
     render(request, app, next, client, "", None)
 }
 
+/// The sign-in page's address that leads on to `next`.
+pub(super) fn path(next: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+    format!("/sign-in?{query}")
+}
+
 fn render(
     request: &HttpRequest,
     app: &App,
@@ -60,7 +66,7 @@ fn render(
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     page::answer(&request, &app, async |_| {
         let query = Form::parse(request.query_string());
-        let next = own_path(query.get("next"));
+        let next = own_path(query.exact("next"));
         if Visitor::find(&request, &app).await?.is_some() {
             return Ok(page::go(next, &[]));
         }

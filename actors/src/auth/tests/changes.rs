@@ -116,12 +116,13 @@ async fn a_store_that_a_newer_program_took_over_is_not_misread() {
     let (_, token) = store.create_pat(ANN, NewPat::default()).unwrap();
     let actor = house.actor().await;
     let raw = Connection::open(house.path()).unwrap();
-    raw.pragma_update(None, "user_version", 2).unwrap();
+    let format: i64 = raw.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    raw.pragma_update(None, "user_version", format + 1).unwrap();
     raw.execute_batch("DELETE FROM users").unwrap();
     assert!(ask(&actor, basic(ANN, &token)).await.is_ok());
     let outages = house.outages();
     assert!(matches!(outages.as_slice(), [cause] if cause.contains("newer portico")), "{outages:?}");
-    raw.pragma_update(None, "user_version", 1).unwrap();
+    raw.pragma_update(None, "user_version", format).unwrap();
     assert!(ask(&actor, basic(ANN, &token)).await.is_err());
 }
 

@@ -4,6 +4,7 @@ mod actor;
 mod attacks;
 mod changes;
 mod grants;
+mod people;
 mod schema;
 mod store;
 mod support;
