@@ -234,7 +234,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (18..20).contains(&b)))
 }
 
-/// Only 2000::/3 is given out; within it, what tunnels to an IPv4 address or is for documents.
+/// Only `2000::/3` is given out; within it, what tunnels to an IPv4 address or is for documents.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     (0x2000..0x4000).contains(&first)

@@ -14,6 +14,13 @@
 //! **Why is the result document sent only when the first row is there?** Until then a failure can
 //! still have its own status; many statements fail at their first row.
 //!
+//! **Why does a consent carry the whole request back?** It is judged again from the start, so that no
+//! page and no memory has to be believed; what a person may give is checked once more behind the
+//! mailbox.
+//!
+//! **Why is a person always asked?** A client on somebody's own machine can be any program there: that
+//! it was allowed once tells nothing about who asks now.
+//!
 //! **Why a handle on every client's socket?** actix-web notices that a client has left only when
 //! it writes. A statement that is silent for a minute would go on for a minute for nobody.
 

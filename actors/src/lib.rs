@@ -23,6 +23,12 @@
 //! **Why does what could not be parsed run read-only?** The source then says what is wrong with it,
 //! in its own words and with a position, and nothing can be written meanwhile.
 //!
+//! **Why a second actor for people?** It writes: sessions, codes, grants. Whoever judges the credential
+//! of a call must not wait for a disk. It issues nothing itself: access tokens are made in one place.
+//!
+//! **Why does what a token began end with it?** A session, a grant or a token that came of a personal
+//! access token would otherwise be a way around its scope, its expiry and its revocation.
+//!
 //! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and
 //! spelling survive; a tree that is printed again is another statement.
 

@@ -17,7 +17,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
-use portico_actors::principal::Scope;
+use portico_actors::principal::{Reach, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use uuid::{Uuid, uuid};
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::parse(&text, &folder, &|_| None)?;
     let mut store = Store::open(&config.store.path).map_err(|error| error.message)?;
     let account =
-        NewServiceAccount { name: "conformance".to_owned(), connections: vec![CONNECTION], scope: Scope::Write };
+        NewServiceAccount { name: "conformance".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Write };
     let (account, secret) = store.create_service_account(account).map_err(|error| error.message)?;
     let app = App::start_offering(config, Arc::new(|_| {}), Arc::new(fixture::Fixture::default()));
     let app = app.await.map_err(|error| error.message)?;

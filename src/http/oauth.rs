@@ -152,14 +152,8 @@ async fn exchange(
             let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
             return Ok((token, None));
         }
-        Asked::Code(redemption) => {
-            ending.note(|event| event.subject.clone_from(&redemption.client.client_id));
-            app.people.redeem(redemption).await?
-        }
-        Asked::Refresh(refresh) => {
-            ending.note(|event| event.subject.clone_from(&refresh.client.client_id));
-            app.people.refresh(refresh).await?
-        }
+        Asked::Code(redemption) => app.people.redeem(redemption).await?,
+        Asked::Refresh(refresh) => app.people.refresh(refresh).await?,
     };
     ending.note(|event| event.subject.clone_from(&issued.subject));
     Ok((issued.access, Some(issued.refresh)))

@@ -2,6 +2,7 @@
 //! when its caller is no longer let in. What they carry is not known here.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::Authenticate;
 use portico_actors::error::{Error, Kind, Result};
-use portico_actors::principal::{Credential, Principal};
+use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
 
 use super::caller;
@@ -63,6 +64,7 @@ impl Drop for Held {
 pub(super) struct Ground {
     app: web::Data<App>,
     credential: Credential,
+    from: Option<IpAddr>,
     by: Arc<Principal>,
     ending: CancellationToken,
     _held: Held,
@@ -79,6 +81,7 @@ impl Ground {
         Ok(Self {
             _held: streams.take(&by.subject, app.config.server.max_streams)?,
             credential: caller::credential(request)?,
+            from: caller::address(request),
             app: app.clone(),
             by: Arc::clone(by),
             ending: app.closing().child_token(),
@@ -93,10 +96,10 @@ impl Ground {
     /// Asks whether the caller is still who it was when the stream was opened, and may do the same;
     /// ends the stream if not. Where nobody can tell, what was stays in force.
     pub(super) fn check(&self) -> LocalBoxFuture<'static, ()> {
-        let asked = self.app.auth.send(Authenticate(self.credential.clone()));
-        let (by, ending) = (Arc::clone(&self.by), self.ending.clone());
+        let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
+        let (auth, by, ending) = (self.app.auth.clone(), Arc::clone(&self.by), self.ending.clone());
         async move {
-            let stands = match asked.await {
+            let stands = match auth.send(asked).await {
                 Ok(Ok(now)) => now == by,
                 Ok(Err(error)) => error.kind != Kind::Unauthenticated,
                 Err(_) => true,

@@ -60,4 +60,5 @@ requirements() {
 }
 serve fixture "$programs/examples/conformance" "$work/fixture"
 for version in 2025-11-25 2026-07-28; do requirements "$version"; done
+bash tests/conformance/authorization.sh "$programs" || failed=1
 exit $failed

@@ -168,3 +168,56 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     let text = portico(&["serve"], folder.path());
     assert!(String::from_utf8_lossy(&text.stderr).contains("line 3: stor"), "serve says the same");
 }
+
+/// Runs a command with a line on its standard input.
+fn portico_with(input: &str, arguments: &[&str], folder: &Path) -> Output {
+    use std::io::Write as _;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
+    let piped = command.args(arguments).current_dir(folder).stdin(Stdio::piped());
+    let mut child = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[actix_web::test]
+async fn passwords_and_clients_are_looked_after_by_commands() {
+    use crate::support::person::Person;
+    let app = fixture::on_sqlite().await;
+    let config = app.config.to_str().unwrap();
+    let folder = app.config.parent().unwrap();
+    let add = ["user", "add", "new@example.com", "--password", "--config", config, "--json"];
+    let short = portico_with("short\n", &add, folder);
+    assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("at least 12 characters"));
+    let added = portico_with("correct horse battery\r\n", &add, folder);
+    assert_eq!(json_of(&added)["hasPassword"], true, "nothing of the failed command was left behind");
+    let person = Person::new(&app);
+    assert_eq!(person.sign_in("new@example.com", "correct horse battery").await.status, 303);
+    let change = ["user", "password", "new@example.com", "--config", config];
+    assert!(portico_with("another horse battery\n", &change, folder).status.success());
+    assert_eq!(person.get("/account").await.status, 303, "the session has ended");
+    assert_eq!(person.sign_in("new@example.com", "correct horse battery").await.status, 401);
+    assert_eq!(person.sign_in("new@example.com", "another horse battery").await.status, 303);
+    let disabled = portico(&["user", "disable", "new@example.com", "--config", config, "--json"], folder);
+    assert!(json_of(&disabled)["disabledAt"].is_string());
+    assert_eq!(person.get("/account").await.status, 303);
+
+    let add = [
+        "client",
+        "add",
+        "Reports",
+        "--redirect-uri",
+        "https://reports.example/cb",
+        "--confidential",
+        "--config",
+        config,
+        "--json",
+    ];
+    let client = json_of(&portico(&add, folder));
+    assert!(client["clientSecret"].as_str().unwrap().starts_with("ptc_cs_"), "{client}");
+    let listed = json_of(&portico(&["client", "list", "--config", config, "--json"], folder));
+    assert_eq!((&listed[0]["clientId"], &listed[0]["kind"]), (&client["clientId"], &json!("registered")));
+    assert!(listed[0].get("clientSecret").is_none());
+    assert!(portico(&["client", "remove", "Reports", "--config", config], folder).status.success());
+    let again = portico(&["client", "remove", "Reports", "--config", config], folder);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("there is no client"));
+}

@@ -128,7 +128,7 @@ impl Minting<'_> {
         }
         if let Some(connection) = resource.and_then(Resource::connection) {
             if !reach.covers(connection) {
-                return Err(target("the resource is not within this client's reach").into());
+                return Err(no_target("the resource is not within this client's reach").into());
             }
             reach = reach.and(&Reach::Only([connection].into()));
         }
@@ -160,12 +160,12 @@ impl Minting<'_> {
     }
 
     fn resource(&self, asked: Option<&str>) -> Result<Option<Resource>, GrantError> {
-        let ours = |asked| self.tokens.resource(asked).ok_or_else(|| target("the resource is not one of this service"));
+        let ours = |asked| self.tokens.resource(asked).ok_or_else(|| no_target("the resource is not one of this service"));
         asked.map(ours).transpose()
     }
 }
 
-pub(crate) fn target(description: &str) -> GrantError {
+fn no_target(description: &str) -> GrantError {
     GrantError::new("invalid_target", description)
 }
 
@@ -176,7 +176,11 @@ fn given(parameter: Option<&str>) -> Option<&str> {
 
 /// What is asked for, if all of it is within `most`.
 fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> {
-    let Some(asked) = asked else { return Ok(most) };
+    asked.map_or(Ok(most), |asked| narrowed_scope(asked, most))
+}
+
+/// The widest scope of the list `asked`, each word of which is within `most`.
+pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
     let mut granted = None;
     for word in asked.split(' ').filter(|word| !word.is_empty()) {
         let scope = Scope::from_word(word)
@@ -185,4 +189,10 @@ fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> 
         granted = granted.max(Some(scope));
     }
     Ok(granted.unwrap_or(most))
+}
+
+/// The connection that a resource of ours names, if it names a single one (RFC 8707 §2).
+pub(crate) fn target(resource: &str, tokens: &Tokens) -> Result<Option<Uuid>, GrantError> {
+    let ours = tokens.resource(resource).ok_or_else(|| no_target("the resource is not one of this service"))?;
+    Ok(ours.connection())
 }

@@ -44,6 +44,11 @@ impl Auth {
         Ok(Self(current))
     }
 
+    /// The actor that judges at the moment.
+    pub(super) fn address(&self) -> Addr<AuthActor> {
+        self.0.load().address.clone()
+    }
+
     /// Sends `message` and waits for the answer.
     ///
     /// # Errors
@@ -55,8 +60,7 @@ impl Auth {
         AuthActor: Handler<M>,
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
-        let address = self.0.load().address.clone();
-        address.send(message).await.map_err(|error| {
+        self.address().send(message).await.map_err(|error| {
             Error::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
                 .retry_after(Duration::from_secs(1))
                 .because(error)

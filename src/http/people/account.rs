@@ -105,7 +105,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
             name: Some(form.need("name")?.to_owned()),
             expires_at: lifetime(&form)?,
             reach: reach(&form, &places(&app, &visitor))?,
-            scope: Some(scope).filter(|scope| *scope < visitor.session.scope),
+            scope: Some(scope).filter(|scope| *scope != visitor.session.scope),
         };
         let (token, secret) = app.people.create_token(&visitor.secret, new).await?;
         let fresh = Fresh {
@@ -178,7 +178,7 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
         administers: session.administers(),
         tokens: tokens.collect(),
         applications: applications.collect(),
-        scopes: consent::choices(session.scope, session.scope),
+        scopes: consent::choices(session.scope, Scope::Read),
         places: places(app, visitor),
         lifetimes: lifetimes.into(),
         fresh,

@@ -107,20 +107,24 @@ impl Answer {
 /// `GET /authorize`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     page::answer(&request, &app, async |ending| {
+        let visitor = Visitor::find(&request, &app).await?;
+        let form = Form::parse(request.query_string());
+        let next = format!("/authorize?{}", form.encode());
+        // For strangers nothing is fetched: whose address it is, is found out once somebody has signed in.
+        if visitor.is_none() && form.exact("client_id").is_some_and(Documents::is_address) {
+            return sign_in::show(&request, &app, &next, None);
+        }
         let ask = match judge(request.query_string(), &app).await {
             Ok(ask) => ask,
             Err(Refusal::Redirect(response)) => return Ok(response),
             Err(Refusal::Page(error)) => return Err(error),
         };
-        match Visitor::find(&request, &app).await? {
+        match visitor {
             Some(visitor) => {
                 ending.note(|event| event.subject.clone_from(&visitor.session.email));
                 consent::show(&app, &ask, &visitor, request.query_string())
             }
-            None => {
-                let next = format!("/authorize?{}", Form::parse(request.query_string()).encode());
-                sign_in::show(&request, &app, &next, Some(&ask.client.name))
-            }
+            None => sign_in::show(&request, &app, &next, Some(&ask.client.name)),
         }
     })
     .await

@@ -17,6 +17,7 @@ use super::authorize::{self, Ask};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
+use super::sign_in;
 use crate::app::App;
 
 /// One scope to choose.
@@ -97,6 +98,11 @@ pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Re
 pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
+        // Whose session has ended meanwhile, signs in and is asked once more.
+        if Visitor::find(&request, &app).await?.is_none() {
+            let next = format!("/authorize?{}", Form::parse(form.need("request")?).encode());
+            return Ok(page::go(&sign_in::path(&next), &[]));
+        }
         let visitor = Visitor::of_form(&request, &app, &form).await?;
         ending.note(|event| event.subject.clone_from(&visitor.session.email));
         let ask = match authorize::again(form.need("request")?, &app).await? {

@@ -33,6 +33,12 @@ pub(super) fn show(request: &HttpRequest, app: &App, next: &str, client: Option<
     render(request, app, next, client, "", None)
 }
 
+/// The sign-in page's address that leads on to `next`.
+pub(super) fn path(next: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+    format!("/sign-in?{query}")
+}
+
 fn render(
     request: &HttpRequest,
     app: &App,
@@ -60,7 +66,7 @@ fn render(
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
     page::answer(&request, &app, async |_| {
         let query = Form::parse(request.query_string());
-        let next = own_path(query.get("next"));
+        let next = own_path(query.exact("next"));
         if Visitor::find(&request, &app).await?.is_some() {
             return Ok(page::go(next, &[]));
         }
@@ -84,9 +90,9 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
             }
         }
         let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
-        ending.note(|event| event.subject = email.chars().take(254).collect());
         match app.people.sign_in(email.to_owned(), SecretString::from(secret)).await {
             Ok(session) => {
+                ending.note(|event| email.clone_into(&mut event.subject));
                 // What the browser had is of no use any more, to whoever put it there.
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;

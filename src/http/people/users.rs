@@ -43,7 +43,7 @@ struct UserRow {
 
 #[derive(Template)]
 #[template(path = "users.html")]
-struct Users<'a> {
+struct Administration<'a> {
     email: &'a str,
     administers: bool,
     /// Which of the two tabs is shown.
@@ -200,7 +200,7 @@ async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) 
         myself: user.email == visitor.session.email,
         email: user.email,
     });
-    let page = Users {
+    let page = Administration {
         email: &visitor.session.email,
         administers: visitor.session.administers(),
         people,

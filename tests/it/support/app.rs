@@ -67,10 +67,26 @@ impl TestApp {
 
     /// The same, with further keys of `[server]`.
     pub(crate) async fn with(folder: TempDir, server: &str, connections: &str, features: Arc<dyn Features>) -> Self {
+        Self::begin(folder, None, server, connections, features).await
+    }
+
+    /// The same behind a proxy that clients know as `public_url`.
+    pub(crate) async fn start_as(folder: TempDir, public_url: Option<&str>, connections: &str) -> Self {
+        Self::begin(folder, public_url, "", connections, Arc::new(Connected)).await
+    }
+
+    async fn begin(
+        folder: TempDir,
+        public_url: Option<&str>,
+        server: &str,
+        connections: &str,
+        features: Arc<dyn Features>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
+        let public_url = public_url.unwrap_or(&url);
         let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            "[server]\nlisten = \"{}\"\npublic_url = \"{public_url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
             listener.local_addr().unwrap()
         );
         let path = folder.path().join("config.toml");

@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::clock::Timestamp;
-use super::super::grant::AccessToken;
+use super::super::grant::{self, AccessToken, GrantError};
+use super::super::token::Tokens;
 use crate::principal::Scope;
 
 /// How long an authorization code can be redeemed.
@@ -132,6 +133,25 @@ impl fmt::Debug for Granted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Granted({})", self.grant)
     }
+}
+
+/// What of `granted` is asked for: a scope and a resource (RFC 8707 §2.2) within it.
+pub(crate) fn narrow(
+    granted: Granted,
+    scope: Option<&str>,
+    resource: Option<&str>,
+    tokens: &Tokens,
+) -> Result<Granted, GrantError> {
+    let scope = scope.map_or(Ok(granted.scope), |asked| grant::narrowed_scope(asked, granted.scope))?;
+    let (connections, resource) = match resource.filter(|asked| Some(*asked) != granted.resource.as_deref()) {
+        None => (granted.connections, granted.resource),
+        Some(asked) => match grant::target(asked, tokens)? {
+            Some(connection) if granted.connections.contains(&connection) => (vec![connection], Some(asked.to_owned())),
+            None if granted.resource.is_none() => (granted.connections, Some(asked.to_owned())),
+            _ => return Err(GrantError::new("invalid_target", "the resource is not within what was granted")),
+        },
+    };
+    Ok(Granted { scope, connections, resource, ..granted })
 }
 
 /// Whether `text` can be a challenge: the SHA-256 of a verifier in base64url (RFC 7636 §4.2).

@@ -2,6 +2,8 @@
 //! An actor of its own with its own handle on the store, because it writes and the
 //! [`AuthActor`](super::AuthActor) must not wait for a disk. Pages and forms are not known here.
 
+mod actor;
+mod administration;
 mod attempts;
 pub mod authorization;
 pub mod client;
@@ -12,23 +14,23 @@ mod uses;
 use std::fmt;
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
+use actix::{Actor, Addr, Arbiter};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+pub use self::administration::{Change, Directory};
 pub use self::password::SHORTEST_PASSWORD;
 pub use self::uses::Uses;
 
+use self::actor::{PeopleActor, Turn};
 use self::attempts::Attempts;
 use self::authorization::{Approval, CODE_PREFIX, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh};
 use self::client::{Client, NewClient};
 use self::session::Session;
 use super::client::RevokeFor;
-use super::clock::Clock;
 use super::grant::{self, GrantError, Ticket};
-use super::records::{NewPat, NewServiceAccount, NewUser, PersonalAccessToken, ServiceAccount, User};
-use super::resource::Resource;
+use super::records::{NewPat, PersonalAccessToken};
 use super::secret::{self, Digest, PAT_PREFIX};
 use super::store::Store;
 use super::token::Tokens;
@@ -36,86 +38,10 @@ use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
 use crate::principal::Scope;
 
-/// How often the uses of tokens are carried to the store.
-const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
 /// Passwords that are compared at once: each takes 19 MiB and a whole core.
 const HASHES_AT_ONCE: usize = 2;
 /// Begins the secret of every session.
 const SESSION_PREFIX: &str = "ptc_se_";
-
-/// Owns the store's second handle, on a thread of its own.
-struct PeopleActor {
-    store: Store,
-    attempts: Attempts,
-    uses: Uses,
-    clock: Clock,
-}
-
-impl Actor for PeopleActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        context.run_interval(CARRY_EVERY, |actor, _| actor.carry_uses());
-    }
-
-    fn stopped(&mut self, _: &mut Self::Context) {
-        self.carry_uses();
-        Arbiter::current().stop();
-    }
-}
-
-impl PeopleActor {
-    /// A failure loses some minutes of "last used", and the next one tells of it.
-    fn carry_uses(&mut self) {
-        let uses = self.uses.take();
-        if !uses.is_empty() && self.store.note_uses(&uses).is_err() {
-            for (digest, at) in uses {
-                self.uses.note(digest, at);
-            }
-        }
-    }
-}
-
-/// One turn of work at the store.
-struct Turn<T>(Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
-
-impl<T: Send + 'static> Message for Turn<T> {
-    type Result = T;
-}
-
-impl<T: Send + 'static> Handler<Turn<T>> for PeopleActor {
-    type Result = MessageResult<Turn<T>>;
-
-    fn handle(&mut self, Turn(work): Turn<T>, _: &mut Self::Context) -> Self::Result {
-        MessageResult(work(self))
-    }
-}
-
-/// Everything that an administrator's page shows.
-#[derive(Clone, Debug)]
-pub struct Directory {
-    /// Every user.
-    pub users: Vec<User>,
-    /// Every service account.
-    pub accounts: Vec<ServiceAccount>,
-}
-
-/// What an administrator may ask for, besides making something new.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// A service account, by its client id.
-    DisableAccount(String),
-    /// Takes that back.
-    EnableAccount(String),
-    /// For ever.
-    RemoveAccount(String),
-    /// A user, by address: tokens and sessions are refused until it is taken back.
-    DisableUser(String),
-    /// Takes that back.
-    EnableUser(String),
-    /// For ever.
-    RemoveUser(String),
-}
 
 /// What people may ask for. Cheap to clone.
 #[derive(Clone)]
@@ -235,8 +161,7 @@ impl People {
     /// # Errors
     /// `invalid_target` when it is not one of this service.
     pub fn target(&self, resource: &str) -> Result<Option<Uuid>, GrantError> {
-        let ours = self.tokens.resource(resource);
-        ours.map(Resource::connection).ok_or_else(|| grant::target("the resource is not one of this service"))
+        grant::target(resource, &self.tokens)
     }
 
     /// Keeps what the person of the session agreed to, and answers the code for the client.
@@ -256,21 +181,27 @@ impl People {
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
         let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, resource) = (redemption.client.client_id.clone(), redemption.resource.clone());
-        let granted = self.store(move |store| store.redeem(&redemption, &digest)).await.map_err(ours)??;
-        self.issue(client_id, granted, None, resource, refresh).await
+        let (client_id, tokens) = (redemption.client.client_id.clone(), self.tokens.clone());
+        let narrow = move |granted: Granted, asked: &Redemption| {
+            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
+        };
+        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)??;
+        self.issue(client_id, granted, refresh).await
     }
 
     /// Answers a refresh token with the next tokens.
     ///
     /// # Errors
-    /// In the words of RFC 6749 §5.2.
+    /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
+    /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
         let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, scope, resource) =
-            (asked.client.client_id.clone(), asked.scope.clone(), asked.resource.clone());
-        let granted = self.store(move |store| store.refresh(&asked, &digest)).await.map_err(ours)??;
-        self.issue(client_id, granted, scope, resource, next).await
+        let (client_id, tokens) = (asked.client.client_id.clone(), self.tokens.clone());
+        let narrow = move |granted: Granted, asked: &Refresh| {
+            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
+        };
+        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)??;
+        self.issue(client_id, granted, next).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -284,34 +215,21 @@ impl People {
         }
         let client_id = client.client_id.clone();
         self.store(move |store| store.judge_client(&client)).await.map_err(ours)??;
-        self.auth.send(RevokeFor { client_id, token }).await.map_err(|_| ours(Error::internal("stopped")))?
+        self.auth.send(RevokeFor { client_id, token }).await.map_err(ours)?
     }
 
-    async fn issue(
-        &self,
-        client_id: String,
-        granted: Granted,
-        scope: Option<String>,
-        resource: Option<String>,
-        refresh: SecretString,
-    ) -> Result<Issued, GrantError> {
-        let resource = resource.filter(|resource| !resource.is_empty());
-        let resource = match resource.filter(|asked| Some(asked) != granted.resource.as_ref()) {
-            None => granted.resource,
-            Some(asked) if granted.resource.is_none() || self.target(&asked)?.is_some() => Some(asked),
-            Some(_) => return Err(GrantError::new("invalid_target", "the resource is not within what was granted")),
-        };
+    async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
         let subject = granted.subject.clone();
         let ticket = Ticket {
             subject: granted.subject,
             client_id,
-            scope,
+            scope: None,
             most: granted.scope,
             connections: Some(granted.connections),
-            resource,
+            resource: granted.resource,
             grant: Some(granted.grant),
         };
-        let access = self.auth.send(Mint(ticket)).await.map_err(|_| ours(Error::internal("stopped")))??;
+        let access = self.auth.send(Mint(ticket)).await.map_err(ours)??;
         Ok(Issued { access, refresh, subject })
     }
 
@@ -369,79 +287,6 @@ impl People {
     pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.store(move |store| store.revoke_grant(&digest, grant)).await
-    }
-
-    /// Every user and service account, for administrators.
-    pub async fn directory(&self, session: &SecretString) -> Result<Directory> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            Ok(Directory { users: store.users()?, accounts: store.service_accounts()? })
-        })
-        .await
-    }
-
-    /// Makes a service account.
-    pub async fn create_account(
-        &self,
-        session: &SecretString,
-        new: NewServiceAccount,
-    ) -> Result<(ServiceAccount, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.create_service_account(new)
-        })
-        .await
-    }
-
-    /// Replaces the secret of a service account.
-    pub async fn rotate_account(
-        &self,
-        session: &SecretString,
-        which: String,
-    ) -> Result<(ServiceAccount, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.rotate_service_account(&which)
-        })
-        .await
-    }
-
-    /// Adds a user, with a first token to sign in with.
-    pub async fn add_user(&self, session: &SecretString, new: NewUser, first: NewPat) -> Result<(User, SecretString)> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            let user = store.add_user(new)?;
-            let (_, secret) = store.create_pat(&user.email, first)?;
-            Ok((user, secret))
-        })
-        .await
-    }
-
-    /// Changes a user or a service account. Administrators cannot shut themselves out.
-    pub async fn change(&self, session: &SecretString, change: Change) -> Result<()> {
-        let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            let session = store.required(&digest)?;
-            session.must_administer()?;
-            match change {
-                Change::DisableAccount(id) => store.disable_service_account(&id).map(drop),
-                Change::EnableAccount(id) => store.enable_service_account(&id).map(drop),
-                Change::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
-                Change::DisableUser(email) | Change::RemoveUser(email)
-                    if email.eq_ignore_ascii_case(&session.email) =>
-                {
-                    Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"))
-                }
-                Change::DisableUser(email) => store.disable_user(&email).map(drop),
-                Change::EnableUser(email) => store.enable_user(&email).map(drop),
-                Change::RemoveUser(email) => store.remove_user(&email).map(drop),
-            }
-        })
-        .await
     }
 
     /// Every scope that a session may give away, the smallest first.

@@ -108,10 +108,23 @@ impl Store {
     }
 }
 
-/// The digest of the client's secret: the outer option says whether there is such a client.
-pub(super) fn secret_of(connection: &Connection, client_id: &str) -> Result<Option<Option<Digest>>> {
+/// How a client authenticates.
+pub(super) enum Authentication {
+    /// There is no such client here.
+    Unknown,
+    /// It has no secret.
+    Public,
+    /// With the secret of that digest.
+    Secret(Digest),
+}
+
+/// How the client with that id authenticates.
+pub(super) fn authentication(connection: &Connection, client_id: &str) -> Result<Authentication> {
     let sql = "SELECT digest FROM clients WHERE client_id = ?1";
-    connection.query_row(sql, [client_id], |row| row.get(0)).optional().map_err(broken)
+    let read =
+        |row: &Row<'_>| Ok(row.get::<_, Option<Digest>>(0)?.map_or(Authentication::Public, Authentication::Secret));
+    let found = connection.query_row(sql, [client_id], read).optional().map_err(broken)?;
+    Ok(found.unwrap_or(Authentication::Unknown))
 }
 
 const SELECT: &str =

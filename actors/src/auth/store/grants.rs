@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use uuid::Uuid;
 
+use super::clients::Authentication;
 use super::columns::{Connections, Id, json};
 use super::{Store, broken, clients, sessions};
 use crate::auth::clock::Timestamp;
@@ -20,7 +21,9 @@ use secrecy::ExposeSecret;
 const KEPT: i64 = 86_400;
 
 /// The outer failure is ours; the inner one is the client's, and what was found is written all the same.
-type Outcome = Result<std::result::Result<Granted, GrantError>>;
+type Outcome = Result<Narrowed>;
+/// What of a grant is asked for, or why not.
+type Narrowed = std::result::Result<Granted, GrantError>;
 
 impl Store {
     /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
@@ -78,7 +81,12 @@ impl Store {
 
     /// Takes a code for what it opens, and keeps the digest of the first refresh token. The first
     /// attempt spends the code, right or wrong.
-    pub(crate) fn redeem(&mut self, redemption: &Redemption, refresh: &Digest) -> Outcome {
+    pub(crate) fn redeem(
+        &mut self,
+        redemption: &Redemption,
+        refresh: &Digest,
+        narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
+    ) -> Outcome {
         self.write(|connection, now| {
             if let Err(refusal) = authenticate(connection, &redemption.client)? {
                 return Ok(Err(refusal));
@@ -98,8 +106,12 @@ impl Store {
                 && verifies(&code.challenge, redemption.verifier.expose_secret());
             match granted(connection, code.grant, &redemption.client.client_id, now)? {
                 Some(granted) if bound => {
-                    keep_refresh(connection, &granted, refresh, now)?;
-                    Ok(Ok(granted))
+                    let grant = granted.grant;
+                    let narrowed = narrow(granted, redemption);
+                    if narrowed.is_ok() {
+                        keep_refresh(connection, grant, refresh, now)?;
+                    }
+                    Ok(narrowed)
                 }
                 _ => Ok(Err(wrong_code())),
             }
@@ -107,7 +119,13 @@ impl Store {
     }
 
     /// Takes a refresh token for what it opens, and keeps the digest of the one in its place.
-    pub(crate) fn refresh(&mut self, asked: &Refresh, next: &Digest) -> Outcome {
+    /// What `narrow` refuses spends nothing.
+    pub(crate) fn refresh(
+        &mut self,
+        asked: &Refresh,
+        next: &Digest,
+        narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
+    ) -> Outcome {
         self.write(|connection, now| {
             if let Err(refusal) = authenticate(connection, &asked.client)? {
                 return Ok(Err(refusal));
@@ -129,12 +147,16 @@ impl Store {
             if now >= expires_at {
                 return Ok(Err(wrong_token()));
             }
+            let narrowed = match narrow(granted, asked) {
+                Ok(narrowed) => narrowed,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
             let used = named_params! { ":now": now, ":digest": digest };
             connection
                 .execute("UPDATE refresh_tokens SET used_at = :now WHERE digest = :digest", used)
                 .map_err(broken)?;
-            keep_refresh(connection, &granted, next, now)?;
-            Ok(Ok(granted))
+            keep_refresh(connection, grant, next, now)?;
+            Ok(Ok(narrowed))
         })
     }
 
@@ -235,8 +257,8 @@ fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp
     connection.query_row(sql, values, read).optional().map_err(broken)
 }
 
-fn keep_refresh(connection: &Connection, granted: &Granted, digest: &Digest, now: Timestamp) -> Result<()> {
-    let grant = granted.grant.to_string();
+fn keep_refresh(connection: &Connection, grant: Uuid, digest: &Digest, now: Timestamp) -> Result<()> {
+    let grant = grant.to_string();
     connection
         .execute(
             "INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES (:digest, :grant, :ends)",
@@ -258,12 +280,12 @@ fn revoke(connection: &Connection, grant: Uuid, now: Timestamp) -> Result<()> {
 /// so is one whose id is an address, which is compared with the grant's.
 fn authenticate(connection: &Connection, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
     let refusal = || Err(GrantError::new("invalid_client", "the client id or its secret is not valid"));
-    let kept = clients::secret_of(connection, &client.client_id)?;
+    let kept = clients::authentication(connection, &client.client_id)?;
     let shown = client.secret.as_ref().map(|secret| Digest::of(secret.expose_secret()));
     Ok(match (kept, shown) {
-        (Some(Some(kept)), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
-        (Some(None), None) => Ok(()),
-        (None, None) if client.client_id.contains("://") => Ok(()),
+        (Authentication::Secret(kept), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
+        (Authentication::Public, None) => Ok(()),
+        (Authentication::Unknown, None) if client.client_id.contains("://") => Ok(()),
         _ => refusal(),
     })
 }

@@ -5,6 +5,7 @@ mod attacks;
 mod changes;
 mod grants;
 mod issuers;
+mod people;
 mod revival;
 mod schema;
 mod store;

@@ -190,14 +190,14 @@ fn listings_are_camel_case_and_hold_no_secret() {
     assert_eq!(
         serde_json::to_value(&ann).unwrap(),
         json!({"email": "ann@example.com", "admin": false, "reach": [SALES], "scope": "write", "createdAt": time,
-               "disabledAt": null})
+               "hasPassword": false, "disabledAt": null})
     );
     let (pat, _) = store.create_pat("ann@example.com", named("laptop")).unwrap();
     assert_eq!(pat.reach, Reach::All);
     assert_eq!(
         serde_json::to_value(&pat).unwrap(),
         json!({"id": pat.id, "email": "ann@example.com", "name": "laptop", "scope": null, "reach": "all",
-               "createdAt": time, "expiresAt": null, "revokedAt": null})
+               "createdAt": time, "expiresAt": null, "revokedAt": null, "lastUsedAt": null})
     );
     let (nightly, _) = store.create_service_account(account("nightly", &[SALES], Scope::Read)).unwrap();
     assert_eq!(

@@ -1,0 +1,60 @@
+//! The actor that owns the store's second handle and does one turn of work at a time. What the work
+//! is, is said where it is asked for.
+
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
+
+use super::super::clock::Clock;
+use super::super::store::Store;
+use super::Uses;
+use super::attempts::Attempts;
+
+/// How often the uses of tokens are carried to the store.
+const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// Owns the store's second handle, on a thread of its own.
+pub(super) struct PeopleActor {
+    pub(super) store: Store,
+    pub(super) attempts: Attempts,
+    pub(super) uses: Uses,
+    pub(super) clock: Clock,
+}
+
+impl Actor for PeopleActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        context.run_interval(CARRY_EVERY, |actor, _| actor.carry_uses());
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.carry_uses();
+        Arbiter::current().stop();
+    }
+}
+
+impl PeopleActor {
+    /// A failure loses some minutes of "last used", and the next one tells of it.
+    pub(super) fn carry_uses(&mut self) {
+        let uses = self.uses.take();
+        if !uses.is_empty() && self.store.note_uses(&uses).is_err() {
+            for (digest, at) in uses {
+                self.uses.note(digest, at);
+            }
+        }
+    }
+}
+
+/// One turn of work at the store.
+pub(super) struct Turn<T>(pub(super) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
+
+impl<T: Send + 'static> Message for Turn<T> {
+    type Result = T;
+}
+
+impl<T: Send + 'static> Handler<Turn<T>> for PeopleActor {
+    type Result = MessageResult<Turn<T>>;
+
+    fn handle(&mut self, Turn(work): Turn<T>, _: &mut Self::Context) -> Self::Result {
+        MessageResult(work(self))
+    }
+}

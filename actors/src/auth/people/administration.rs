@@ -1,0 +1,110 @@
+//! What administrators do on their page: service accounts and users. Every change asks again who
+//! is in session.
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::super::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, User};
+use super::super::secret::Digest;
+use super::People;
+use crate::error::{Error, Result};
+
+/// Everything that an administrator's page shows.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    /// Every user.
+    pub users: Vec<User>,
+    /// Every service account.
+    pub accounts: Vec<ServiceAccount>,
+}
+
+/// What an administrator may ask for, besides making something new.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A service account, by its client id.
+    DisableAccount(String),
+    /// Takes that back.
+    EnableAccount(String),
+    /// For ever.
+    RemoveAccount(String),
+    /// A user, by address: tokens and sessions are refused until it is taken back.
+    DisableUser(String),
+    /// Takes that back.
+    EnableUser(String),
+    /// For ever.
+    RemoveUser(String),
+}
+
+impl People {
+    /// Every user and service account, for administrators.
+    pub async fn directory(&self, session: &SecretString) -> Result<Directory> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            store.required(&digest)?.must_administer()?;
+            Ok(Directory { users: store.users()?, accounts: store.service_accounts()? })
+        })
+        .await
+    }
+
+    /// Makes a service account.
+    pub async fn create_account(
+        &self,
+        session: &SecretString,
+        new: NewServiceAccount,
+    ) -> Result<(ServiceAccount, SecretString)> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            store.required(&digest)?.must_administer()?;
+            store.create_service_account(new)
+        })
+        .await
+    }
+
+    /// Replaces the secret of a service account.
+    pub async fn rotate_account(
+        &self,
+        session: &SecretString,
+        which: String,
+    ) -> Result<(ServiceAccount, SecretString)> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            store.required(&digest)?.must_administer()?;
+            store.rotate_service_account(&which)
+        })
+        .await
+    }
+
+    /// Adds a user, with a first token to sign in with.
+    pub async fn add_user(&self, session: &SecretString, new: NewUser, first: NewPat) -> Result<(User, SecretString)> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            store.required(&digest)?.must_administer()?;
+            let user = store.add_user(new)?;
+            let (_, secret) = store.create_pat(&user.email, first)?;
+            Ok((user, secret))
+        })
+        .await
+    }
+
+    /// Changes a user or a service account. Administrators cannot shut themselves out.
+    pub async fn change(&self, session: &SecretString, change: Change) -> Result<()> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            let session = store.required(&digest)?;
+            session.must_administer()?;
+            match change {
+                Change::DisableAccount(id) => store.disable_service_account(&id).map(drop),
+                Change::EnableAccount(id) => store.enable_service_account(&id).map(drop),
+                Change::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
+                Change::DisableUser(email) | Change::RemoveUser(email)
+                    if email.eq_ignore_ascii_case(&session.email) =>
+                {
+                    Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"))
+                }
+                Change::DisableUser(email) => store.disable_user(&email).map(drop),
+                Change::EnableUser(email) => store.enable_user(&email).map(drop),
+                Change::RemoveUser(email) => store.remove_user(&email).map(drop),
+            }
+        })
+        .await
+    }
+}
