@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use boon::{Compiler, Schemas};
 use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
@@ -95,6 +96,76 @@ async fn bodies_have_the_members_that_are_described() {
     let (_, answer) = read(app.get("/api/connections").send().await.unwrap()).await;
     let connection = &schemas["Connections"]["properties"]["connections"]["items"]["properties"];
     assert_eq!(keys(&answer["connections"][0]), keys(connection));
+}
+
+/// A value of the wrong type for each member is refused by the member's name: it is read.
+#[actix_web::test]
+async fn every_member_of_a_body_is_read_as_described() {
+    let app = fixture::on_sqlite().await;
+    let document = described(&app).await;
+    for path in ["/api/query", "/api/batch", "/api/exec"] {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"];
+        let schema = content["schema"]["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+        let schema = document.pointer(schema).unwrap();
+        let example = content["example"].as_object().unwrap();
+        assert!(keys(&content["example"]).is_subset(&keys(&schema["properties"])), "{path}");
+        for member in keys(&schema["properties"]) {
+            let mut body = example.clone();
+            body.insert(member.to_owned(), json!({"": [true]}));
+            let (status, answer) = read(app.post(path).json(&body).send().await.unwrap()).await;
+            assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{path} {member}: {answer}");
+            assert!(answer["error"]["message"].as_str().unwrap().starts_with(&format!("{member}: ")), "{answer}");
+        }
+        for member in schema["required"].as_array().unwrap() {
+            let mut body = example.clone();
+            body.remove(member.as_str().unwrap());
+            let (status, answer) = read(app.post(path).json(&body).send().await.unwrap()).await;
+            assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{path} {member}: {answer}");
+        }
+    }
+}
+
+/// Examples and real answers are what their schemas say.
+#[actix_web::test]
+async fn examples_and_answers_are_valid() {
+    let app = fixture::on_sqlite().await;
+    let document = described(&app).await;
+    let valid = |schema: &Value, value: &Value| {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        let mut root = json!({"components": document["components"]});
+        root["$ref"] = schema["$ref"].clone();
+        compiler.add_resource("mem:///openapi.json", root).unwrap();
+        let index = compiler.compile("mem:///openapi.json", &mut schemas).unwrap();
+        let checked = schemas.validate(value, index);
+        assert!(
+            checked.is_ok(),
+            "{schema}: {value}: {}",
+            checked.err().map(|error| error.to_string()).unwrap_or_default()
+        );
+    };
+    let mut examples = 0;
+    let bodies = document["components"]["responses"].as_object().unwrap().values();
+    let mut contents: Vec<&Value> = bodies.map(|response| &response["content"]["application/json"]).collect();
+    for operations in document["paths"].as_object().unwrap().values() {
+        for operation in operations.as_object().unwrap().values() {
+            contents.push(&operation["requestBody"]["content"]["application/json"]);
+            contents.push(&operation["responses"]["200"]["content"]["application/json"]);
+        }
+    }
+    for content in contents.into_iter().filter(|content| !content["example"].is_null()) {
+        valid(&content["schema"], &content["example"]);
+        examples += 1;
+    }
+    assert!(examples > 20, "{examples}");
+    for (body, schema) in [
+        (json!({"query": "SELECT * FROM orders; DELETE FROM orders", "dryRun": true}), "Results"),
+        (json!({"query": "SELECT * FROM orders", "schemaOnly": true}), "Results"),
+        (json!({"query": "SELEC 1"}), "Failure"),
+        (json!({"query": "INSERT INTO customers VALUES (1, 'x', NULL)"}), "Failure"),
+    ] {
+        let (_, answer) = app.query(body).await;
+        valid(&json!({"$ref": format!("#/components/schemas/{schema}")}), &answer);
+    }
 }
 
 #[actix_web::test]

@@ -40,7 +40,7 @@ pub(super) fn timestamp(text: &str) -> Option<i64> {
 pub(super) fn decimal(text: &str, most: u8, scale: i8) -> Option<i256> {
     let scale = usize::try_from(scale).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > scale {
+    if fraction.len() > scale || whole.trim_start_matches('-').is_empty() {
         return None;
     }
     let digits = format!("{whole}{fraction:0<scale$}");
@@ -76,7 +76,7 @@ mod tests {
             ("2000-02-29", Some(11_016)),
             ("2026-11-21", Some(20_778)),
             ("0001-01-01", Some(-719_162)),
-            ("294276-12-31", Some(106_762_251)),
+            ("294276-12-31", Some(106_762_939)),
             ("infinity", None),
             ("0044-03-15 BC", None),
             ("2026-13-01", None),
