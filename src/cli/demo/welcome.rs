@@ -14,6 +14,7 @@ pub(super) fn page(credentials: &Credentials) -> String {
     MCP endpoint     {mcp_url}
     SQL API          {base_url}/api/query
     Tokens           {auth_url}
+    In a browser     {base_url}/account
 
     user             {user}
     access token     {pat}
