@@ -115,6 +115,7 @@ pub fn source_settings(connection: &Connection) -> Settings {
         pool: connection.pool,
         connect_timeout: connection.connect_timeout,
         declared: Arc::clone(&connection.procedures),
+        has_roles: connection.identity.is_some(),
     }
 }
 
@@ -134,5 +135,6 @@ fn open(connection: &Connection) -> Result<directory::Connection> {
         queue: connection.queue,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
+        identity: connection.identity.clone(),
     })
 }

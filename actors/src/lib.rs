@@ -33,6 +33,7 @@ pub mod connection;
 pub mod directory;
 pub mod error;
 pub mod event;
+pub mod identity;
 pub mod near;
 pub mod pattern;
 pub mod principal;

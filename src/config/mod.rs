@@ -2,6 +2,7 @@
 //! Secrets are of types that print nothing.
 
 mod connection;
+mod identity;
 mod prompt;
 mod section;
 mod statement;

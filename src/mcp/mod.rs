@@ -221,11 +221,15 @@ async fn dispatch(
 /// Makes the offer of `context` and hands it on: it borrows the profile.
 fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
     let profile = context.entry.profile();
+    let mapping = context.settings.identity.as_ref();
+    // Without a role there is nothing to run, and every call is told so.
+    let role = mapping.and_then(|mapping| mapping.role(&context.entry.name, &context.by).ok());
     then(&Offer {
         connection: &context.entry.name,
         access: context.entry.access,
         profile: profile.as_deref(),
         by: &context.by,
+        role: role.as_deref(),
         max_rows: context.settings.max_rows,
         max_bytes: context.settings.max_bytes,
         switches: &context.settings.switches,

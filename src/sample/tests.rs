@@ -125,9 +125,10 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         pool: 1,
         connect_timeout: Duration::from_secs(10),
         declared: procedures().into(),
+        has_roles: false,
     })
     .unwrap();
-    let plan = Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new() };
+    let plan = Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), identity: None };
     let mut results = source.run(plan).await.unwrap();
     let (mut rows, mut width) = (Vec::new(), 0);
     while let Some(part) = results.next().await {

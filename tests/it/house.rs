@@ -92,7 +92,7 @@ fn numbers_and_files_have_their_places() {
 /// The floors behind the mailbox, the lowest first.
 const FLOORS: [&[&str]; 6] = [
     &["error", "principal", "backoff", "near", "pattern"],
-    &["call", "reply"],
+    &["call", "reply", "identity"],
     &["event", "sql", "source"],
     &["source/postgres", "source/sqlite", "source/drivers"],
     &["connection", "auth"],

@@ -28,6 +28,7 @@ mod output_schemas;
 mod own_tools;
 mod postgres_offer;
 mod repeats;
+mod row_level_security;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;

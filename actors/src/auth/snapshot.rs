@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::clock::Timestamp;
@@ -14,7 +14,7 @@ use super::secret::Digest;
 use super::store::{Contents, Store, email_key};
 use super::token::{Refusal, Tokens};
 use crate::error::Result;
-use crate::principal::{Principal, Reach, Scope};
+use crate::principal::{Claims, Principal, Reach, Scope};
 
 /// One personal access token that is not revoked.
 struct Token {
@@ -29,6 +29,7 @@ pub(crate) struct Account {
     pub(crate) scope: Scope,
     pub(crate) connections: Arc<[Uuid]>,
     secret: Digest,
+    claims: Claims,
 }
 
 /// Everything that credentials are judged by.
@@ -49,6 +50,7 @@ impl Snapshot {
             .into_iter()
             .map(|row| {
                 let principal = Principal {
+                    claims: claims(&[("email", &row.email)]),
                     subject: row.email,
                     scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
                     reach: row.user_reach.and(&row.token_reach),
@@ -60,7 +62,11 @@ impl Snapshot {
             .collect();
         let accounts = accounts
             .into_iter()
-            .map(|row| (row.client_id, Account { scope: row.scope, connections: row.connections, secret: row.digest }))
+            .map(|row| {
+                let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
+                let account = Account { scope: row.scope, connections: row.connections, secret: row.digest, claims };
+                (row.client_id, account)
+            })
             .collect();
         let mut snapshot =
             Self { tokens, accounts, signing: None, verifying: HashMap::new(), kids: Vec::with_capacity(keys.len()) };
@@ -113,6 +119,7 @@ impl Snapshot {
             scope: verified.scope.min(account.scope),
             reach: verified.reach.and(&Reach::Only(Arc::clone(&account.connections))),
             subject: verified.subject,
+            claims: Arc::clone(&account.claims),
         };
         Ok((principal, verified.until))
     }
@@ -132,4 +139,11 @@ impl Snapshot {
             .collect();
         json!({ "keys": keys })
     }
+}
+
+/// What is known of a caller, as claims.
+fn claims(pairs: &[(&str, &str)]) -> Claims {
+    let claims: Map<String, Value> =
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+    Arc::new(claims)
 }

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{Description, instructions};
 use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::near;
 use crate::principal::{Principal, Scope};
 use crate::reply::{Cell, Part, Reply, Results};
@@ -50,6 +51,9 @@ impl Runner {
     }
 
     async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let identity = self.identity(&call)?;
+        let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
+        let profile = seen.as_ref().unwrap_or(profile);
         let permit = self.permit(call.limits.timeout).await?;
         if let Op::Instructions(briefing) = &call.op {
             return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
@@ -79,7 +83,14 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone() }).await
+        let (abandoned, identity) = (call.abandoned.clone(), self.identity(call)?);
+        self.source.run(Plan { task, access, limits, abandoned, identity }).await
+    }
+
+    /// Who the caller is to the source, where callers have identities there.
+    fn identity(&self, call: &Call) -> Result<Assumed> {
+        let Some(mapping) = &self.description.identity else { return Ok(None) };
+        mapping.identity(&self.description.name, &call.by, call.id).map(|identity| Some(Arc::new(identity)))
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
@@ -241,13 +252,8 @@ impl Runner {
     /// The values of one column of a facet, for hints.
     async fn names(&self, facet: Facet, column: usize, call: &Call) -> Result<Vec<String>> {
         let limits = Limits { timeout: Duration::from_secs(2), rows: None };
-        let plan = Plan {
-            task: Task::Describe(facet, Narrow::default()),
-            access: Access::ReadOnly,
-            limits,
-            abandoned: call.abandoned.clone(),
-        };
-        let mut results = self.source.run(plan).await?;
+        let task = Task::Describe(facet, Narrow::default());
+        let mut results = self.plan_within(task, Access::ReadOnly, limits, call).await?;
         let mut names = Vec::new();
         while let Some(part) = results.next().await {
             if let Part::Rows(batch) = part? {

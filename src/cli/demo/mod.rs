@@ -95,6 +95,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             switches: Switches::default(),
             exposure: Exposure::default(),
             prompts: Arc::default(),
+            identity: None,
         }],
     }
 }

@@ -36,6 +36,7 @@ impl Subject {
             pool,
             connect_timeout: Duration::from_secs(10),
             declared: Arc::new([]),
+            has_roles: false,
         };
         Self { source: open(settings).unwrap() }
     }
@@ -86,7 +87,7 @@ pub(crate) fn plan(sql: &str, access: Access) -> Plan {
 }
 
 fn around(task: Task, access: Access) -> Plan {
-    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new() }
+    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), identity: None }
 }
 
 fn arguments(values: &[(&str, &str)]) -> Vec<Argument> {

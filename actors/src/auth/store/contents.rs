@@ -35,6 +35,7 @@ pub(crate) struct TokenRow {
 
 pub(crate) struct AccountRow {
     pub(crate) client_id: String,
+    pub(crate) name: String,
     pub(crate) digest: Digest,
     pub(crate) scope: Scope,
     pub(crate) connections: Arc<[Uuid]>,
@@ -75,10 +76,11 @@ impl Store {
             )?,
             accounts: rows(
                 &transaction,
-                "SELECT client_id, digest, scope, connections FROM service_accounts WHERE disabled_at IS NULL",
+                "SELECT client_id, digest, scope, connections, name FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
                     let Connections(connections) = row.get(3)?;
-                    Ok(AccountRow { client_id: row.get(0)?, digest: row.get(1)?, scope: row.get(2)?, connections })
+                    let (client_id, name) = (row.get(0)?, row.get(4)?);
+                    Ok(AccountRow { client_id, name, digest: row.get(1)?, scope: row.get(2)?, connections })
                 },
             )?,
             keys: rows(

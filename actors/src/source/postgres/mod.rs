@@ -19,6 +19,7 @@ use self::statement::{Job, Values};
 use self::transaction::Place;
 use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Class;
 
@@ -30,6 +31,7 @@ mod clock;
 mod custom_types;
 mod failure;
 mod housekeeping;
+mod identity;
 mod keys;
 mod knowledge;
 mod network;
@@ -76,12 +78,13 @@ impl Postgres {
         let tls = tls::connector(config.get_ssl_mode())?;
         let types = Arc::new(CustomTypes::new());
         let housekeeping = Housekeeping::new(config.clone(), tls.clone(), settings.connect_timeout);
+        let has_roles = settings.has_roles;
         let sessions = Sessions::new(config, tls, settings.pool, settings.connect_timeout, &types)?;
         let shared = Shared {
             name: settings.name,
             access: settings.access,
             sessions,
-            knowledge: Arc::new(Knowledge::new(housekeeping, types)),
+            knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles)),
             closing: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -115,14 +118,16 @@ impl Shared {
         let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone());
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         clock.bound(self.knowledge.freshen()).await?;
-        let job = match plan.task {
+        let by = plan.identity;
+        let mut job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => job(prepared, access)?,
-            Task::Statements(prepared) => return script::results(self, prepared, access, clock).await,
-            Task::Columns(prepared) => return script::columns(self, prepared, clock).await,
-            Task::Batch(repeated) => return repeated::results(self, repeated, access, clock).await,
-            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, access)).await??,
+            Task::Statement(prepared) => job(prepared, access, &by)?,
+            Task::Statements(prepared) => return script::results(self, prepared, access, &by, clock).await,
+            Task::Columns(prepared) => return script::columns(self, prepared, &by, clock).await,
+            Task::Batch(repeated) => return repeated::results(self, repeated, access, &by, clock).await,
+            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, access, &by)).await??,
         };
+        job.identity = by;
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), access, clock).await;
         }
@@ -131,11 +136,15 @@ impl Shared {
     }
 
     /// The call of a routine; what is not known may have been made since we last asked.
-    async fn invoke(&self, invocation: &Invocation, access: Access) -> Result<Job> {
-        match procedure::job(&self.knowledge.routines(), invocation, access) {
+    async fn invoke(&self, invocation: &Invocation, access: Access, by: &Assumed) -> Result<Job> {
+        let job = || match by {
+            None => procedure::job(&self.knowledge.routines(), invocation, access),
+            Some(identity) => procedure::job(&self.knowledge.routines().seen_by(&identity.role), invocation, access),
+        };
+        match job() {
             Err(_) => {
                 self.knowledge.refresh().await?;
-                procedure::job(&self.knowledge.routines(), invocation, access)
+                job()
             }
             job => job,
         }
@@ -143,8 +152,11 @@ impl Shared {
 }
 
 /// A caller's statement, unless it is one that no caller may run here.
-fn job(prepared: Prepared, access: Access) -> Result<Job> {
-    let Prepared { statement, values, default_schema, by_administrator: _ } = prepared;
+fn job(prepared: Prepared, access: Access, by: &Assumed) -> Result<Job> {
+    let Prepared { statement, values, default_schema, by_administrator } = prepared;
+    if by.is_some() && !by_administrator {
+        identity::check(&statement)?;
+    }
     match statement.class {
         Class::Transaction => {
             return Err(Error::invalid(
@@ -175,6 +187,7 @@ fn job(prepared: Prepared, access: Access) -> Result<Job> {
         origin: Some(statement),
         place: Place::ALONE,
         opens_cursors: false,
+        identity: by.clone(),
     })
 }
 

@@ -17,6 +17,7 @@ use super::statement::Job;
 use super::transaction::{Frame, Place, close, give_up};
 use super::{Shared, job};
 use crate::error::{Error, Result};
+use crate::identity::Assumed;
 use crate::reply::{Column, Part, Results};
 use crate::source::{Access, Prepared, Repeated};
 use crate::sql::Class;
@@ -29,7 +30,13 @@ const BATCH_ROWS: usize = 256;
 const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Runs `repeated`, a result for each set.
-pub(super) async fn results(shared: &Shared, repeated: Repeated, access: Access, clock: Clock) -> Result<Results> {
+pub(super) async fn results(
+    shared: &Shared,
+    repeated: Repeated,
+    access: Access,
+    by: &Assumed,
+    clock: Clock,
+) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
     let placeholders = statement.placeholders.clone();
     let mut ordered = Vec::with_capacity(sets.len());
@@ -41,7 +48,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, access: Access,
     };
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, access)? };
+    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, access, by)? };
     let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,

@@ -14,6 +14,7 @@ use super::statement::{Job, seen};
 use super::transaction::{Place, close, give_up};
 use super::{Shared, failure, job};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::reply::{Part, Results};
 use crate::source::{Access, Prepared};
 
@@ -22,9 +23,10 @@ pub(super) async fn results(
     shared: &Shared,
     statements: Vec<Prepared>,
     access: Access,
+    by: &Assumed,
     clock: Clock,
 ) -> Result<Results> {
-    run(shared, jobs(statements, access)?, access, clock).await
+    run(shared, jobs(statements, access, by)?, access, clock).await
 }
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
@@ -48,8 +50,8 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, access: Access, cl
 }
 
 /// Tells the columns of `statements` and runs none of them.
-pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: Clock) -> Result<Results> {
-    let jobs = jobs(statements, Access::ReadOnly)?;
+pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, by: &Assumed, clock: Clock) -> Result<Results> {
+    let jobs = jobs(statements, Access::ReadOnly, by)?;
     let session = clock.bound(shared.sessions.take(clock.timeout())).await??;
     let mut parts = Vec::with_capacity(jobs.len() * 2);
     for job in &jobs {
@@ -72,11 +74,11 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: C
     Ok(Results::new(false, stream::iter(parts)))
 }
 
-fn jobs(statements: Vec<Prepared>, access: Access) -> Result<VecDeque<Job>> {
+fn jobs(statements: Vec<Prepared>, access: Access, by: &Assumed) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
         let place = Place { begins: number == 0, ends: number == last };
-        Ok(Job { place, ..job(prepared, access)? })
+        Ok(Job { place, ..job(prepared, access, by)? })
     };
     statements.into_iter().enumerate().map(placed).collect()
 }

@@ -60,6 +60,7 @@ pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         pool: options.pool,
         connect_timeout: options.connect_timeout,
         declared: options.declared.into(),
+        has_roles: false,
     })
     .unwrap()
 }
@@ -100,6 +101,7 @@ pub(super) fn plan(text: &str, access: Access) -> Plan {
         access,
         limits: Limits::default(),
         abandoned: CancellationToken::new(),
+        identity: None,
     }
 }
 

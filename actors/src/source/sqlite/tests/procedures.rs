@@ -31,6 +31,7 @@ fn declared() -> Vec<Declared> {
             parameter("customer_id", "INTEGER", DataType::BigInt, false),
             parameter("least", "DECIMAL(10,2)", DataType::Decimal, true),
         ],
+        roles: None,
     };
     let rename = Procedure {
         schema: "main".to_owned(),
@@ -38,6 +39,7 @@ fn declared() -> Vec<Declared> {
         remarks: None,
         reads_only: false,
         parameters: vec![parameter("customer_id", "INTEGER", DataType::BigInt, false)],
+        roles: None,
     };
     vec![
         Declared {
@@ -129,6 +131,7 @@ async fn procedures_and_their_parameters_are_listed() {
             access: Access::ReadOnly,
             limits: Limits::default(),
             abandoned: CancellationToken::new(),
+            identity: None,
         };
         whole(fixture.source.run(plan).await.unwrap()).await.unwrap().words()
     };
@@ -159,6 +162,7 @@ async fn call(fixture: &Fixture, access: Access, name: &str, given: &[(&str, &st
         access,
         limits: Limits::default(),
         abandoned: CancellationToken::new(),
+        identity: None,
     };
     whole(fixture.source.run(plan).await?).await
 }
