@@ -15,6 +15,7 @@ use portico_actors::sql::Dialect;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::audit::Audit;
 use crate::config::{Config, Connection};
 use crate::mcp::sessions::Sessions;
 
@@ -28,6 +29,8 @@ pub struct App {
     pub auth: Addr<AuthActor>,
     /// Takes every event.
     pub observer: Observer,
+    /// The audit trail, where there is one.
+    pub audit: Option<Arc<Audit>>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     settings: HashMap<Uuid, Arc<Connection>>,
@@ -40,7 +43,7 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store cannot be opened, or a source's address cannot be understood.
+    /// When the store or the audit trail cannot be opened, or a source's address cannot be understood.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         let mut connections = Vec::with_capacity(config.connections.len());
         for connection in &config.connections {
@@ -49,6 +52,7 @@ impl App {
         let mut auth = AuthSettings::new(&config.store.path, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
         let auth = AuthActor::start(auth).await?;
+        let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
@@ -57,6 +61,7 @@ impl App {
             directory,
             auth,
             observer,
+            audit,
             sessions: Sessions::default(),
             settings,
             attempted: AtomicBool::new(false),

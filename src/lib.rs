@@ -18,6 +18,7 @@
 //! it writes. A statement that is silent for a minute would go on for a minute for nobody.
 
 pub mod app;
+pub mod audit;
 pub mod cli;
 pub mod config;
 pub mod encode;
@@ -60,5 +61,8 @@ pub async fn run(app: Arc<App>, listener: TcpListener, shutdown: impl Future<Out
         }
     };
     app.directory.drain(SOURCES_TIMEOUT).await;
+    if let Some(audit) = &app.audit {
+        audit.close().await;
+    }
     ended
 }

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde_json::json;
 
+use super::audit::changed;
 use super::{Common, Failure, open_store, print_json, print_table};
 
 #[derive(Debug, Subcommand)]
@@ -14,7 +15,7 @@ pub(super) enum Key {
 }
 
 pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
-    let (_, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common)?;
     match command {
         Key::List => {
             let keys = store.keys()?;
@@ -33,6 +34,7 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
         }
         Key::Rotate => {
             let key = store.rotate_key()?;
+            changed(&config, "key rotate", json!(key))?;
             if common.json {
                 print_json(&json!(key));
             } else {

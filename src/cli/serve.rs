@@ -26,10 +26,29 @@ pub(super) async fn serve(config: Config, listener: TcpListener, started: impl F
     let address = listener.local_addr().map_err(io)?;
     let app = App::start(config, Arc::new(observe::log_event)).await?;
     log::info!("listening on {address} as {}", app.config.server.public_url);
+    reopen_on_signal(&app);
     started();
     crate::run(app, listener, stop_signal()).await.map_err(io)?;
     log::info!("stopped");
     Ok(())
+}
+
+/// Has the audit trail's file opened anew at each SIGUSR1, as those who move log files away send it.
+/// Without a trail it is taken too: it would end the process.
+fn reopen_on_signal(app: &Arc<App>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut signals) = signal(SignalKind::user_defined1()) else {
+        log::error!("SIGUSR1 cannot be watched; a file that is moved away is noticed all the same");
+        return;
+    };
+    let audit = app.audit.clone();
+    actix::spawn(async move {
+        while signals.recv().await.is_some() {
+            if let Some(audit) = &audit {
+                audit.reopen();
+            }
+        }
+    });
 }
 
 /// Completes on SIGINT and on SIGTERM.

@@ -6,6 +6,7 @@ use portico_actors::principal::{Reach, Scope};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
+use super::audit::changed;
 use super::{Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table};
 
 #[derive(Debug, Subcommand)]
@@ -41,7 +42,9 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         ServiceAccount::Create { name, connections: names, scope } => {
             let connections = connections(&config, &names)?.to_vec();
             let (account, secret) = store.create_service_account(NewServiceAccount { name, connections, scope })?;
+            let recorded = changed(&config, "service-account create", json!(account));
             show(&account, &secret, common);
+            recorded?;
         }
         ServiceAccount::List => {
             let accounts = store.service_accounts()?;
@@ -64,10 +67,13 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         }
         ServiceAccount::Rotate { account } => {
             let (account, secret) = store.rotate_service_account(&account)?;
+            let recorded = changed(&config, "service-account rotate", json!(account));
             show(&account, &secret, common);
+            recorded?;
         }
         ServiceAccount::Remove { account } => {
             let account = store.remove_service_account(&account)?;
+            changed(&config, "service-account remove", json!(account))?;
             if common.json {
                 print_json(&json!(account));
             } else {

@@ -5,6 +5,7 @@ use portico_actors::auth::records::NewUser;
 use portico_actors::principal::Scope;
 use serde_json::json;
 
+use super::audit::changed;
 use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach};
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +44,7 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
             };
             let reach = reach(&config, &connections)?;
             let user = store.add_user(NewUser { email, admin, reach, scope })?;
+            changed(&config, "user add", json!(user))?;
             if common.json {
                 print_json(&json!(user));
             } else {
@@ -65,6 +67,7 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
         User::Remove { email } => {
             let user = store.remove_user(&email)?;
+            changed(&config, "user remove", json!(user))?;
             if common.json {
                 print_json(&json!(user));
             } else {

@@ -1,6 +1,7 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+mod audit;
 mod connection;
 mod identity;
 mod prompt;
@@ -29,6 +30,8 @@ pub struct Config {
     pub store: Store,
     /// `[tokens]`.
     pub tokens: Tokens,
+    /// `[audit]`.
+    pub audit: crate::audit::Settings,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -123,10 +126,11 @@ impl Config {
         let server = server(&mut root, &mut problems);
         let store = store(&mut root, base, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
+        let audit = audit::read(&mut root, base, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, connections })
+            Ok(Self { server, store, tokens, audit, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -24,7 +24,7 @@ pub(super) struct Admitted {
 /// Lets the caller of `request` in to the connection `id`.
 pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &mut Ending) -> Result<Admitted> {
     let by = caller::authenticate(request, app).await?;
-    ending.note(|event| event.subject.clone_from(&by.subject));
+    ending.note_caller(&by);
     let id = Uuid::try_parse(id).map_err(|_| {
         Error::invalid("connectionId: this is no UUID").hint("the address is /mcp/connections/{connectionId}")
     })?;

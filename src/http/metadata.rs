@@ -59,7 +59,9 @@ pub(super) fn routes(config: &mut ServiceConfig) {
 }
 
 /// `GET /api/connections`.
-pub(super) async fn connections(Caller(by): Caller, app: web::Data<App>) -> HttpResponse {
+pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    ending.note_caller(&by);
     let connections: Vec<Value> = app
         .reachable(&by)
         .iter()
@@ -73,6 +75,7 @@ pub(super) async fn connections(Caller(by): Caller, app: web::Data<App>) -> Http
             })
         })
         .collect();
+    ending.finish(connections.len() as u64, None);
     HttpResponse::Ok().json(json!({"connections": connections}))
 }
 

@@ -21,6 +21,7 @@ mod socket;
 mod sql;
 mod sse;
 mod streaming;
+mod trail;
 mod visit;
 mod well_known;
 
@@ -89,6 +90,7 @@ pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Ser
             .app_data(memory.clone())
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
+            .wrap(from_fn(trail::reserve))
             .wrap(from_fn(ending::identify))
             .configure(routes)
     })

@@ -39,6 +39,7 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
             }))
         }
         Err(refusal) => {
+            ending.record(|request| request.code = Some(refusal.code.to_owned()));
             ending.finish(0, Some(&portico_actors::error::Error::invalid(refusal.code)));
             let mut response = HttpResponse::build(error::oauth(refusal.code));
             response.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -140,6 +140,10 @@ async fn begin(
         event.connection = Some(Arc::clone(&entry.name));
         event.connection_id = Some(entry.id);
     });
+    if let Some(audit) = &app.audit {
+        let said = audit.said(&asked.op, entry.kind);
+        ending.record(|request| request.said = said);
+    }
     let id = ending::request_id(request);
     let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {

@@ -28,6 +28,7 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::principal::Principal;
 use portico_actors::reply::Reply;
 
+use crate::audit::{Audit, Said};
 use crate::config::Connection;
 use crate::encode;
 use crate::fields::Fields;
@@ -100,6 +101,8 @@ pub struct Context<'a> {
     pub sessions: &'a Sessions,
     /// Counts what a call reads.
     pub progress: &'a Progress,
+    /// Says what is recorded of a call, where anything is.
+    pub audit: Option<&'a Audit>,
 }
 
 impl Context<'_> {
@@ -128,6 +131,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Bytes of the response, where there is one.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Response(_, body) | Self::Begun(_, body) | Self::Denied(_, body) => body.len(),
+            Self::Accepted | Self::Listening(_) | Self::Cancelled => 0,
+        }
+    }
+
     /// The response, where there is one.
     pub fn into_body(self) -> Option<Vec<u8>> {
         match self {
@@ -160,6 +171,12 @@ pub struct Summary {
     pub failure: Option<Kind>,
     /// The inner cause of an internal failure.
     pub cause: Option<String>,
+    /// For the audit trail: the statement or procedure.
+    pub said: Option<Said>,
+    /// For the audit trail: the SQLSTATE of a failure.
+    pub code: Option<String>,
+    /// For the audit trail: the calls of a batch.
+    pub calls: Vec<serde_json::Value>,
 }
 
 /// Why a request has no result.
@@ -263,6 +280,7 @@ async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Su
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
     let (caps, format) = (resolved.caps, resolved.format);
+    summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
     let reply = context
         .directory
         .ask(context.entry, context.request, Arc::clone(&context.by), resolved.op, resolved.limits)
@@ -287,6 +305,7 @@ async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Su
 /// Who can mend it decides the channel.
 fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
     summary.failure = Some(error.kind);
+    summary.code = error.get_sqlstate().map(str::to_owned);
     summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
     if error.get_needs().is_some() {
         return Err(Refusal::Scope(error));

@@ -69,6 +69,7 @@ fn numbers_and_files_have_their_places() {
         &[
             "src/config/",
             "src/cli/",
+            "src/audit/",
             "src/sample/",
             "actors/src/auth/",
             "actors/src/source/postgres/tls.rs",

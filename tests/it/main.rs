@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admission;
+mod audit;
 mod both_drivers;
 mod command_line;
 mod config;

@@ -77,6 +77,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             shutdown_timeout: Duration::from_secs(2),
         },
         store: Store { path: data_dir.join("portico.db") },
+        audit: crate::audit::Settings::default(),
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME },
         connections: vec![Connection {
             id: CONNECTION_ID,

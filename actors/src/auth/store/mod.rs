@@ -7,6 +7,7 @@ mod contents;
 mod keys;
 mod schema;
 mod tokens;
+mod trail;
 mod users;
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,6 +19,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
 pub(crate) use self::contents::Contents;
+pub use self::trail::NewRecord;
 pub(crate) use self::users::email_key;
 
 use super::clock::{Clock, Timestamp};

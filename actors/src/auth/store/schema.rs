@@ -7,7 +7,8 @@ use super::broken;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("migrations/0001_identities.sql"))];
+const MIGRATIONS: [(i64, &str); 2] =
+    [(1, include_str!("migrations/0001_identities.sql")), (4, include_str!("migrations/0004_audit.sql"))];
 
 /// Tells our files from other databases: "Port" in ASCII.
 const APPLICATION_ID: i64 = 0x506f_7274;

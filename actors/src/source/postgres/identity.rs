@@ -49,7 +49,9 @@ pub(super) async fn assume(session: &Session, identity: &Assumed, frame: Frame) 
         values.map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
     let taken = session.query_typed(&statement(frame), &values).await;
     taken.map(drop).inspect_err(|error| {
-        if error.as_db_error().is_some() && !super::failure::is_cancelled(error) {
+        // There is no such role, or it is not the connection's to take on. Anything else, such as the
+        // end of the session, is told as what it is.
+        if error.code().is_some_and(|code| matches!(code.code(), "22023" | "42501" | "42704")) {
             identity.refuse();
         }
     })
