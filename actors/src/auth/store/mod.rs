@@ -5,6 +5,7 @@ mod accounts;
 mod columns;
 mod contents;
 mod keys;
+mod revision;
 mod schema;
 mod tokens;
 mod trail;
@@ -64,6 +65,7 @@ impl Store {
         make_file(path).map_err(cannot)?;
         let mut store = Self { connection: connect(path)?, clock };
         schema::migrate(&mut store.connection)?;
+        revision::count_changes(&mut store.connection)?;
         Ok(store)
     }
 

@@ -63,7 +63,7 @@ fn a_newer_programs_store_is_refused_with_the_remedy() {
     Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 1"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 7, and this program knows 4"), "{error}");
     assert!(error.get_hint().is_some());
 }
 
