@@ -86,6 +86,15 @@ impl Pattern {
 }
 
 impl Mapping {
+    /// The roles that are named one by one, each once, in order.
+    pub fn named_roles(&self) -> Vec<&str> {
+        let mut roles: Vec<&str> =
+            self.principals.values().chain(self.claim_roles.values()).map(String::as_str).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        roles
+    }
+
     /// The role of `by` at the connection named `connection`.
     ///
     /// # Errors
@@ -178,6 +187,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// A role and nobody in it, to find out whether it can be taken on.
+    pub fn of_role(role: &str) -> Self {
+        Self { role: role.to_owned(), settings: Default::default(), refused: AtomicBool::new(false) }
+    }
+
     /// The values of [`SETTINGS`], in their order.
     pub fn settings(&self) -> &[String; SETTINGS.len()] {
         &self.settings

@@ -173,6 +173,10 @@ async fn a_caller_without_a_role_is_refused_and_runs_nothing() {
         assert!(refused["error"]["message"].as_str().unwrap().contains("cannot be taken on"), "{refused}");
     }
     assert_eq!(example.rows(&example.app.reader, "SELECT count(*) FROM orders").await, json!([[1]]));
+    let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
+    let check = check.args(["check", "--config"]).arg(&example.app.config).output().unwrap();
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(!check.status.success() && said.contains(&format!("{}north", example.roles)), "{said}");
 }
 
 #[actix_web::test]
