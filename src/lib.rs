@@ -14,6 +14,10 @@
 //! **Why is the result document sent only when the first row is there?** Until then a failure can
 //! still have its own status; many statements fail at their first row.
 //!
+//! **Why is the audit trail no observer of events?** An observer is told afterwards and must return at
+//! once: with a slow disk it could only lose records. A request waits for its place in the trail's
+//! queue before it is worked on, and its end is then recorded without waiting.
+//!
 //! **Why a handle on every client's socket?** actix-web notices that a client has left only when
 //! it writes. A statement that is silent for a minute would go on for a minute for nobody.
 

@@ -53,6 +53,8 @@ pub struct Request {
     pub client: Option<String>,
     /// A service account's name.
     pub account: Option<String>,
+    /// The caller's role in the database, where callers have any.
+    pub role: Option<String>,
     /// The statement or procedure.
     pub said: Option<Said>,
     /// The calls of a batch.
@@ -86,6 +88,8 @@ pub struct Record {
     pub connection: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,6 +135,7 @@ impl Record {
             agent: request.agent,
             connection: call.connection.as_deref().map(str::to_owned),
             connection_id: call.connection_id,
+            role: request.role,
             tool: Some(call.what.clone()).filter(|what| *what != request.path),
             said: request.said,
             class: call.class,

@@ -34,7 +34,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &m
             .hint("GET /api/connections lists the connections that it opens"));
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
-    ending.note(|event| event.connection = Some(Arc::clone(&entry.name)));
+    ending.note_connection(app, &entry, &by);
     Ok(Admitted { by, entry })
 }
 

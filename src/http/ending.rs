@@ -10,6 +10,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::call::RequestId;
+use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
@@ -89,6 +90,18 @@ impl Ending {
         self.record(|request| {
             request.client = by.claims.get("client_id").and_then(|client| client.as_str()).map(str::to_owned);
             request.account = by.account().map(str::to_owned);
+        });
+    }
+
+    /// Notes which connection it is, and who the caller is in its database.
+    pub(super) fn note_connection(&mut self, app: &App, entry: &Entry, by: &Principal) {
+        self.note(|event| {
+            event.connection = Some(Arc::clone(&entry.name));
+            event.connection_id = Some(entry.id);
+        });
+        self.record(|request| {
+            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.as_ref());
+            request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
         });
     }
 

@@ -108,10 +108,7 @@ async fn begin(
     let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
     let id = ending::request_id(request);
     let results = if let [only] = wanted.as_slice() {
-        ending.note(|event| {
-            event.connection = Some(Arc::clone(&only.name));
-            event.connection_id = Some(only.id);
-        });
+        ending.note_connection(app, only, by);
         rows(app.directory.ask(only, id, Arc::clone(by), op(), limits).await?)?
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));

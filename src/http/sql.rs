@@ -136,10 +136,7 @@ async fn begin(
     };
     let reachable = app.reachable(by);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
-    ending.note(|event| {
-        event.connection = Some(Arc::clone(&entry.name));
-        event.connection_id = Some(entry.id);
-    });
+    ending.note_connection(app, entry, by);
     if let Some(audit) = &app.audit {
         let said = audit.said(&asked.op, entry.kind);
         ending.record(|request| request.said = said);

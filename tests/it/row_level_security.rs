@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, read};
 use crate::support::postgres::{TestPostgres, connect};
 
 /// The example on a database of its own. Roles belong to the whole server, so each test has its own.
@@ -34,7 +34,8 @@ impl Example {
         let identity = identity.replace("ben@example.org", "reader@example.com");
         let gateway = TestPostgres::shared().url_as(&format!("{roles}gateway"), &database);
         let keys = format!("access = \"read-write\"\npool = {pool}\n[connections.identity.principals]{identity}");
-        let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &gateway, &keys)).await;
+        let tables = "[audit]\nfile = \"audit.jsonl\"\n".to_owned() + &connection(CONNECTION, "shop", &gateway, &keys);
+        let app = TestApp::start(TempDir::new().unwrap(), &tables).await;
         app.ready().await;
         Self { app, url, roles }
     }
@@ -102,6 +103,19 @@ async fn each_caller_sees_the_rows_of_its_role_whatever_the_way() {
     assert_eq!(example.send(north, "/api/exec", total.clone()).await.1["results"][0]["rows"], json!([[30.5]]));
     assert_eq!(example.send(south, "/api/exec", total).await.1["results"][0]["rows"], json!([[99.9]]));
     assert_eq!(example.tool(south, "order_total", json!({})).await["structuredContent"]["rows"], json!([[99.9]]));
+
+    // The trail knows each caller's role, whatever the way.
+    let trail = example.app.config.with_file_name("audit.jsonl");
+    let records = || {
+        let text = std::fs::read_to_string(&trail).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        records.filter(|record| record["event"] == "call").collect::<Vec<_>>()
+    };
+    eventually(|| records().len() == 13).await;
+    for record in records() {
+        let role = if record["principal"] == north.name.as_str() { "north" } else { "south" };
+        assert_eq!(record["role"], format!("{}{role}", example.roles), "{record}");
+    }
 
     // Writing is held to the same rows.
     let insert = |region| json!({"query": format!("INSERT INTO orders (id, region, total) VALUES (9, '{region}', 1)")});
