@@ -17,6 +17,7 @@ use portico_actors::sql::Dialect;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::mcp::connection::Connected;
@@ -41,6 +42,8 @@ pub struct App {
     pub documents: Documents,
     /// Takes every event.
     pub observer: Observer,
+    /// The audit trail, where there is one.
+    pub audit: Option<Arc<Audit>>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     /// Seals what MCP clients carry for us.
@@ -57,7 +60,7 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store cannot be opened, or a source's address cannot be understood.
+    /// When the store or the audit trail cannot be opened, or a source's address cannot be understood.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         Self::start_offering(config, observer, Arc::new(Connected)).await
     }
@@ -83,6 +86,7 @@ impl App {
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
+        let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
@@ -93,6 +97,7 @@ impl App {
             people,
             documents,
             observer,
+            audit,
             sessions: Sessions::default(),
             seal: Seal::default(),
             features,
@@ -168,6 +173,7 @@ pub fn source_settings(connection: &Connection) -> Settings {
         pool: connection.pool,
         connect_timeout: connection.connect_timeout,
         declared: Arc::clone(&connection.procedures),
+        has_roles: connection.identity.is_some(),
     }
 }
 
@@ -187,5 +193,6 @@ fn open(connection: &Connection) -> Result<directory::Connection> {
         queue: connection.queue,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
+        identity: connection.identity.clone(),
     })
 }

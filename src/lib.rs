@@ -21,10 +21,15 @@
 //! **Why is a person always asked?** A client on somebody's own machine can be any program there: that
 //! it was allowed once tells nothing about who asks now.
 //!
+//! **Why is the audit trail no observer of events?** An observer is told afterwards and must return at
+//! once: with a slow disk it could only lose records. A request waits for its place in the trail's
+//! queue before it is worked on, and its end is then recorded without waiting.
+//!
 //! **Why a handle on every client's socket?** actix-web notices that a client has left only when
 //! it writes. A statement that is silent for a minute would go on for a minute for nobody.
 
 pub mod app;
+pub mod audit;
 pub mod cli;
 pub mod client_document;
 pub mod config;
@@ -68,5 +73,8 @@ pub async fn run(app: Arc<App>, listener: TcpListener, shutdown: impl Future<Out
         }
     };
     app.directory.drain(SOURCES_TIMEOUT).await;
+    if let Some(audit) = &app.audit {
+        audit.close().await;
+    }
     ended
 }

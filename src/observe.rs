@@ -30,6 +30,13 @@ pub fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        Event::AuditFailed { cause, refuses: true } => {
+            log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
+        }
+        Event::AuditFailed { cause, refuses: false } => {
+            log::error!("the audit trail cannot be written: {cause}; calls go on, and their records are lost");
+        }
+        Event::AuditResumed { lost } => log::warn!("the audit trail is written again; {lost} records were lost"),
     }
 }
 

@@ -105,6 +105,16 @@ impl Op {
             sql.one_result = true;
         }
     }
+
+    /// The statement's text or the procedure's name, and each set of values that it runs with.
+    pub fn statement(&self) -> Option<(&str, Vec<&[Argument]>)> {
+        match self {
+            Self::Describe(..) | Self::Instructions(_) => None,
+            Self::Script(Mode::Sets(sets), sql) => Some((&sql.text, sets.iter().map(Vec::as_slice).collect())),
+            Self::Execute(_, sql) | Self::Script(_, sql) => Some((&sql.text, vec![&sql.parameters])),
+            Self::Procedure(call) => Some((&call.procedure, vec![&call.arguments])),
+        }
+    }
 }
 
 /// One table of the catalogue, as JDBC's `DatabaseMetaData` divides it.

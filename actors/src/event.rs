@@ -57,6 +57,18 @@ pub enum Event {
         /// For the log.
         cause: String,
     },
+    /// The audit trail cannot be written.
+    AuditFailed {
+        /// For the log: what failed, and why.
+        cause: String,
+        /// Whether calls are refused until it can; else their records are lost.
+        refuses: bool,
+    },
+    /// The audit trail is written again.
+    AuditResumed {
+        /// Records that were lost meanwhile.
+        lost: u64,
+    },
 }
 
 /// One ended call: the line of the log, later the record of the audit.

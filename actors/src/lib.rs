@@ -39,6 +39,7 @@ pub mod connection;
 pub mod directory;
 pub mod error;
 pub mod event;
+pub mod identity;
 pub mod near;
 pub mod pattern;
 pub mod principal;

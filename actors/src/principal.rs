@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use secrecy::SecretString;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// What a caller may do; each word includes the ones before it (`read` ⊂ `write` ⊂ `admin`).
@@ -118,6 +119,9 @@ impl Reach {
     }
 }
 
+/// What is known of a caller, under the names of RFC 7519, RFC 9068 and `OpenID` Connect.
+pub type Claims = Arc<Map<String, Value>>;
+
 /// A caller whose credential was found valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
@@ -127,9 +131,18 @@ pub struct Principal {
     pub scope: Scope,
     /// Where the caller may go.
     pub reach: Reach,
+    /// What else is known of the caller: a user's `email`, a service account's `client_id` and
+    /// `name`, and what a trusted issuer's token says.
+    pub claims: Claims,
 }
 
 impl Principal {
+    /// The name for people, if this is a service account: a client that speaks for itself.
+    pub fn account(&self) -> Option<&str> {
+        let client = self.claims.get("client_id").filter(|client| client.as_str() == Some(&self.subject));
+        client.and_then(|_| self.claims.get("name")).and_then(Value::as_str)
+    }
+
     /// Whether the caller's scope includes `scope`.
     pub fn may(&self, scope: Scope) -> bool {
         self.scope >= scope

@@ -1,8 +1,13 @@
 //! `portico check`: every problem of the file at once, and then one attempt at each connection.
 
+use std::sync::Arc;
+
+use portico_actors::call::{Facet, Limits, Narrow};
 use portico_actors::error::Error;
-use portico_actors::source::{self, Profile};
+use portico_actors::identity::Identity;
+use portico_actors::source::{self, Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{Common, Failure, print_json};
 use crate::app::source_settings;
@@ -49,9 +54,29 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
 
 async fn attempt(connection: &Connection) -> Result<Profile, Error> {
     let source = source::open(source_settings(connection))?;
-    let profile = source.ping().await;
+    let profile = match source.ping().await {
+        Ok(profile) => take_on_roles(connection, source.as_ref()).await.map(|()| profile),
+        Err(error) => Err(error),
+    };
     source.close().await;
     profile
+}
+
+/// Takes on each role that the connection names for its callers, as a call would.
+async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(), Error> {
+    let Some(mapping) = &connection.identity else { return Ok(()) };
+    for role in mapping.named_roles() {
+        let narrow = Narrow { schema: Some(String::new()), ..Narrow::default() };
+        let plan = Plan {
+            task: Task::Describe(Facet::Schemas, narrow),
+            access: Access::ReadOnly,
+            limits: Limits::default(),
+            abandoned: CancellationToken::new(),
+            identity: Some(Arc::new(Identity::of_role(role))),
+        };
+        source.run(plan).await?;
+    }
+    Ok(())
 }
 
 /// Whoever runs the check may see the cause.

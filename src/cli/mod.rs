@@ -1,6 +1,7 @@
 //! The command line: one file a command. Only here is anything printed.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod audit;
 mod check;
 mod client;
 mod demo;
@@ -66,6 +67,9 @@ enum Command {
     /// Keys that sign access tokens.
     #[command(subcommand)]
     Key(key::Key),
+    /// The audit trail.
+    #[command(subcommand)]
+    Audit(audit::Audit),
 }
 
 /// Why a command failed, for people.
@@ -105,6 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::ServiceAccount(command) => service_account::run(command, &common),
         Command::Client(command) => client::run(command, &common),
         Command::Key(command) => key::run(command, &common),
+        Command::Audit(command) => audit::run(command, &common),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -134,12 +139,18 @@ fn tell(failure: &Failure, common: &Common) {
 /// The configuration and its store, for commands that change who may call. Passwords of
 /// connections are not needed for that, so their variables may be unset.
 fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
+    let config = read_config(common)?;
+    let store = Store::open(&config.store.path)?.sealed_with(config.store.key.clone());
+    audit::ensure(&config)?;
+    Ok((config, store))
+}
+
+/// The configuration, for commands that need no password of a connection.
+fn read_config(common: &Common) -> Result<Config, Failure> {
     let text = std::fs::read_to_string(&common.config)
         .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
-    let config = Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?;
-    let store = Store::open(&config.store.path)?.sealed_with(config.store.key.clone());
-    Ok((config, store))
+    Ok(Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?)
 }
 
 /// The connections named on the command line: `sales`, or `sales:read` for one that is reached with

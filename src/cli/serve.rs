@@ -32,6 +32,7 @@ pub(super) async fn serve(config: Config, listener: TcpListener, started: impl F
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
     log::info!("listening on {address} as {}", app.config.server.public_url);
+    reopen_on_signal(&app);
     started();
     crate::run(app, listener, stop_signal()).await.map_err(io)?;
     log::info!("stopped");
@@ -53,6 +54,24 @@ fn raise_file_limit() {
         Ok(()) => log::info!("open files: {} at most, raised from {}", words(limit.current), words(before)),
         Err(error) => log::warn!("open files: {} at most; the limit cannot be raised: {error}", words(before)),
     }
+}
+
+/// Has the audit trail's file opened anew at each SIGUSR1, as those who move log files away send it.
+/// Without a trail it is taken too: it would end the process.
+fn reopen_on_signal(app: &Arc<App>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut signals) = signal(SignalKind::user_defined1()) else {
+        log::error!("SIGUSR1 cannot be watched; a file that is moved away is noticed all the same");
+        return;
+    };
+    let audit = app.audit.clone();
+    actix::spawn(async move {
+        while signals.recv().await.is_some() {
+            if let Some(audit) = &audit {
+                audit.reopen();
+            }
+        }
+    });
 }
 
 /// Completes on SIGINT and on SIGTERM.

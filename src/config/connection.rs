@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::directory;
+use portico_actors::identity::Mapping;
 use portico_actors::source::{Access, Declared, Exposure, Locator};
 use portico_actors::sql::{Dialect, Naming};
 use secrecy::SecretString;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::prompt::{self, Prompt};
 use super::section::{Problem, Section};
-use super::{statement, switches};
+use super::{identity, statement, switches};
 use crate::tools::{OwnTool, Switches};
 
 /// One connection.
@@ -50,6 +51,8 @@ pub struct Connection {
     pub exposure: Exposure,
     /// The administrator's prompts.
     pub prompts: Arc<[Prompt]>,
+    /// Which role of the database each caller has; absent: all share the user of the URL.
+    pub identity: Option<Arc<Mapping>>,
 }
 
 impl Connection {
@@ -149,6 +152,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
     let switches = switches::disabled(section, &tools, known, problems);
     let exposure = switches::exposure(section, problems);
     let prompts = prompt::read_all(section, problems);
+    let identity = identity::read(section, dialect, problems);
     Some(Connection {
         id: id?,
         name: name?.into(),
@@ -166,6 +170,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         switches,
         exposure,
         prompts: prompts.into(),
+        identity: identity.map(Arc::new),
     })
 }
 

@@ -1,7 +1,9 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+mod audit;
 mod connection;
+mod identity;
 mod issuer;
 mod limits;
 mod prompt;
@@ -41,6 +43,8 @@ pub struct Config {
     pub limits: Limits,
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
+    /// `[audit]`.
+    pub audit: crate::audit::Settings,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -165,11 +169,12 @@ impl Config {
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
         let limits = limits::read(&mut root, &mut problems);
+        let audit = audit::read(&mut root, base, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, issuers, connections })
+            Ok(Self { server, store, tokens, oauth, limits, issuers, audit, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -231,6 +231,26 @@ impl<'a> Section<'a> {
         self.child(self.key(name), table, value.map_or(self.start, |value| value.span().start))
     }
 
+    /// A table whose keys are names of the administrator's choice, and whose values are texts;
+    /// absent means an empty one.
+    pub(super) fn texts(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<(String, String)> {
+        let Some(value) = self.find(name) else { return Vec::new() };
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(name, "a table of texts", problems);
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for (key, value) in table {
+            match value.get_ref() {
+                DeValue::String(text) => {
+                    texts.push((key.get_ref().to_string(), self.interpolate(name, text, problems)));
+                }
+                _ => self.wrong_type(name, "a table of texts", problems),
+            }
+        }
+        texts
+    }
+
     /// A list of tables; absent means none.
     pub(super) fn sections(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<Section<'a>> {
         let Some(value) = self.find(name) else { return Vec::new() };

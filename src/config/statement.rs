@@ -48,7 +48,7 @@ fn procedure(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<D
     let sql = section.required("sql", "add the statement, with @name for each parameter", problems);
     let reads_only = section.boolean("read_only", problems).unwrap_or(false);
     let parameters = parameters(section, problems);
-    let procedure = Procedure { schema: "main".to_owned(), name: name?, remarks, reads_only, parameters };
+    let procedure = Procedure { schema: "main".to_owned(), name: name?, remarks, reads_only, parameters, roles: None };
     Some(Declared { procedure, sql: sql? })
 }
 

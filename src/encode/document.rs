@@ -40,6 +40,8 @@ pub struct Document<F> {
     columns: usize,
     rows: u64,
     dry_run: bool,
+    /// Bytes that were sent.
+    bytes: u64,
     /// Puts an error into the form of the wire, and learns of the end.
     ended: F,
 }
@@ -55,13 +57,14 @@ enum Place {
 
 impl<F> Document<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     /// Streams `results`. `ended` is called once at the end of the
-    /// document with the number of rows and the failure, which it puts into the form of the wire.
+    /// document with the numbers of rows and of bytes up to there, and the failure, which it puts
+    /// into the form of the wire.
     pub fn new(results: Results, ended: F) -> Self {
         let dry_run = results.dry_run;
-        Self { results: Some(results), place: Place::Start, columns: 0, rows: 0, dry_run, ended }
+        Self { results: Some(results), place: Place::Start, columns: 0, rows: 0, dry_run, bytes: 0, ended }
     }
 
     fn write_onto(&mut self, part: Part, out: &mut Vec<u8>) -> Result<()> {
@@ -115,6 +118,11 @@ where
         Ok(())
     }
 
+    fn sent(&mut self, out: Vec<u8>) -> Bytes {
+        self.bytes += out.len() as u64;
+        Bytes::from(out)
+    }
+
     /// Closes the document, with the failure if there was one.
     fn close(&mut self, mut out: Vec<u8>, failure: Option<&Error>) -> Bytes {
         out.extend_from_slice(match self.place {
@@ -126,7 +134,9 @@ where
         if self.dry_run {
             out.extend_from_slice(b",\"dryRun\":true");
         }
-        if let Some(error) = (self.ended)(self.rows, failure) {
+        // With the bracket that closes the whole.
+        self.bytes += out.len() as u64 + 1;
+        if let Some(error) = (self.ended)(self.rows, self.bytes, failure) {
             out.extend_from_slice(b",\"error\":");
             let _ = serde_json::to_writer(&mut out, &error);
         }
@@ -139,7 +149,7 @@ where
 
 impl<F> Stream for Document<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     type Item = Result<Bytes, std::convert::Infallible>;
 
@@ -150,12 +160,12 @@ where
             let part = match self.results.as_mut().map(|results| results.poll_next_unpin(cx)) {
                 None => return Poll::Ready(None),
                 Some(Poll::Pending) if out.is_empty() => return Poll::Pending,
-                Some(Poll::Pending) => return Poll::Ready(Some(Ok(Bytes::from(out)))),
+                Some(Poll::Pending) => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Some(Poll::Ready(Some(part))) => part,
                 Some(Poll::Ready(None)) => return Poll::Ready(Some(Ok(self.close(out, None)))),
             };
             match part.and_then(|part| self.write_onto(part, &mut out)) {
-                Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(Bytes::from(out)))),
+                Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Ok(()) => {}
                 Err(error) => return Poll::Ready(Some(Ok(self.close(out, Some(&error))))),
             }

@@ -35,6 +35,8 @@ pub struct Lines<F> {
     /// What stands in front of each value of a row.
     keys: Vec<Vec<u8>>,
     rows: u64,
+    /// Bytes that were sent.
+    bytes: u64,
     broken: Option<Error>,
     ended: F,
 }
@@ -50,12 +52,13 @@ enum Place {
 
 impl<F> Lines<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     /// Streams `results`. `ended` is called once at the end with the
-    /// number of rows and the failure, which it puts into the form of the wire.
+    /// numbers of rows and of bytes up to there, and the failure, which it puts into the form of the wire.
     pub fn new(form: LineForm, results: Results, ended: F) -> Self {
-        Self { form, results: Some(results), place: Place::Start, keys: Vec::new(), rows: 0, broken: None, ended }
+        let (place, keys) = (Place::Start, Vec::new());
+        Self { form, results: Some(results), place, keys, rows: 0, bytes: 0, broken: None, ended }
     }
 
     fn write_onto(&mut self, part: Part, out: &mut Vec<u8>) -> Result<()> {
@@ -129,10 +132,16 @@ where
         Ok(())
     }
 
+    fn sent(&mut self, out: Vec<u8>) -> Bytes {
+        self.bytes += out.len() as u64;
+        Bytes::from(out)
+    }
+
     /// The end of the stream, with the failure if there was one.
     fn close(&mut self, mut out: Vec<u8>, failure: Option<Error>) -> Poll<Option<Result<Bytes>>> {
         self.results = None;
-        let told = (self.ended)(self.rows, failure.as_ref());
+        self.bytes += out.len() as u64;
+        let told = (self.ended)(self.rows, self.bytes, failure.as_ref());
         match (self.form, told, failure) {
             (LineForm::Ndjson, Some(told), _) => {
                 let _ = serde_json::to_writer(&mut out, &json!({"error": told}));
@@ -148,7 +157,7 @@ where
 
 impl<F> Stream for Lines<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     type Item = Result<Bytes>;
 
@@ -162,7 +171,7 @@ where
             let part = match self.results.as_mut().map(|results| results.poll_next_unpin(cx)) {
                 None => return Poll::Ready(None),
                 Some(Poll::Pending) if out.is_empty() => return Poll::Pending,
-                Some(Poll::Pending) => return Poll::Ready(Some(Ok(Bytes::from(out)))),
+                Some(Poll::Pending) => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Some(Poll::Ready(Some(part))) => part,
                 Some(Poll::Ready(None)) => {
                     let surplus = (self.place == Place::Surplus).then(|| {
@@ -173,7 +182,7 @@ where
                 }
             };
             match part.and_then(|part| self.write_onto(part, &mut out)) {
-                Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(Bytes::from(out)))),
+                Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Ok(()) => {}
                 Err(error) => return self.close(out, Some(error)),
             }

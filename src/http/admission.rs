@@ -24,7 +24,7 @@ pub(super) struct Admitted {
 /// Lets the caller of `request` in to the connection `id`.
 pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &mut Ending) -> Result<Admitted> {
     let by = caller::authenticate(request, app, Endpoint::Mcp).await?;
-    ending.note(|event| event.subject.clone_from(&by.subject));
+    ending.note_caller(&by);
     let id = Uuid::try_parse(id).map_err(|_| {
         Error::invalid("connectionId: this is no UUID").hint("the address is /mcp/connections/{connectionId}")
     })?;
@@ -34,7 +34,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &m
             .hint("GET /api/connections lists the connections that it opens"));
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
-    ending.note(|event| event.connection = Some(Arc::clone(&entry.name)));
+    ending.note_connection(app, &entry, &by);
     // From here on nobody asks for more than the caller may do at this connection.
     Ok(Admitted { by: by.at(id), entry })
 }

@@ -53,7 +53,7 @@ pub(super) async fn send(
     work: impl AsyncFnOnce(&mut Ending) -> Result<Results>,
 ) -> HttpResponse {
     let mut ending = Ending::begin(request, app);
-    ending.note(|event| event.subject.clone_from(&by.subject));
+    ending.note_caller(by);
     let id = ending::request_id(request);
     let Some(form) = media::choose(request) else {
         let refusal = Error::invalid("Accept: no form of a result that this service has")
@@ -69,7 +69,8 @@ pub(super) async fn send(
             let failed = Failed::default();
             let mut response = HttpResponse::Ok();
             response.extensions_mut().insert(failed.clone());
-            let ended = move |rows, failure: Option<&Error>| {
+            let ended = move |rows, bytes, failure: Option<&Error>| {
+                ending.record(|request| request.bytes = bytes);
                 ending.finish(rows, failure);
                 if failure.is_some() {
                     failed.set();

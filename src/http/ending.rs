@@ -1,5 +1,6 @@
 //! A request's id, and the one event that tells of its end, whichever way it ends.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,11 +10,15 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::call::RequestId;
+use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
+use portico_actors::principal::Principal;
 
 use super::error;
+use super::trail::{self, Slot};
 use crate::app::App;
+use crate::audit::{Record, Request};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -51,6 +56,13 @@ pub(super) struct Ending {
     event: Option<CallEnded>,
     observer: Observer,
     started: Instant,
+    trail: Option<Trail>,
+}
+
+/// The request's place in the audit trail, and what its record says beyond the event.
+struct Trail {
+    slot: Rc<Slot>,
+    request: Request,
 }
 
 impl Ending {
@@ -68,13 +80,42 @@ impl Ending {
             failure: Some(Kind::Abandoned),
             cause: None,
         };
-        Self { event: Some(event), observer: Arc::clone(&app.observer), started: Instant::now() }
+        let trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request) });
+        Self { event: Some(event), observer: Arc::clone(&app.observer), started: Instant::now(), trail }
     }
 
     /// Notes what is known by now.
     pub(super) fn note(&mut self, note: impl FnOnce(&mut CallEnded)) {
         if let Some(event) = &mut self.event {
             note(event);
+        }
+    }
+
+    /// Notes who the caller is.
+    pub(super) fn note_caller(&mut self, by: &Principal) {
+        self.note(|event| event.subject.clone_from(&by.subject));
+        self.record(|request| {
+            request.client = by.claims.get("client_id").and_then(|client| client.as_str()).map(str::to_owned);
+            request.account = by.account().map(str::to_owned);
+        });
+    }
+
+    /// Notes which connection it is, and who the caller is in its database.
+    pub(super) fn note_connection(&mut self, app: &App, entry: &Entry, by: &Principal) {
+        self.note(|event| {
+            event.connection = Some(Arc::clone(&entry.name));
+            event.connection_id = Some(entry.id);
+        });
+        self.record(|request| {
+            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.as_ref());
+            request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
+        });
+    }
+
+    /// Notes what the audit trail alone keeps.
+    pub(super) fn record(&mut self, note: impl FnOnce(&mut Request)) {
+        if let Some(trail) = &mut self.trail {
+            note(&mut trail.request);
         }
     }
 
@@ -88,18 +129,26 @@ impl Ending {
                 .and_then(Error::cause)
                 .map(str::to_owned);
         });
+        let code = failure.and_then(Error::get_sqlstate);
+        self.record(|request| request.code = request.code.take().or_else(|| code.map(str::to_owned)));
         self.emit();
     }
 
     /// Somebody else tells of the end.
     pub(super) fn forget(&mut self) {
         self.event = None;
+        if let Some(trail) = self.trail.take() {
+            trail.slot.disclaim();
+        }
     }
 
     /// The request has ended as noted.
     pub(super) fn emit(&mut self) {
         if let Some(mut event) = self.event.take() {
             event.took = self.started.elapsed();
+            if let Some(Trail { slot, request }) = self.trail.take() {
+                slot.keep(|| Record::of_call(&event, request));
+            }
             (self.observer)(&Event::CallEnded(event));
         }
     }

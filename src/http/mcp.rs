@@ -103,6 +103,7 @@ fn call(
             Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,
         };
         account.answered = true;
+        account.bytes = outcome.bytes();
         outcome
     }
     .boxed_local()

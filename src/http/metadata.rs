@@ -59,7 +59,9 @@ pub(super) fn routes(config: &mut ServiceConfig) {
 }
 
 /// `GET /api/connections`.
-pub(super) async fn connections(Caller(by): Caller, app: web::Data<App>) -> HttpResponse {
+pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    let mut ending = Ending::begin(&request, &app);
+    ending.note_caller(&by);
     let connections: Vec<Value> = app
         .reachable(&by)
         .iter()
@@ -73,6 +75,7 @@ pub(super) async fn connections(Caller(by): Caller, app: web::Data<App>) -> Http
             })
         })
         .collect();
+    ending.finish(connections.len() as u64, None);
     HttpResponse::Ok().json(json!({"connections": connections}))
 }
 
@@ -105,10 +108,7 @@ async fn begin(
     let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
     let id = ending::request_id(request);
     let results = if let [only] = wanted.as_slice() {
-        ending.note(|event| {
-            event.connection = Some(Arc::clone(&only.name));
-            event.connection_id = Some(only.id);
-        });
+        ending.note_connection(app, only, by);
         rows(app.directory.ask(only, id, Arc::clone(by), op(), limits).await?)?
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));

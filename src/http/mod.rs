@@ -24,6 +24,7 @@ mod socket;
 mod sql;
 mod sse;
 mod streaming;
+mod trail;
 mod visit;
 mod well_known;
 
@@ -97,6 +98,7 @@ pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Ser
             .app_data(streams.clone())
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
+            .wrap(from_fn(trail::reserve))
             .wrap(from_fn(ending::identify))
             .configure(routes)
     })

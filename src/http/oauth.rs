@@ -105,6 +105,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
             }
         }
         Err(refusal) => {
+            ending.record(|request| request.code = Some(refusal.code.to_owned()));
             ending.finish(0, Some(&Error::invalid(refusal.code)));
             let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));

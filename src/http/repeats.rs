@@ -69,7 +69,7 @@ pub(super) async fn once(
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let mut ending = Ending::begin(request.request(), &app);
-    ending.note(|event| event.subject.clone_from(&by.subject));
+    ending.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
     let claimed = match claim(request.request(), payload, &app, &by, &memory).await {
         Ok(claimed) => claimed,

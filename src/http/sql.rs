@@ -154,14 +154,17 @@ async fn begin(
     }
     let reachable = app.reachable(by);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
+    ending.note_connection(app, entry, by);
     ending.note(|event| {
-        event.connection = Some(Arc::clone(&entry.name));
-        event.connection_id = Some(entry.id);
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {
             event.what.push_str("?dryRun");
         }
     });
+    if let Some(audit) = &app.audit {
+        let said = audit.said(&asked.op, entry.kind);
+        ending.record(|request| request.said = said);
+    }
     let id = ending::request_id(request);
     let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {

@@ -78,6 +78,7 @@ impl Visit {
             seal: &self.app.seal,
             features: self.app.features().as_ref(),
             exchange,
+            audit: self.app.audit.as_deref(),
         }
     }
 
@@ -137,18 +138,24 @@ fn headers(headers: &HeaderMap) -> Headers {
 pub(super) struct Account {
     pub(super) summary: Summary,
     pub(super) answered: bool,
+    pub(super) bytes: usize,
     ending: Ending,
 }
 
 impl Account {
     pub(super) fn of(ending: Ending) -> Self {
-        Self { summary: Summary::default(), answered: false, ending }
+        Self { summary: Summary::default(), answered: false, bytes: 0, ending }
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
         let summary = std::mem::take(&mut self.summary);
+        let bytes = self.bytes as u64;
+        self.ending.record(|request| {
+            (request.said, request.calls, request.code) = (summary.said, summary.calls, summary.code);
+            request.bytes = bytes;
+        });
         self.ending.note(|event| {
             event.what = summary.what;
             event.class = summary.class;

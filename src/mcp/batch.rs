@@ -1,7 +1,8 @@
 //! Several messages in one body, which 2025-03-26 has and no other revision: each is answered as
 //! if it were alone, one after the other.
 
-use portico_actors::error::Result;
+use portico_actors::error::{Kind, Result};
+use serde_json::{Value, json};
 
 use super::envelope::{Failure, Id, Message, Standing};
 use super::era::Era;
@@ -36,7 +37,7 @@ pub async fn answer_batch(
     summary: &mut Summary,
 ) -> Outcome {
     let mut responses: Vec<Vec<u8>> = Vec::new();
-    let (mut rows, mut failure) = (0, None);
+    let (mut rows, mut failure, mut calls) = (0, None, Vec::new());
     for message in messages {
         let response = match message {
             Err((id, failure)) => Some(failure.body(id.as_ref())),
@@ -46,15 +47,19 @@ pub async fn answer_batch(
             }
             Ok(message) => {
                 let response = answer(context, headers, reception, message, summary).await.into_body();
+                if context.audit.is_some() {
+                    calls.push(account(summary));
+                }
                 rows += std::mem::take(&mut summary.rows);
                 failure = failure.or(summary.failure.take());
+                (summary.class, summary.said, summary.code) = (None, None, None);
                 response
             }
         };
         responses.extend(response);
     }
     "batch".clone_into(&mut summary.what);
-    (summary.rows, summary.failure) = (rows, failure);
+    (summary.rows, summary.failure, summary.calls) = (rows, failure, calls);
     if responses.is_empty() {
         return Outcome::Accepted;
     }
@@ -62,4 +67,19 @@ pub async fn answer_batch(
     body.extend_from_slice(&responses.join(&b','));
     body.push(b']');
     Outcome::Response(Standing::Answered, body)
+}
+
+/// One call of a batch, as the audit trail keeps it.
+fn account(summary: &Summary) -> Value {
+    let mut call = json!({"tool": summary.what, "rows": summary.rows});
+    call["outcome"] = summary.failure.map_or("ok", Kind::word).into();
+    for (name, value) in [("class", summary.class), ("code", summary.code.as_deref())] {
+        if let Some(value) = value {
+            call[name] = value.into();
+        }
+    }
+    if let (Some(call), Ok(Value::Object(said))) = (call.as_object_mut(), serde_json::to_value(&summary.said)) {
+        call.extend(said);
+    }
+    call
 }

@@ -100,11 +100,15 @@ impl Features for Connected {
 /// Makes the offer of `context` and hands it on: it borrows the profile.
 fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
     let profile = context.entry.profile();
+    let mapping = context.settings.identity.as_ref();
+    // Without a role there is nothing to run, and every call is told so.
+    let role = mapping.and_then(|mapping| mapping.role(&context.entry.name, &context.by).ok());
     then(&Offer {
         connection: &context.entry.name,
         access: context.entry.access,
         profile: profile.as_deref(),
         by: &context.by,
+        role: role.as_deref(),
         max_rows: context.settings.max_rows,
         max_bytes: context.settings.max_bytes,
         switches: &context.settings.switches,
@@ -124,6 +128,7 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
     let (caps, format) = (resolved.caps, resolved.format);
+    summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
     let by = Arc::clone(&context.by);
     let notices = context.exchange.notices(&logger(context));
     let reply =
@@ -182,6 +187,7 @@ fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, 
 /// Who can mend it decides the channel.
 fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
     summary.failure = Some(error.kind);
+    summary.code = error.get_sqlstate().map(str::to_owned);
     summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
     if error.get_needs().is_some() {
         return Err(Refusal::Scope(error));

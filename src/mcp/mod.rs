@@ -34,6 +34,7 @@ use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::Principal;
 
+use crate::audit::{Audit, Said};
 use crate::config::Connection;
 use crate::tools::Filter;
 pub use answering::{Reception, answer, end_session, find_session, receive};
@@ -111,6 +112,8 @@ pub struct Context<'a> {
     pub features: &'a dyn Features,
     /// What links the request to the one who made it.
     pub exchange: &'a Exchange,
+    /// Says what is recorded of a call, where anything is.
+    pub audit: Option<&'a Audit>,
 }
 
 impl Context<'_> {
@@ -139,6 +142,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Bytes of the response, where there is one.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Response(_, body) | Self::Begun(_, body) | Self::Denied(_, body) => body.len(),
+            Self::Accepted | Self::Listening(_) | Self::Cancelled => 0,
+        }
+    }
+
     /// The response, where there is one.
     pub fn into_body(self) -> Option<Vec<u8>> {
         match self {
@@ -180,6 +191,12 @@ pub struct Summary {
     pub failure: Option<Kind>,
     /// The inner cause of an internal failure.
     pub cause: Option<String>,
+    /// For the audit trail: the statement or procedure.
+    pub said: Option<Said>,
+    /// For the audit trail: the SQLSTATE of a failure.
+    pub code: Option<String>,
+    /// For the audit trail: the calls of a batch.
+    pub calls: Vec<serde_json::Value>,
 }
 
 /// What the caller's lists hold now, as numbers that differ when they do.

@@ -80,6 +80,7 @@ fn procedure(name: &str, remarks: &str, reads_only: bool, parameters: Vec<Parame
         remarks: Some(remarks.to_owned()),
         reads_only,
         parameters,
+        roles: None,
     }
 }
 

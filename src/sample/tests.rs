@@ -124,6 +124,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         pool: 1,
         connect_timeout: Duration::from_secs(10),
         declared: procedures().into(),
+        has_roles: false,
     })
     .unwrap();
     let plan = Plan::alone(task, access);

@@ -66,6 +66,8 @@ pub struct Offer<'a> {
     pub profile: Option<&'a Profile>,
     /// The caller.
     pub by: &'a Principal,
+    /// The caller's role in the database, where callers have any.
+    pub role: Option<&'a str>,
     /// What an administrator switched off.
     pub switches: &'a Switches,
     /// The administrator's own tools.
@@ -176,6 +178,8 @@ fn catalogue<'a>(offer: &Offer<'a>) -> Vec<Tool<'a>> {
     tools.retain(|tool| offer.switches.pass(tool.kind(), tool.operation(), tool.name()));
     // What writes does not exist where nothing can be written.
     tools.retain(|tool| offer.writable() || !tool.writes());
+    // Nor does a procedure that the caller's role may not run.
+    tools.retain(|tool| !matches!(tool, Tool::Made(made) if !made.procedure.is_for(offer.role)));
     tools
 }
 

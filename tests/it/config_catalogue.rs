@@ -97,3 +97,44 @@ text = "Yes?"
     assert_eq!((prompt.messages.len(), prompt.messages[1].role.word()), (2, "assistant"));
     assert_eq!(prompt.arguments[0].completes, Some(Completes::Tables));
 }
+
+#[test]
+fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
+    let postgres = |more: &str| {
+        let head = HEAD.replace("sqlite:x.db", "postgres://localhost/x");
+        Config::parse(&format!("{head}{more}"), Path::new("/base"), &|_| None)
+    };
+    let config = postgres(
+        "[connections.identity]\nclaim = \"team\"\npattern = \"app_{subject}\"\n\
+         [connections.identity.principals]\n\"Ann@example.org\" = \"north\"\n\
+         [connections.identity.claim_roles]\nemea = \"sales\"\n",
+    );
+    let config = config.unwrap();
+    let mapping = config.connections[0].identity.as_ref().unwrap();
+    assert_eq!((mapping.claim.as_deref(), mapping.principals["ann@example.org"].as_str()), (Some("team"), "north"));
+    assert!(mapping.pattern.is_some() && mapping.claim_roles["emea"] == "sales");
+    for (text, key, words) in [
+        ("[connections.identity]\n", "identity", "no caller would have a role"),
+        (
+            "[connections.identity]\npattern = \"app\"\n",
+            "identity.pattern",
+            "the same role for everybody; put {subject}",
+        ),
+        ("[connections.identity]\npattern = \"app_{\"\n", "identity.pattern", "not closed"),
+        ("[connections.identity.principals]\nann = \"none\"\n", "identity.principals", "keeps for itself; name a role"),
+        ("[connections.identity.principals]\nann = 5\n", "identity.principals", "a table of texts"),
+        ("[connections.identity]\nclaim = \"a\"\nclaims = 1\n", "identity.claims", "did you mean claim, claim_roles?"),
+        (
+            "[connections.identity]\npattern = \"{email}\"\n[connections.identity.claim_roles]\na = \"b\"\n",
+            "identity.claim_roles",
+            "not said of which claim",
+        ),
+    ] {
+        let problems = postgres(text).unwrap_err().0;
+        let [problem] = problems.as_slice() else { panic!("{text}: {problems:?}") };
+        assert_eq!(problem.key, format!("connections[0].{key}"), "{text}");
+        assert!(format!("{}; {}", problem.message, problem.remedy).contains(words), "{text}: {problem}");
+    }
+    let (key, said) = &parse("[connections.identity]\npattern = \"{email}\"\n").unwrap_err()[0];
+    assert!(key == "connections[0].identity" && said.contains("SQLite database has no roles"), "{said}");
+}

@@ -73,6 +73,7 @@ fn numbers_and_files_have_their_places() {
         &[
             "src/config/",
             "src/cli/",
+            "src/audit/",
             "src/sample/",
             "actors/src/auth/",
             "actors/src/source/postgres/tls.rs",
@@ -96,7 +97,7 @@ fn numbers_and_files_have_their_places() {
 /// The floors behind the mailbox, the lowest first.
 const FLOORS: [&[&str]; 6] = [
     &["error", "principal", "request", "backoff", "near", "pattern"],
-    &["call", "reply"],
+    &["call", "reply", "identity"],
     &["event", "sql", "source"],
     &["source/postgres", "source/sqlite", "source/drivers"],
     &["connection", "auth"],

@@ -9,6 +9,7 @@ mod conformance_fixture;
 
 mod admission;
 mod arrow_form;
+mod audit;
 mod authorize;
 mod authorize_attacks;
 mod both_drivers;
@@ -43,6 +44,7 @@ mod people;
 mod postgres_offer;
 mod repeats;
 mod revocation;
+mod row_level_security;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;

@@ -69,7 +69,12 @@ mod tests {
     const END: Timestamp = Timestamp::from_seconds(2_000);
 
     fn principal(subject: &str) -> Arc<Principal> {
-        Arc::new(Principal { subject: subject.to_owned(), scope: Scope::Read, reach: Reach::All })
+        Arc::new(Principal {
+            subject: subject.to_owned(),
+            scope: Scope::Read,
+            reach: Reach::All,
+            claims: Arc::default(),
+        })
     }
 
     fn known(token: &str) -> Known {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::clock::Timestamp;
@@ -14,7 +14,7 @@ use super::secret::Digest;
 use super::store::{Contents, Store, email_key};
 use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
-use crate::principal::{Endpoint, Principal, Reach, Scope};
+use crate::principal::{Claims, Endpoint, Principal, Reach, Scope};
 
 /// One personal access token that is not revoked.
 struct Token {
@@ -38,6 +38,7 @@ pub(crate) struct Holder {
 pub(crate) struct Account {
     pub(crate) holder: Holder,
     secret: Digest,
+    claims: Claims,
 }
 
 /// One grant of a person to a client, in force.
@@ -69,6 +70,7 @@ impl Snapshot {
             .into_iter()
             .map(|row| {
                 let principal = Principal {
+                    claims: claims(&[("email", &row.email)]),
                     subject: row.email,
                     scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
                     reach: row.user_reach.and(&row.token_reach),
@@ -88,8 +90,9 @@ impl Snapshot {
         let accounts = accounts
             .into_iter()
             .map(|row| {
+                let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
                 let (subject, since) = (row.client_id.clone(), row.created_at);
-                let holder = Holder { subject, scope: row.scope, reach: row.reach, since };
+                let holder = Holder { subject, scope: row.scope, reach: row.reach, since, claims };
                 (row.client_id, Account { holder, secret: row.digest })
             })
             .collect();
@@ -187,7 +190,13 @@ impl Snapshot {
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = self.inspect(token, tokens, now)?;
         let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
-        Ok((Principal { subject: verified.subject, scope: verified.scope, reach }, verified.until))
+        let claims = self.claims_of(&verified);
+        Ok((Principal { subject: verified.subject, scope: verified.scope, reach, claims }, verified.until))
+    }
+
+    /// What a source may be told of the holder of a token, who is there.
+    fn claims_of(&self, verified: &Verified) -> Claims {
+        self.holder(&verified.subject).map(|holder| Arc::clone(&holder.claims)).unwrap_or_default()
     }
 
     /// Refuses the token with this `jti` from now on: what the store was just told.
@@ -210,4 +219,11 @@ impl Snapshot {
             .collect();
         json!({ "keys": keys })
     }
+}
+
+/// What is known of a caller, as claims.
+fn claims(pairs: &[(&str, &str)]) -> Claims {
+    let claims: Map<String, Value> =
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+    Arc::new(claims)
 }

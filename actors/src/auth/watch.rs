@@ -32,6 +32,8 @@ struct Open {
     identity: Identity,
     /// `data_version` at the last reading; none when the contents were never read.
     version: Option<i64>,
+    /// The store's revision at the last reading.
+    revision: Option<i64>,
 }
 
 impl Watch {
@@ -39,7 +41,7 @@ impl Watch {
     pub(crate) fn new(path: PathBuf, store: Store, key: Option<StoreKey>) -> Result<Self> {
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
-        Ok(Self { path, key, open: Some(Open { store, identity, version: None }) })
+        Ok(Self { path, key, open: Some(Open { store, identity, version: None, revision: None }) })
     }
 
     /// The contents, if they changed since they were last read.
@@ -72,15 +74,21 @@ impl Watch {
         let known = self.open.take().filter(|open| open.identity == identity);
         let open = self.open.insert(match known {
             Some(open) => open,
-            None => Open { store: self.reopen()?, identity, version: None },
+            None => Open { store: self.reopen()?, identity, version: None, revision: None },
         });
         // Taken before the contents: a change in between is found at the next look.
         let version = open.store.data_version()?;
         if open.version == Some(version) {
             return Ok(None);
         }
+        // Records of the audit trail are written to the same file, and are nothing new here.
+        let revision = open.store.revision()?;
+        if open.revision == Some(revision) {
+            open.version = Some(version);
+            return Ok(None);
+        }
         let snapshot = Snapshot::load(&open.store)?;
-        open.version = Some(version);
+        (open.version, open.revision) = (Some(version), Some(revision));
         Ok(Some(snapshot))
     }
 

@@ -16,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Observer};
+use crate::identity::Mapping;
 use crate::reply::{Reply, Results};
 use crate::source::{Access, Profile, Source};
 use crate::sql::{Class, Dialect};
@@ -74,6 +75,8 @@ pub(crate) struct Description {
     pub(crate) instructions: Option<String>,
     /// How often the source is asked for a sign of life, and its profile read anew.
     pub(crate) refresh: Duration,
+    /// Which role each caller has at the source; absent where all share the connection's own user.
+    pub(crate) identity: Option<Arc<Mapping>>,
 }
 
 /// Owns one connection.

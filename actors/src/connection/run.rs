@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{Description, instructions};
 use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::near;
 use crate::principal::{Principal, Scope};
 use crate::reply::{Cell, Part, Reply, Results};
@@ -51,6 +52,9 @@ impl Runner {
     }
 
     async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let identity = self.identity(&call)?;
+        let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
+        let profile = seen.as_ref().unwrap_or(profile);
         let permit = self.permit(call.limits.timeout).await?;
         if let Op::Instructions(briefing) = &call.op {
             return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
@@ -65,7 +69,7 @@ impl Runner {
         };
         let mut results = match self.plan(task, access, &call).await {
             Err(error) if self.wants_near(&error, &call) => {
-                return Err(offer_near(error, Arc::clone(&self.source)).await);
+                return Err(offer_near(error, Arc::clone(&self.source), identity).await);
             }
             other => other?,
         };
@@ -74,7 +78,7 @@ impl Runner {
             let source = Arc::clone(&self.source);
             results = results.mend(move |error| {
                 if names_nothing(&error) {
-                    offer_near(error, Arc::clone(&source)).boxed()
+                    offer_near(error, Arc::clone(&source), identity.clone()).boxed()
                 } else {
                     ready(error).boxed()
                 }
@@ -92,8 +96,15 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
-        self.source.run(Plan { task, access, limits, abandoned, dry_run: call.op.is_dry_run(), notices }).await
+        let (abandoned, notices, identity) = (call.abandoned.clone(), call.notices.clone(), self.identity(call)?);
+        let dry_run = call.op.is_dry_run();
+        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity }).await
+    }
+
+    /// Who the caller is to the source, where callers have identities there.
+    fn identity(&self, call: &Call) -> Result<Assumed> {
+        let Some(mapping) = &self.description.identity else { return Ok(None) };
+        mapping.identity(&self.description.name, &call.by, call.id).map(|identity| Some(Arc::new(identity)))
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
@@ -257,10 +268,10 @@ fn names_nothing(error: &Error) -> bool {
 
 /// Adds near names to "no such table": the caller's next attempt should succeed. Dropped when
 /// nobody waits for it any more.
-async fn offer_near(error: Error, source: Arc<dyn Source>) -> Error {
+async fn offer_near(error: Error, source: Arc<dyn Source>, identity: Assumed) -> Error {
     let Some(sought) = quoted_name(&error.message) else { return error };
     let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
-    let Ok(tables) = table_names(source).await else { return error };
+    let Ok(tables) = table_names(source, identity).await else { return error };
     let offered = near::nearest(&sought, tables.iter().map(String::as_str));
     match near::did_you_mean(&offered) {
         Some(hint) => error.hint(hint),
@@ -268,12 +279,13 @@ async fn offer_near(error: Error, source: Arc<dyn Source>) -> Error {
     }
 }
 
-/// The names of the source's tables, for hints.
-async fn table_names(source: Arc<dyn Source>) -> Result<Vec<String>> {
+/// The names of the tables that the caller sees, for hints.
+async fn table_names(source: Arc<dyn Source>, identity: Assumed) -> Result<Vec<String>> {
     /// The place of `TABLE_NAME` in its facet.
     const NAME: usize = 2;
     let plan = Plan {
         limits: Limits { timeout: Duration::from_secs(2), rows: None },
+        identity,
         ..Plan::alone(Task::Describe(Facet::Tables, Narrow::default()), Access::ReadOnly)
     };
     let mut results = source.run(plan).await?;

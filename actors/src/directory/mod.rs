@@ -17,6 +17,7 @@ use crate::call::{Call, Limits, Notices, Op, RequestId};
 use crate::connection::{ConnectionActor, State, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
+use crate::identity::Mapping;
 use crate::principal::Principal;
 use crate::reply::Reply;
 use crate::source::{Access, Profile, Source};
@@ -51,6 +52,8 @@ pub struct Connection {
     pub instructions: Option<String>,
     /// How often the source is asked for a sign of life, and its profile read anew.
     pub refresh: Duration,
+    /// Which role each caller has at the source; absent where all share the connection's own user.
+    pub identity: Option<Arc<Mapping>>,
 }
 
 impl Connection {

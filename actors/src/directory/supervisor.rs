@@ -121,6 +121,7 @@ impl Child {
             queue: connection.queue,
             instructions: connection.instructions.clone(),
             refresh: connection.refresh,
+            identity: connection.identity.clone(),
         };
         let seed = u64::from_le_bytes(connection.id.as_bytes()[..8].try_into().unwrap_or_default());
         Self {

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
-use tokio_util::sync::CancellationToken;
 
 use super::exposure::Exposure;
 use super::{Access, Invocation, Plan, Procedure, Profile, Source, Task};
@@ -133,7 +132,6 @@ impl Shared {
 
     /// Refuses a statement that names what is hidden.
     async fn check(&self, statement: &Statement, default_schema: Option<&String>, plan: &Plan) -> Result<()> {
-        let (limits, abandoned) = (plan.limits, &plan.abandoned);
         if let Some(schema) = default_schema
             && !self.exposure.shows_schema(schema)
         {
@@ -159,7 +157,7 @@ impl Shared {
         let first = default_schema.or(profile.default_schema.as_ref());
         let wanted: HashSet<String> =
             tables.iter().flat_map(|name| name.parts.iter()).map(|part| part.to_lowercase()).collect();
-        let known = self.tables(&wanted, limits, abandoned).await?;
+        let known = self.tables(&wanted, plan).await?;
         for name in tables {
             if self.hides_table(name, &known, first.map(String::as_str)) {
                 return Err(self.no_such(name));
@@ -169,19 +167,15 @@ impl Shared {
     }
 
     /// Schema and name of the source's own tables of these names.
-    async fn tables(
-        &self,
-        wanted: &HashSet<String>,
-        limits: Limits,
-        abandoned: &CancellationToken,
-    ) -> Result<Vec<(String, String)>> {
+    async fn tables(&self, wanted: &HashSet<String>, asking: &Plan) -> Result<Vec<(String, String)>> {
         let plan = Plan {
             task: Task::Describe(Facet::Tables, Narrow::default()),
             access: Access::ReadOnly,
-            limits: Limits { rows: None, ..limits },
-            abandoned: abandoned.clone(),
+            limits: Limits { rows: None, ..asking.limits },
+            abandoned: asking.abandoned.clone(),
             dry_run: false,
             notices: None,
+            identity: asking.identity.clone(),
         };
         let mut results = self.source.run(plan).await?;
         let mut found = Vec::new();

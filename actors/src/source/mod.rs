@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Argument, Facet, Limits, Narrow, Notices};
 use crate::error::Result;
+use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Statement;
 
@@ -64,13 +65,15 @@ pub struct Plan {
     pub dry_run: bool,
     /// Hears what the source says beside the result, where it says anything.
     pub notices: Option<Notices>,
+    /// Who the caller is to the source, where callers have identities there.
+    pub identity: Assumed,
 }
 
 impl Plan {
-    /// A plan that nobody bounds or leaves, and that is kept.
+    /// A plan that nobody bounds or leaves, that is kept, and that is the pool's own.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
-        Self { task, access, limits, abandoned, dry_run: false, notices: None }
+        Self { task, access, limits, abandoned, dry_run: false, notices: None, identity: None }
     }
 }
 
@@ -160,6 +163,15 @@ pub struct Profile {
     pub tables: Arc<[Table]>,
 }
 
+impl Profile {
+    /// As a caller with `role` may know it.
+    #[must_use]
+    pub fn seen_by(&self, role: &str) -> Self {
+        let procedures = self.procedures.iter().filter(|procedure| procedure.is_for(Some(role))).cloned().collect();
+        Self { procedures, ..self.clone() }
+    }
+}
+
 /// Tables of one source whose definitions are watched.
 pub const MOST_TABLES: u16 = 5_000;
 
@@ -196,6 +208,19 @@ pub struct Procedure {
     pub reads_only: bool,
     /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
+    /// The roles of the source that may run it, where callers have roles; absent means everybody.
+    pub roles: Option<Arc<[String]>>,
+}
+
+impl Procedure {
+    /// Whether a caller with `role` may run it.
+    pub fn is_for(&self, role: Option<&str>) -> bool {
+        match (&self.roles, role) {
+            (None, _) => true,
+            (Some(roles), Some(role)) => roles.iter().any(|known| known == role),
+            (Some(_), None) => false,
+        }
+    }
 }
 
 /// One parameter of a procedure.
@@ -245,6 +270,9 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Procedures that the administrator declared, for sources that have none of their own.
     pub declared: Arc<[Declared]>,
+    /// Whether callers have roles of their own at the source: what any of them may see is then
+    /// known of, whatever the connection's own user may see.
+    pub has_roles: bool,
 }
 
 /// Where a database is.

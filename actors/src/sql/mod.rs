@@ -14,6 +14,7 @@ mod mask;
 mod names;
 mod placeholder;
 mod procedure;
+mod redact;
 mod rewrite;
 mod split;
 mod token;
@@ -25,6 +26,7 @@ mod tests;
 use std::ops::Range;
 
 pub use self::procedure::procedure_name;
+pub use self::redact::{Redact, redacted};
 use self::token::{Kind, Token};
 use crate::error::{Error, Result};
 

@@ -124,6 +124,7 @@ impl House {
                 permits,
                 queue,
                 instructions: None,
+                identity: None,
                 refresh,
             });
             sources.push(source);
@@ -136,7 +137,12 @@ impl House {
     /// Runs a statement as a caller who may write, to its end.
     pub(crate) async fn execute(&self, index: usize, text: &str) {
         let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
-        let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Write, reach: Reach::All });
+        let by = Arc::new(Principal {
+            subject: "test".to_owned(),
+            scope: Scope::Write,
+            reach: Reach::All,
+            claims: Arc::default(),
+        });
         let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
         match self.directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await {
             Ok(Reply::Results(results)) => drop(results.collect::<Vec<_>>().await),
@@ -178,7 +184,12 @@ impl House {
 
 pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     let entry = directory.get(id).expect("the connection is listed");
-    let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Read, reach: Reach::All });
+    let by = Arc::new(Principal {
+        subject: "test".to_owned(),
+        scope: Scope::Read,
+        reach: Reach::All,
+        claims: Arc::default(),
+    });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
     match directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),

@@ -79,6 +79,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             shutdown_timeout: Duration::from_secs(2),
         },
         store: Store { path: data_dir.join("portico.db"), key: None },
+        audit: crate::audit::Settings::default(),
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
         // Whoever tries a demo expects any client to connect.
         oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
@@ -101,6 +102,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             switches: Switches::default(),
             exposure: Exposure::default(),
             prompts: Arc::default(),
+            identity: None,
         }],
     }
 }

@@ -35,6 +35,7 @@ impl Subject {
             pool,
             connect_timeout: Duration::from_secs(10),
             declared: Arc::new([]),
+            has_roles: false,
         };
         Self { source: open(settings).unwrap() }
     }

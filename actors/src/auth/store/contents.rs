@@ -46,6 +46,7 @@ pub(crate) struct TokenRow {
 
 pub(crate) struct AccountRow {
     pub(crate) client_id: String,
+    pub(crate) name: String,
     pub(crate) digest: Digest,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
@@ -121,12 +122,13 @@ impl Store {
             )?,
             accounts: rows(
                 &transaction,
-                "SELECT client_id, digest, scope, connections, created_at FROM service_accounts
+                "SELECT client_id, digest, scope, connections, created_at, name FROM service_accounts
                  WHERE disabled_at IS NULL",
                 |row| {
                     let Connections(reach) = row.get(3)?;
                     Ok(AccountRow {
                         client_id: row.get(0)?,
+                        name: row.get(5)?,
                         digest: row.get(1)?,
                         scope: row.get(2)?,
                         reach,

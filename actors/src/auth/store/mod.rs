@@ -8,9 +8,11 @@ mod contents;
 mod grants;
 mod keys;
 mod revoked;
+mod revision;
 mod schema;
 mod sessions;
 mod tokens;
+mod trail;
 mod users;
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -22,6 +24,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
 pub(crate) use self::contents::Contents;
+pub use self::trail::NewRecord;
 pub(crate) use self::users::email_key;
 
 use super::clock::{Clock, Timestamp};
@@ -69,6 +72,7 @@ impl Store {
         make_file(path).map_err(cannot)?;
         let mut store = Self { connection: connect(path)?, clock, key: None };
         schema::migrate(&mut store.connection)?;
+        revision::count_changes(&mut store.connection)?;
         Ok(store)
     }
 

@@ -7,10 +7,11 @@ use super::broken;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 3] = [
+const MIGRATIONS: [(i64, &str); 4] = [
     (1, include_str!("migrations/0001_identities.sql")),
     (2, include_str!("migrations/0002_tokens.sql")),
     (3, include_str!("migrations/0003_people.sql")),
+    (4, include_str!("migrations/0004_audit.sql")),
 ];
 
 /// Tells our files from other databases: "Port" in ASCII.

@@ -7,6 +7,8 @@ use rusqlite::Connection;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
 use crate::auth::records::{NewPat, NewUser};
+use crate::auth::store::NewRecord;
+use crate::auth::watch::Watch;
 use crate::auth::{Algorithm, Jwks};
 use crate::error::Kind;
 use crate::principal::Scope;
@@ -142,4 +144,33 @@ async fn without_a_key_no_token_is_issued_and_the_rest_goes_on() {
     assert_eq!(actor.send(Jwks).await.unwrap(), serde_json::json!({"keys": []}));
     store.rotate_key(Algorithm::Es256).unwrap();
     assert!(exchange(&actor, &nightly, &secret, None, None).await.is_ok());
+}
+
+#[test]
+fn records_of_the_audit_trail_are_no_change_and_everything_else_is() {
+    let house = House::new();
+    let mut store = house.store();
+    let mut watch = Watch::new(house.path(), house.store(), None).unwrap();
+    assert!(watch.changed().unwrap().is_some(), "nothing was read yet");
+    let record = NewRecord { time: "t".to_owned(), record: "{}".to_owned() };
+    store.append_audit(&[record.clone(), record], 1).unwrap();
+    assert_eq!(store.audit_after(0, 9).unwrap(), [(2, "{}".to_owned())]);
+    assert!(watch.changed().unwrap().is_none());
+    store.add_user(user(ANN)).unwrap();
+    assert!(watch.changed().unwrap().is_some());
+    let (token, _) = store.create_pat(ANN, NewPat::default()).unwrap();
+    assert!(watch.changed().unwrap().is_some());
+    store.revoke_pat(&token.id.to_string()).unwrap();
+    assert!(watch.changed().unwrap().is_some());
+    store.rotate_key(Algorithm::EdDsa).unwrap();
+    assert!(watch.changed().unwrap().is_some());
+    store.remove_user(ANN).unwrap();
+    assert!(watch.changed().unwrap().is_some());
+    assert!(watch.changed().unwrap().is_none());
+    // A table that is made later is counted from the next opening on.
+    let raw = Connection::open(house.path()).unwrap();
+    raw.execute_batch("CREATE TABLE later (a)").unwrap();
+    drop(house.store());
+    raw.execute_batch("INSERT INTO later VALUES (1)").unwrap();
+    assert!(watch.changed().unwrap().is_some());
 }

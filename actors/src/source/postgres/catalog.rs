@@ -10,16 +10,30 @@ use crate::reply::{Batch, Cell};
 use crate::source::Access;
 use crate::sql::Class;
 
-/// What callers may run and see: not triggers' and the engine's own functions, not aggregates, not
+/// What callers may run at all: not triggers' and the engine's own functions, not aggregates, not
 /// what belongs to an extension. For `pg_proc p`, `pg_namespace n` and the result type `rt`.
-pub(super) const EXPOSED_ROUTINE: &str = "p.prokind IN ('f', 'p')
+macro_rules! routine {
+    () => {
+        "p.prokind IN ('f', 'p')
     AND rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler', 'fdw_handler',
         'index_am_handler', 'table_am_handler', 'tsm_handler')
     AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
-    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
-        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')";
+        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')"
+    };
+}
+
+/// What callers may run, whoever they are.
+pub(super) const ANY_ROUTINE: &str = routine!();
+/// What callers may run and see.
+pub(super) const EXPOSED_ROUTINE: &str = concat!(
+    routine!(),
+    "
+    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
+);
+/// The roles that a call may take on, as `r`.
+pub(super) const ROLES: &str = "FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')";
 
 /// The number of the type that a domain stands on, however many domains are in between; of other
 /// types their own.
@@ -124,6 +138,7 @@ ORDER BY n.nspname, p.proname, p.oid",
         origin: None,
         place: Place::ALONE,
         opens_cursors: false,
+        identity: None,
     }
 }
 

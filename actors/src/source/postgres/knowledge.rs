@@ -36,6 +36,7 @@ pub(super) struct Knowledge {
     relations: Relations,
     routines: ArcSwap<Known>,
     stale: AtomicBool,
+    has_roles: bool,
 }
 
 /// The routines, and the schemas in which an unqualified name is looked for.
@@ -45,15 +46,24 @@ pub(super) struct Known {
     pub(super) path: Vec<String>,
 }
 
+impl Known {
+    /// What a caller with `role` may run.
+    pub(super) fn seen_by(&self, role: &str) -> Self {
+        let routines = self.routines.iter().filter(|routine| routine.face.is_for(Some(role))).cloned().collect();
+        Self { routines, path: self.path.clone() }
+    }
+}
+
 impl Knowledge {
     /// Nothing is known yet.
-    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>) -> Self {
+    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>, has_roles: bool) -> Self {
         Self {
             housekeeping,
             types,
             relations: Relations::default(),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
+            has_roles,
         }
     }
 
@@ -132,10 +142,10 @@ impl Knowledge {
 
         self.types.refresh(client).await?;
         self.relations.refresh(client).await?;
-        let routines = routines::read(client).await?;
+        let routines = routines::read(client, self.has_roles).await?;
         let procedures = routines.iter().map(|routine| routine.face.clone()).collect();
         self.routines.store(Arc::new(Known { routines, path }));
-        let tables = relations::definitions(client).await?;
+        let tables = relations::definitions(client, self.has_roles).await?;
         Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
     }
 }

@@ -19,6 +19,7 @@ use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
 use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Class;
 
@@ -30,6 +31,7 @@ mod clock;
 mod custom_types;
 mod failure;
 mod housekeeping;
+mod identity;
 mod keys;
 mod knowledge;
 mod network;
@@ -78,12 +80,13 @@ impl Postgres {
         let tls = tls::connector(config.get_ssl_mode())?;
         let types = Arc::new(CustomTypes::new());
         let housekeeping = Housekeeping::new(config.clone(), tls.clone(), settings.connect_timeout);
+        let has_roles = settings.has_roles;
         let sessions = Sessions::new(config, tls, settings.pool, settings.connect_timeout, &types)?;
         let shared = Shared {
             name: settings.name,
             access: settings.access,
             sessions,
-            knowledge: Arc::new(Knowledge::new(housekeeping, types)),
+            knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles)),
             closing: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -119,14 +122,16 @@ impl Shared {
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;
-        let job = match plan.task {
+        let by = plan.identity;
+        let mut job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => job(prepared, terms)?,
-            Task::Statements(prepared) => return script::results(self, prepared, terms, clock).await,
-            Task::Columns(prepared) => return script::columns(self, prepared, clock).await,
-            Task::Batch(repeated) => return repeated::results(self, repeated, terms, clock).await,
-            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms)).await??,
+            Task::Statement(prepared) => job(prepared, terms, &by)?,
+            Task::Statements(prepared) => return script::results(self, prepared, terms, &by, clock).await,
+            Task::Columns(prepared) => return script::columns(self, prepared, &by, clock).await,
+            Task::Batch(repeated) => return repeated::results(self, repeated, terms, &by, clock).await,
+            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms, &by)).await??,
         };
+        job.identity = by;
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
@@ -135,11 +140,15 @@ impl Shared {
     }
 
     /// The call of a routine; what is not known may have been made since we last asked.
-    async fn invoke(&self, invocation: &Invocation, terms: Terms) -> Result<Job> {
-        match procedure::job(&self.knowledge.routines(), invocation, terms) {
+    async fn invoke(&self, invocation: &Invocation, terms: Terms, by: &Assumed) -> Result<Job> {
+        let job = || match by {
+            None => procedure::job(&self.knowledge.routines(), invocation, terms),
+            Some(identity) => procedure::job(&self.knowledge.routines().seen_by(&identity.role), invocation, terms),
+        };
+        match job() {
             Err(_) => {
                 self.knowledge.refresh().await?;
-                procedure::job(&self.knowledge.routines(), invocation, terms)
+                job()
             }
             job => job,
         }
@@ -147,8 +156,11 @@ impl Shared {
 }
 
 /// A caller's statement, unless it is one that no caller may run here.
-fn job(prepared: Prepared, terms: Terms) -> Result<Job> {
-    let Prepared { statement, values, default_schema, by_administrator: _ } = prepared;
+fn job(prepared: Prepared, terms: Terms, by: &Assumed) -> Result<Job> {
+    let Prepared { statement, values, default_schema, by_administrator } = prepared;
+    if by.is_some() && !by_administrator {
+        identity::check(&statement)?;
+    }
     match statement.class {
         Class::Transaction => {
             return Err(Error::invalid(
@@ -179,6 +191,7 @@ fn job(prepared: Prepared, terms: Terms) -> Result<Job> {
         origin: Some(statement),
         place: Place::ALONE,
         opens_cursors: false,
+        identity: by.clone(),
     })
 }
 

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{join, join3};
+use futures_util::future::{join, join4};
 use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
 use super::argument::{self, Bound};
 use super::cells::{Form, is_true_array};
 use super::clock::Clock;
+use super::identity;
 use super::printed::Printing;
 use super::running::{self, Running};
 use super::session::Session;
@@ -153,9 +154,11 @@ pub(super) async fn begun(
     let begins = job.place.begins;
     let begin = if begins { beginning(job.frame(), clock) } else { continuing(clock) };
     let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
-    let (opened, path, ready) =
-        join3(session.batch_execute(&begin), path, session.prepare_typed(&job.text, types)).await;
-    opened.and(path).and(ready)
+    let by = if begins { &job.identity } else { &None };
+    let role = identity::assume(session, by, job.frame());
+    let (opened, role, path, ready) =
+        join4(session.batch_execute(&begin), role, path, session.prepare_typed(&job.text, types)).await;
+    opened.and(role).and(path).and(ready)
 }
 
 /// The columns of a reader whose answer was empty.

@@ -174,6 +174,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, te
         // Cursors live as long as their transaction.
         place: if opens_cursors { Place { begins: true, ends: false } } else { Place::ALONE },
         opens_cursors,
+        identity: None,
     }
 }
 

@@ -19,6 +19,7 @@ use super::statement::Job;
 use super::transaction::{Place, Terms, closing, give_up, undoing};
 use super::{Shared, job};
 use crate::error::{Error, Result};
+use crate::identity::Assumed;
 use crate::reply::{Column, Part, Results};
 use crate::source::{Access, Prepared, Repeated};
 use crate::sql::Class;
@@ -31,7 +32,13 @@ const BATCH_ROWS: usize = 256;
 const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Runs `repeated`, a result for each set.
-pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, clock: Clock) -> Result<Results> {
+pub(super) async fn results(
+    shared: &Shared,
+    repeated: Repeated,
+    terms: Terms,
+    by: &Assumed,
+    clock: Clock,
+) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
     let placeholders = statement.placeholders.clone();
     let mut ordered = Vec::with_capacity(sets.len());
@@ -43,7 +50,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, terms: Terms, c
     };
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, terms)? };
+    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, terms, by)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,

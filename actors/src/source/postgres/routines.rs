@@ -4,7 +4,7 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
 
-use super::catalog::{EXPOSED_ROUTINE, base_type};
+use super::catalog::{ANY_ROUTINE, EXPOSED_ROUTINE, ROLES, base_type};
 use super::types;
 use crate::error::{Error, Result};
 use crate::source::{Direction, Parameter, Procedure};
@@ -32,12 +32,22 @@ pub(super) struct Slot {
 }
 
 /// Reads all of them, ordered by schema and name; at most 2,000.
-pub(super) async fn read(client: &Client) -> Result<Vec<Routine>> {
-    let rows = client.query_typed(&statement(), &[]).await.map_err(Error::internal)?;
-    rows.iter().map(routine).collect()
+/// Where callers have roles, these are the routines that any of the roles may run.
+pub(super) async fn read(client: &Client, has_roles: bool) -> Result<Vec<Routine>> {
+    let rows = client.query_typed(&statement(has_roles), &[]).await.map_err(Error::internal)?;
+    let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
+    routines.retain(|routine| routine.face.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
+    Ok(routines)
 }
 
-fn statement() -> String {
+fn statement(has_roles: bool) -> String {
+    let (exposed, roles) = if has_roles {
+        let may = "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
+        AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')";
+        (ANY_ROUTINE, format!("ARRAY(SELECT r.rolname::text {ROLES} AND {may})"))
+    } else {
+        (EXPOSED_ROUTINE, "NULL::text[]".to_owned())
+    };
     let element = base_type("t");
     let result = base_type("rt");
     format!(
@@ -45,7 +55,7 @@ fn statement() -> String {
     p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4,
     COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
     COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
-    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void'
+    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles}
 FROM pg_catalog.pg_proc p
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
@@ -59,7 +69,7 @@ CROSS JOIN LATERAL (
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
 ) a
-WHERE {EXPOSED_ROUTINE} AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+WHERE {exposed} AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY n.nspname, p.proname, p.oid
 LIMIT 2000"
     )
@@ -130,6 +140,7 @@ fn read_row(row: &Row) -> Result<Routine, tokio_postgres::Error> {
             remarks: row.try_get(2)?,
             reads_only: row.try_get(4)?,
             parameters,
+            roles: row.try_get::<_, Option<Vec<String>>>(14)?.map(Into::into),
         },
         is_procedure,
         slots,

@@ -14,12 +14,19 @@ use super::statement::{Job, seen};
 use super::transaction::{Place, Terms, closing, give_up};
 use super::{Shared, failure, job};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::reply::{Part, Results};
 use crate::source::{Access, Prepared};
 
 /// Runs `statements` in order, a result for each.
-pub(super) async fn results(shared: &Shared, statements: Vec<Prepared>, terms: Terms, clock: Clock) -> Result<Results> {
-    run(shared, jobs(statements, terms)?, terms, clock).await
+pub(super) async fn results(
+    shared: &Shared,
+    statements: Vec<Prepared>,
+    terms: Terms,
+    by: &Assumed,
+    clock: Clock,
+) -> Result<Results> {
+    run(shared, jobs(statements, terms, by)?, terms, clock).await
 }
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
@@ -43,8 +50,8 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, cloc
 }
 
 /// Tells the columns of `statements` and runs none of them.
-pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: Clock) -> Result<Results> {
-    let jobs = jobs(statements, Terms { access: Access::ReadOnly, dry_run: false })?;
+pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, by: &Assumed, clock: Clock) -> Result<Results> {
+    let jobs = jobs(statements, Terms { access: Access::ReadOnly, dry_run: false }, by)?;
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     let mut parts = Vec::with_capacity(jobs.len() * 2);
     for job in &jobs {
@@ -67,11 +74,11 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, clock: C
     Ok(Results::new(false, stream::iter(parts)))
 }
 
-fn jobs(statements: Vec<Prepared>, terms: Terms) -> Result<VecDeque<Job>> {
+fn jobs(statements: Vec<Prepared>, terms: Terms, by: &Assumed) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
         let place = Place { begins: number == 0, ends: number == last };
-        Ok(Job { place, ..job(prepared, terms)? })
+        Ok(Job { place, ..job(prepared, terms, by)? })
     };
     statements.into_iter().enumerate().map(placed).collect()
 }

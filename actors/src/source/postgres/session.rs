@@ -34,7 +34,7 @@ const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interva
 const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
 /// After a writer. `DISCARD ALL` would also drop the statements that the wire library keeps.
-const AFTER_WRITING: &str = "RESET SESSION AUTHORIZATION; RESET ALL; SET default_transaction_read_only = on; \
+const AFTER_WRITING: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET default_transaction_read_only = on; \
     CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
 /// How long an idle session may take to become ready for its next caller.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::join3;
+use futures_util::future::join4;
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -14,6 +14,7 @@ use tokio_postgres::types::{Oid, Type};
 use super::cells::Form;
 use super::clock::Clock;
 use super::failure;
+use super::identity;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::{self, Running};
@@ -21,6 +22,7 @@ use super::session::{Session, Sessions};
 use super::transaction::{Frame, Place, Terms, beginning, ending, search_path};
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 use crate::source::Access;
 use crate::sql::{Class, Statement};
 
@@ -48,6 +50,8 @@ pub(super) struct Job {
     pub(super) place: Place,
     /// Whether the values of type refcursor that it answers with are results of their own.
     pub(super) opens_cursors: bool,
+    /// Who runs it, where callers have identities at the source.
+    pub(super) identity: Assumed,
 }
 
 /// What is bound to a job's parameters.
@@ -122,6 +126,7 @@ impl Job {
             origin: None,
             place: Place { begins: false, ends: false },
             opens_cursors: false,
+            identity: None,
         }
     }
 
@@ -135,6 +140,9 @@ impl Job {
 
     /// What the source said, in the caller's terms.
     pub(super) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
+        if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
+            return identity::refused(identity, error);
+        }
         let mut failure = failure::statement(error, self.origin.as_ref(), shift);
         if self.terms.dry_run && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
             failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
@@ -205,7 +213,7 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
     let may_repeat = job.terms.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
     let opening = {
         let (session, begin, text) = (Arc::clone(&session), beginning(frame, clock), job.text.clone());
-        let schema = job.default_schema.clone();
+        let (schema, by) = (job.default_schema.clone(), job.identity.clone());
         let values: Vec<(Option<String>, Type)> = match &job.values {
             Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
             Values::Inferred(_) => Vec::new(),
@@ -213,8 +221,9 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
         async move {
             let path = search_path(&session, schema.as_deref(), frame);
             let rows = session.query_typed_raw(&text, values);
-            let (opened, path, rows) = join3(session.batch_execute(&begin), path, rows).await;
-            opened.and(path).and(rows).map(running::rows)
+            let role = identity::assume(&session, &by, frame);
+            let (opened, role, path, rows) = join4(session.batch_execute(&begin), role, path, rows).await;
+            opened.and(role).and(path).and(rows).map(running::rows)
         }
         .boxed()
     };

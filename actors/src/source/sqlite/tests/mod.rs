@@ -59,6 +59,7 @@ pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         pool: options.pool,
         connect_timeout: options.connect_timeout,
         declared: options.declared.into(),
+        has_roles: false,
     })
     .unwrap()
 }

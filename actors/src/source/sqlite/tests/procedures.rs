@@ -29,6 +29,7 @@ fn declared() -> Vec<Declared> {
             parameter("customer_id", "INTEGER", DataType::BigInt, false),
             parameter("least", "DECIMAL(10,2)", DataType::Decimal, true),
         ],
+        roles: None,
     };
     let rename = Procedure {
         schema: "main".to_owned(),
@@ -36,6 +37,7 @@ fn declared() -> Vec<Declared> {
         remarks: None,
         reads_only: false,
         parameters: vec![parameter("customer_id", "INTEGER", DataType::BigInt, false)],
+        roles: None,
     };
     vec![
         Declared {

@@ -1,0 +1,290 @@
+//! Who a caller is to a database: the role that the caller's statements run under, and the claims
+//! that the database may read while they do. How a driver makes it so is the driver's business.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+
+use crate::call::RequestId;
+use crate::error::{Error, Result};
+use crate::principal::Principal;
+
+/// Octets of a role's name at most. PostgreSQL cuts longer ones off, and two callers could then
+/// meet in one role.
+const LONGEST_ROLE: usize = 63;
+
+/// The settings that a statement finds, in the order of [`Identity::settings`].
+pub const SETTINGS: [&str; 5] =
+    ["request.jwt.claims", "portico.principal", "portico.client_id", "portico.scope", "portico.request_id"];
+
+/// Which role of a connection's database each caller has. The first rule that fits decides; a
+/// caller that none fits has no role, and is refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Roles by the caller's subject or by a service account's name, without regard to case.
+    pub principals: HashMap<String, String>,
+    /// The claim whose value names the role.
+    pub claim: Option<String>,
+    /// Roles by the values of that claim. Empty: the value itself is the role's name.
+    pub claim_roles: HashMap<String, String>,
+    /// A role's name with `{subject}` or another claim's name in braces.
+    pub pattern: Option<Pattern>,
+}
+
+/// A role's name with places for claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Claim(String),
+}
+
+impl Pattern {
+    /// Reads a pattern such as `app_{subject}`.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when a brace has no partner, or nothing in
+    /// the pattern depends on the caller.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (claim, behind) = after
+                .split_once('}')
+                .ok_or_else(|| Error::invalid(format!("{text:?} has a brace that is not closed")))?;
+            if claim.is_empty() || claim.contains('{') {
+                return Err(Error::invalid(format!("{text:?} has braces without a claim's name in them")));
+            }
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Claim(claim.to_owned()));
+            rest = behind;
+        }
+        if pieces.is_empty() {
+            return Err(Error::invalid(format!("{text:?} names the same role for everybody"))
+                .hint("put {subject} or another claim in braces, or list callers one by one"));
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self(pieces))
+    }
+
+    /// The role of a caller who has every claim of the pattern.
+    fn fill(&self, by: &Principal) -> Option<String> {
+        let mut role = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => role.push_str(text),
+                Piece::Claim(name) => role.push_str(claim(by, name)?.as_str()?),
+            }
+        }
+        Some(role)
+    }
+}
+
+impl Mapping {
+    /// The roles that are named one by one, each once, in order.
+    pub fn named_roles(&self) -> Vec<&str> {
+        let mut roles: Vec<&str> =
+            self.principals.values().chain(self.claim_roles.values()).map(String::as_str).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        roles
+    }
+
+    /// The role of `by` at the connection named `connection`.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) when no rule fits, or what fits is no
+    /// name that a role can have.
+    pub fn role(&self, connection: &str, by: &Principal) -> Result<String> {
+        let role = self.named(by).or_else(|| self.claimed(by)).or_else(|| self.pattern.as_ref()?.fill(by));
+        let role = role.ok_or_else(|| {
+            Error::forbidden(format!("this caller has no role in the database of connection {connection}"))
+                .hint("an administrator can map the caller to a role under [connections.identity]")
+        })?;
+        check_role(&role).map_err(|why| {
+            Error::forbidden(format!("the role of this caller in the database of connection {connection} {why}"))
+                .hint("an administrator can map the caller to another role under [connections.identity]")
+        })?;
+        Ok(role)
+    }
+
+    /// Everything that a call of `by` brings to the database.
+    ///
+    /// # Errors
+    /// As [`Mapping::role`].
+    pub fn identity(&self, connection: &str, by: &Principal, request: RequestId) -> Result<Identity> {
+        let role = self.role(connection, by)?;
+        let mut claims = by.claims.as_ref().clone();
+        // What was found valid here stands above what a token says of itself.
+        for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope.list()), ("role", role.as_str())] {
+            claims.insert(name.to_owned(), Value::from(value));
+        }
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let settings =
+            [String::new(), by.subject.clone(), text("client_id"), by.scope.list().to_owned(), request.to_string()];
+        let mut identity = Identity { role, settings, refused: AtomicBool::new(false) };
+        identity.settings[0] = Value::Object(claims).to_string();
+        Ok(identity)
+    }
+
+    fn named(&self, by: &Principal) -> Option<String> {
+        let of = |name: &str| self.principals.get(&name.to_lowercase());
+        of(&by.subject).or_else(|| of(by.account()?)).cloned()
+    }
+
+    fn claimed(&self, by: &Principal) -> Option<String> {
+        let value = claim(by, self.claim.as_deref()?)?;
+        let values = match &value {
+            Value::Array(values) => values.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let mut values = values.iter().filter_map(Value::as_str);
+        if self.claim_roles.is_empty() {
+            // Of several there is no telling which is meant.
+            return values.next().filter(|_| values.next().is_none()).map(str::to_owned);
+        }
+        values.find_map(|value| self.claim_roles.get(value)).cloned()
+    }
+}
+
+/// One claim of a caller; `subject` stands for `sub`.
+fn claim(by: &Principal, name: &str) -> Option<Value> {
+    match name {
+        "subject" | "sub" => Some(Value::from(by.subject.as_str())),
+        "scope" => Some(Value::from(by.scope.word())),
+        other => by.claims.get(other).cloned(),
+    }
+}
+
+/// Why no role of a caller's can have this name. `none` would be the connection's own user.
+///
+/// # Errors
+/// The rest of a sentence that begins with what the name is for.
+pub fn check_role(role: &str) -> std::result::Result<(), &'static str> {
+    match role {
+        "" => Err("is empty"),
+        "none" | "public" => Err("has a name that PostgreSQL keeps for itself"),
+        _ if role.len() > LONGEST_ROLE => Err("has a name of more than 63 bytes"),
+        _ if role.starts_with("pg_") => Err("is one of PostgreSQL's own, which are granted to roles instead"),
+        _ if role.chars().any(char::is_control) => Err("has a name with control characters"),
+        _ => Ok(()),
+    }
+}
+
+/// What a call brings to the database.
+pub struct Identity {
+    /// The role.
+    pub role: String,
+    /// The values of [`SETTINGS`].
+    settings: [String; SETTINGS.len()],
+    /// The database did not let the role be taken on.
+    refused: AtomicBool,
+}
+
+impl Identity {
+    /// A role and nobody in it, to find out whether it can be taken on.
+    pub fn of_role(role: &str) -> Self {
+        Self { role: role.to_owned(), settings: Default::default(), refused: AtomicBool::new(false) }
+    }
+
+    /// The values of [`SETTINGS`], in their order.
+    pub fn settings(&self) -> &[String; SETTINGS.len()] {
+        &self.settings
+    }
+
+    /// Notes that the database did not let the role be taken on: whatever else it says of the
+    /// call follows from that.
+    pub fn refuse(&self) {
+        self.refused.store(true, Ordering::Release);
+    }
+
+    /// Whether the database did not let the role be taken on.
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
+/// The identity of a call, where its connection gives callers one.
+pub type Assumed = Option<Arc<Identity>>;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::error::Kind;
+    use crate::principal::{Claims, Reach, Scope};
+
+    fn caller(subject: &str, claims: Value) -> Principal {
+        let claims: Claims = Arc::new(claims.as_object().cloned().unwrap_or_default());
+        Principal { subject: subject.to_owned(), scope: Scope::Write, reach: Reach::All, claims }
+    }
+
+    fn table(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+        pairs.iter().map(|(name, role)| ((*name).to_owned(), (*role).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_decides_and_nobody_is_left_to_the_pool() {
+        let mapping = Mapping {
+            principals: table(&[("ann@example.org", "north"), ("reporting", "reports")]),
+            claim: Some("groups".to_owned()),
+            claim_roles: table(&[("emea", "sales_emea")]),
+            pattern: Some(Pattern::parse("app_{tenant}").unwrap()),
+        };
+        let role = |subject, claims| mapping.role("shop", &caller(subject, claims)).map_err(|error| error.kind);
+        assert_eq!(role("Ann@Example.org", json!({"groups": ["emea"]})).unwrap(), "north");
+        assert_eq!(role("c1", json!({"client_id": "c1", "name": "Reporting"})).unwrap(), "reports");
+        // A name that somebody else chose is not an account's.
+        assert_eq!(role("eve", json!({"client_id": "c1", "name": "reporting"})), Err(Kind::Forbidden));
+        assert_eq!(role("x", json!({"groups": ["other", "emea"], "tenant": "t"})).unwrap(), "sales_emea");
+        assert_eq!(role("x", json!({"groups": "other", "tenant": "blue"})).unwrap(), "app_blue");
+        assert_eq!(role("x", json!({"tenant": 5})), Err(Kind::Forbidden));
+        assert_eq!(role("x", json!({})), Err(Kind::Forbidden));
+        let bare = Mapping { claim: Some("role".to_owned()), ..Mapping::default() };
+        assert_eq!(bare.role("shop", &caller("x", json!({"role": ["one"]}))).unwrap(), "one");
+        assert!(bare.role("shop", &caller("x", json!({"role": ["one", "two"]}))).is_err());
+    }
+
+    #[test]
+    fn names_that_would_be_another_role_are_refused() {
+        let mapping = Mapping { pattern: Some(Pattern::parse("{subject}").unwrap()), ..Mapping::default() };
+        let long = "x".repeat(64);
+        for name in ["none", "public", "", "pg_read_all_data", "a\nb", long.as_str()] {
+            assert_eq!(mapping.role("shop", &caller(name, json!({}))).unwrap_err().kind, Kind::Forbidden, "{name:?}");
+        }
+        assert!(mapping.role("shop", &caller("o'neil \"x\"", json!({}))).is_ok());
+    }
+
+    #[test]
+    fn patterns_depend_on_the_caller() {
+        for wrong in ["app", "app_{", "app_{}", "{{x}}"] {
+            assert_eq!(Pattern::parse(wrong).unwrap_err().kind, Kind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_valid_stands_above_what_a_token_claims() {
+        let mapping = Mapping { principals: table(&[("ann", "north")]), ..Mapping::default() };
+        let by = caller("ann", json!({"sub": "boss", "role": "admin", "client_id": "c", "tenant": "t"}));
+        let identity = mapping.identity("shop", &by, Uuid::nil()).unwrap();
+        let claims: Value = serde_json::from_str(&identity.settings()[0]).unwrap();
+        assert_eq!(
+            claims,
+            json!({"sub": "ann", "role": "north", "client_id": "c", "tenant": "t", "scope": "read write"})
+        );
+        assert_eq!(identity.settings()[1..4], ["ann".to_owned(), "c".to_owned(), "read write".to_owned()]);
+    }
+}

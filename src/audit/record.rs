@@ -1,0 +1,203 @@
+//! One record of the audit trail. `docs/audit.md` says what each member means; a member that does
+//! not apply is left out.
+
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use portico_actors::auth::clock::Timestamp;
+use portico_actors::event::CallEnded;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::statement::Said;
+
+/// What a record tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Happening {
+    /// A request of a caller.
+    #[default]
+    Call,
+    /// An access token was asked for.
+    Token,
+    /// Somebody changed who may call, on the command line.
+    Change,
+    /// The service has begun.
+    Start,
+    /// The service has ended.
+    Stop,
+    /// Refusals that came too fast to be recorded one by one.
+    Suppressed,
+    /// Records that could not be written.
+    Lost,
+}
+
+impl Happening {
+    /// What a request to `path` is.
+    pub fn at(path: &str) -> Self {
+        if path.starts_with("/oauth/") || path.starts_with("/authorize") { Self::Token } else { Self::Call }
+    }
+}
+
+/// What one request said of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Where it came from: the other end of its connection.
+    pub address: Option<IpAddr>,
+    /// `User-Agent`, cut where it is long.
+    pub agent: Option<String>,
+    /// The path, without its query.
+    pub path: String,
+    /// The client that holds the token, and a service account's name.
+    pub client: Option<String>,
+    /// A service account's name.
+    pub account: Option<String>,
+    /// The caller's role in the database, where callers have any.
+    pub role: Option<String>,
+    /// The statement or procedure.
+    pub said: Option<Said>,
+    /// The calls of a batch.
+    pub calls: Vec<Value>,
+    /// Bytes of the answer, before compression.
+    pub bytes: u64,
+    /// A code that tells more of a failure.
+    pub code: Option<String>,
+}
+
+/// One record.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)] // the names are documented in docs/audit.md
+pub struct Record {
+    pub time: String,
+    pub event: Happening,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub principal: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(flatten)]
+    pub said: Option<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    pub outcome: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+impl Record {
+    /// A record of now.
+    pub fn of(event: Happening, outcome: &str) -> Self {
+        Self { time: moment(SystemTime::now()), event, outcome: outcome.to_owned(), ..Self::default() }
+    }
+
+    /// The record of a request that has ended.
+    pub fn of_call(call: &CallEnded, request: Request) -> Self {
+        let outcome = call.failure.map_or("ok", portico_actors::error::Kind::word);
+        Self {
+            request_id: Some(call.id),
+            principal: call.subject.clone(),
+            client: request.client,
+            account: request.account,
+            address: request.address,
+            agent: request.agent,
+            connection: call.connection.as_deref().map(str::to_owned),
+            connection_id: call.connection_id,
+            role: request.role,
+            tool: Some(call.what.clone()).filter(|what| *what != request.path),
+            said: request.said,
+            class: call.class,
+            calls: request.calls,
+            rows: Some(call.rows),
+            bytes: Some(request.bytes),
+            ms: Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX)),
+            code: request.code,
+            ..Self::of(Happening::at(&request.path), outcome)
+        }
+        .at(request.path)
+    }
+
+    fn at(self, path: String) -> Self {
+        Self { path, ..self }
+    }
+
+    /// A change of who may call.
+    pub fn of_change(principal: &str, action: &str, object: Value) -> Self {
+        Self {
+            principal: principal.to_owned(),
+            action: Some(action.to_owned()),
+            object: Some(object),
+            ..Self::of(Happening::Change, "ok")
+        }
+    }
+
+    /// So many that were not recorded one by one.
+    pub fn of_many(event: Happening, count: u64) -> Self {
+        Self { count: Some(count), ..Self::of(event, "ok") }
+    }
+
+    /// Whether a stranger could bring about as many of these as they like.
+    pub fn is_cheap(&self) -> bool {
+        self.outcome != "ok" && (self.principal.is_empty() || self.event == Happening::Token)
+    }
+
+    /// The record as a line of JSON, without its end.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, such as `2026-11-21T09:30:00.123Z`: sorts as time does.
+pub fn moment(time: SystemTime) -> String {
+    let milliseconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).subsec_millis();
+    let seconds = Timestamp::from(time).to_string();
+    format!("{}.{milliseconds:03}Z", seconds.trim_end_matches('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_has_milliseconds() {
+        assert_eq!(moment(UNIX_EPOCH + Duration::from_millis(1_007)), "1970-01-01T00:00:01.007Z");
+    }
+
+    #[test]
+    fn what_does_not_apply_is_left_out() {
+        let record = Record { time: "t".to_owned(), ..Record::of_many(Happening::Suppressed, 3) };
+        assert_eq!(record.line(), r#"{"time":"t","event":"suppressed","count":3,"outcome":"ok"}"#);
+    }
+}

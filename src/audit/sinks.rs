@@ -1,0 +1,117 @@
+//! Where records go: a file, the store, or both. Each keeps what it could not write yet.
+
+use std::path::{Path, PathBuf};
+
+use portico_actors::auth::store::{NewRecord, Store};
+use portico_actors::error::{Error, Kind, Result};
+
+use super::file::LogFile;
+use super::{Record, Settings};
+
+/// File and store, with what is still to be written to each.
+pub struct Sinks {
+    file: Option<LogFile>,
+    lines: Vec<u8>,
+    store: Option<Kept>,
+    records: Vec<NewRecord>,
+}
+
+struct Kept {
+    path: PathBuf,
+    most: u64,
+    store: Option<Store>,
+}
+
+impl Sinks {
+    /// Those of `settings`; `store` is the store's file. Nothing is opened yet.
+    pub fn new(settings: &Settings, store: &Path) -> Self {
+        let file = settings.file.clone().map(|path| LogFile::new(path, settings.max_size, settings.keep));
+        let kept = settings.store.then(|| Kept { path: store.to_owned(), most: settings.store_records, store: None });
+        Self { file, lines: Vec::new(), store: kept, records: Vec::new() }
+    }
+
+    /// Opens both, to find out whether they can be.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn open(&mut self) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            let failed = |error| failure(file.path(), &error);
+            let opened = LogFile::new(file.path().to_owned(), u64::MAX, 1).open();
+            opened.map_err(failed)?;
+        }
+        self.store.as_mut().map_or(Ok(()), |kept| kept.open().map(drop))
+    }
+
+    /// Has the file opened anew before the next line.
+    pub fn reopen(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.close();
+        }
+    }
+
+    /// Adds a record to what is to be written.
+    pub fn add(&mut self, record: &Record) {
+        let line = record.line();
+        if self.file.is_some() {
+            self.lines.extend_from_slice(line.as_bytes());
+            self.lines.push(b'\n');
+        }
+        if self.store.is_some() {
+            self.records.push(NewRecord { time: record.time.clone(), record: line });
+        }
+    }
+
+    /// Writes what is to be written.
+    ///
+    /// # Errors
+    /// What could not be written is tried again next time; the inner cause says why.
+    pub fn flush(&mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.append(&mut self.lines)
+        {
+            file.close();
+            outcome = Err(failure(file.path(), &error));
+        }
+        if let Some(kept) = self.store.as_mut().filter(|_| !self.records.is_empty()) {
+            match kept.append(&self.records) {
+                Ok(()) => self.records.clear(),
+                Err(error) => {
+                    kept.store = None;
+                    outcome = outcome.and(Err(error));
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Lets go of what could not be written, and tells how many records that were.
+    pub fn give_up(&mut self) -> u64 {
+        let lines = self.lines.iter().filter(|byte| **byte == b'\n').count();
+        let lost = lines.max(self.records.len());
+        self.lines.clear();
+        self.records.clear();
+        lost as u64
+    }
+}
+
+impl Kept {
+    fn open(&mut self) -> Result<&mut Store> {
+        let store = match self.store.take() {
+            Some(store) => store,
+            None => Store::open(&self.path)?,
+        };
+        Ok(self.store.insert(store))
+    }
+
+    fn append(&mut self, records: &[NewRecord]) -> Result<()> {
+        let most = self.most;
+        self.open()?.append_audit(records, most)
+    }
+}
+
+fn failure(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(Kind::Unavailable, "the file of the audit trail cannot be written")
+        .because(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,135 @@
+//! What a record keeps of a statement: its text, its shape, its digest, or nothing.
+
+use std::fmt::Write;
+
+use portico_actors::call::{Argument, Op};
+use portico_actors::sql::{self, Dialect, Redact};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// Bytes of a statement that a record keeps at most.
+const LONGEST: usize = 16 * 1024;
+/// Bytes of a record's parameters at most; beyond there is only their number.
+const MOST_PARAMETERS: usize = 16 * 1024;
+
+/// How much of a statement is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The text, with what looks like a secret left out, and its digest.
+    #[default]
+    Text,
+    /// The text with every literal left out, and the digest of the whole.
+    Shape,
+    /// The digest alone: the same statement has the same.
+    Digest,
+    /// Nothing.
+    Nothing,
+}
+
+/// What is recorded of a statement or a procedure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Said {
+    /// The text, as far as it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
+    /// SHA-256 of the whole text, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The values, where they are recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
+}
+
+impl Said {
+    /// What `detail` keeps of `op`; nothing of operations without a statement.
+    pub fn by(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
+        let (text, sets) = op.statement()?;
+        let statement = match detail {
+            Detail::Text => Some(cut(&sql::redacted(start(text), dialect, Redact::Secrets))),
+            Detail::Shape => Some(cut(&sql::redacted(start(text), dialect, Redact::Literals))),
+            Detail::Digest | Detail::Nothing => None,
+        };
+        let digest = (detail != Detail::Nothing).then(|| hexadecimal(&Sha256::digest(text)));
+        let parameters = with_parameters.then(|| values(&sets)).flatten();
+        Some(Self { statement, digest, parameters })
+    }
+}
+
+fn start(text: &str) -> &str {
+    let end = (0..=text.len().min(LONGEST * 2)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// One object of values, or a list of them.
+fn values(sets: &[&[Argument]]) -> Option<Value> {
+    let size: usize = sets.iter().flat_map(|set| set.iter()).map(|value| value.value.get().len()).sum();
+    let count: usize = sets.iter().map(|set| set.len()).sum();
+    if count == 0 {
+        return None;
+    }
+    if size > MOST_PARAMETERS || count > MOST_PARAMETERS / 16 {
+        return Some(Value::from(format!("{count} values of {size} bytes")));
+    }
+    let read = |value: &RawValue| serde_json::from_str(value.get()).unwrap_or(Value::Null);
+    let object = |set: &&[Argument]| -> Value {
+        let members = set.iter().map(|value| (value.name.clone(), read(&value.value)));
+        Value::Object(members.collect::<Map<_, _>>())
+    };
+    Some(match sets {
+        [single] => object(single),
+        several => several.iter().map(object).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use portico_actors::call::{Sql, Verb};
+
+    use super::*;
+
+    fn said(detail: Detail, with_parameters: bool) -> Said {
+        let value = RawValue::from_string("7".to_owned()).unwrap();
+        let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
+        let text = "SELECT 'x' WHERE @a = 1".to_owned();
+        let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
+        Said::by(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
+    }
+
+    #[test]
+    fn a_statement_is_kept_as_configured() {
+        let text = said(Detail::Text, false);
+        assert_eq!((text.statement.as_deref(), text.parameters), (Some("SELECT 'x' WHERE @a = 1"), None));
+        assert_eq!(text.digest.as_deref().map(str::len), Some(64));
+        assert_eq!(said(Detail::Shape, false).statement.as_deref(), Some("SELECT *** WHERE @a = ***"));
+        assert_eq!(said(Detail::Digest, false), Said { statement: None, ..text_digest() });
+        assert_eq!(said(Detail::Nothing, true).parameters, Some(serde_json::json!({"a": 7})));
+    }
+
+    fn text_digest() -> Said {
+        Said { digest: said(Detail::Text, false).digest, ..Said::default() }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let long = "ä".repeat(LONGEST);
+        assert!(cut(start(&long)).len() <= LONGEST + '…'.len_utf8());
+    }
+}

@@ -1,0 +1,104 @@
+//! The thread that writes the trail: takes what is queued, as much at once as there is, and sees to
+//! it that a failing disk is told once and then tried again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use portico_actors::error::Error;
+use portico_actors::event::{Event, Observer};
+use tokio::sync::mpsc::Receiver;
+
+use super::sinks::Sinks;
+use super::{Happening, Message, OnFailure, Record, Shared};
+
+/// Records that are written at once, at most.
+const AT_ONCE: usize = 256;
+/// How long a failing disk is left alone.
+const PAUSE: Duration = Duration::from_millis(250);
+
+pub(super) struct Writer {
+    sinks: Sinks,
+    shared: Arc<Shared>,
+    on_failure: OnFailure,
+    observer: Observer,
+    lost: u64,
+}
+
+impl Writer {
+    pub(super) fn new(sinks: Sinks, shared: Arc<Shared>, on_failure: OnFailure, observer: Observer) -> Self {
+        Self { sinks, shared, on_failure, observer, lost: 0 }
+    }
+
+    /// Writes until it is told to stop, or nobody can tell it anything any more.
+    pub(super) fn run(mut self, mut receiver: Receiver<Message>) {
+        let mut goes_on = true;
+        while goes_on {
+            let mut next = receiver.blocking_recv();
+            let mut count = 0;
+            loop {
+                match next {
+                    Some(Message::Record(record)) => self.sinks.add(&record),
+                    Some(Message::Stop) | None => {
+                        goes_on = false;
+                        break;
+                    }
+                }
+                count += 1;
+                if count == AT_ONCE {
+                    break;
+                }
+                match receiver.try_recv() {
+                    Ok(message) => next = Some(message),
+                    Err(_) => break,
+                }
+            }
+            let suppressed = self.shared.suppressed.swap(0, Ordering::Relaxed);
+            if suppressed > 0 {
+                self.sinks.add(&Record::of_many(Happening::Suppressed, suppressed));
+            }
+            self.write();
+        }
+    }
+
+    /// Writes what was added. Where calls are refused meanwhile, it tries until it can.
+    fn write(&mut self) {
+        loop {
+            if self.shared.reopen.swap(false, Ordering::AcqRel) {
+                self.sinks.reopen();
+            }
+            match self.sinks.flush() {
+                Ok(()) => return self.succeeded(),
+                Err(error) => self.failed(&error),
+            }
+            if self.on_failure == OnFailure::Continue || self.shared.stopping.load(Ordering::Acquire) {
+                self.lost += self.sinks.give_up();
+                return;
+            }
+            std::thread::park_timeout(PAUSE);
+        }
+    }
+
+    fn succeeded(&mut self) {
+        if !self.shared.failing.send_replace(false) {
+            return;
+        }
+        let lost = std::mem::take(&mut self.lost);
+        (self.observer)(&Event::AuditResumed { lost });
+        if lost > 0 {
+            self.sinks.add(&Record::of_many(Happening::Lost, lost));
+            // Should it fail, the next record finds out.
+            if self.sinks.flush().is_err() {
+                self.lost = lost;
+                self.sinks.give_up();
+            }
+        }
+    }
+
+    fn failed(&mut self, error: &Error) {
+        if !self.shared.failing.send_replace(true) {
+            let cause = error.cause().unwrap_or(&error.message).to_owned();
+            (self.observer)(&Event::AuditFailed { cause, refuses: self.on_failure == OnFailure::Refuse });
+        }
+    }
+}

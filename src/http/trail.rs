@@ -1,0 +1,109 @@
+//! A request's place in the audit trail: taken before the request is worked on, and used when it
+//! ends. What a record says of it is gathered in `ending`.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header;
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, web};
+use portico_actors::error::{Error, Result};
+
+use super::{ending, error};
+use crate::app::App;
+use crate::audit::{self, Happening, Place, Record};
+
+/// Characters of a `User-Agent` at most.
+const LONGEST_AGENT: usize = 200;
+
+/// The place of one request.
+#[derive(Default)]
+pub(super) struct Slot {
+    place: RefCell<Option<Place>>,
+    /// Somebody will give an account of the request.
+    claimed: Cell<bool>,
+}
+
+impl Slot {
+    /// The place of `request`, for whoever gives an account of it.
+    pub(super) fn claim(request: &HttpRequest) -> Option<Rc<Self>> {
+        let slot = Rc::clone(request.extensions().get::<Rc<Self>>()?);
+        slot.claimed.set(true);
+        Some(slot)
+    }
+
+    /// Somebody else gives the account.
+    pub(super) fn disclaim(&self) {
+        self.claimed.set(false);
+    }
+
+    /// Uses the place. A second account of one request has none.
+    pub(super) fn keep(&self, record: impl FnOnce() -> Record) {
+        if let Some(place) = self.place.take() {
+            place.keep(record());
+        }
+    }
+}
+
+/// What a request says of itself before anything is known of its caller.
+pub(super) fn introduce(request: &HttpRequest) -> audit::Request {
+    let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    audit::Request {
+        address: request.peer_addr().map(|address| address.ip().to_canonical()),
+        agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
+        path: request.path().to_owned(),
+        ..audit::Request::default()
+    }
+}
+
+/// Takes a place for each request that is a call, and records those that nobody else gave an
+/// account of, such as what came from the page of a foreign origin.
+pub(super) async fn reserve(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = request.app_data::<web::Data<App>>().cloned();
+    let Some(audit) = app.as_ref().and_then(|app| app.audit.as_deref()).filter(|_| is_call(request.path())) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let slot = match place(audit).await {
+        Ok(slot) => slot,
+        Err(refusal) => {
+            let response = if request.path().starts_with("/mcp/") {
+                error::transport(&refusal, None)
+            } else {
+                error::api(&refusal, ending::request_id(request.request()), None)
+            };
+            return Ok(request.into_response(response));
+        }
+    };
+    request.extensions_mut().insert(Rc::clone(&slot));
+    let (id, said) = (ending::request_id(request.request()), introduce(request.request()));
+    let response = next.call(request).await?.map_into_boxed_body();
+    if !slot.claimed.get() {
+        slot.keep(|| {
+            let status = response.status();
+            let outcome = if status.is_success() { "ok" } else { "refused" };
+            Record {
+                request_id: Some(id),
+                address: said.address,
+                agent: said.agent,
+                code: Some(status.as_u16().to_string()),
+                ..Record { path: said.path.clone(), ..Record::of(Happening::at(&said.path), outcome) }
+            }
+        });
+    }
+    Ok(response)
+}
+
+async fn place(audit: &audit::Audit) -> Result<Rc<Slot>, Error> {
+    let place = audit.place().await?;
+    Ok(Rc::new(Slot { place: RefCell::new(place), claimed: Cell::new(false) }))
+}
+
+/// Whether a request to `path` is recorded: not what is read by everybody, or only by machines.
+fn is_call(path: &str) -> bool {
+    ["/mcp/", "/api/", "/oauth/", "/authorize"].iter().any(|begin| path.starts_with(begin))
+}
