@@ -8,8 +8,8 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest, web};
-use portico_actors::error::{Error, Result};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+use portico_actors::error::Error;
 
 use super::{ending, error};
 use crate::app::App;
@@ -24,6 +24,9 @@ pub(super) struct Slot {
     place: RefCell<Option<Place>>,
     /// Somebody will give an account of the request.
     claimed: Cell<bool>,
+    /// The account of a request whose place is only taken when it ends.
+    waiting: RefCell<Option<Record>>,
+    late: bool,
 }
 
 impl Slot {
@@ -43,6 +46,8 @@ impl Slot {
     pub(super) fn keep(&self, record: impl FnOnce() -> Record) {
         if let Some(place) = self.place.take() {
             place.keep(record());
+        } else if self.late {
+            self.waiting.replace(Some(record()));
         }
     }
 }
@@ -68,14 +73,14 @@ pub(super) async fn reserve(
     let Some(audit) = app.as_ref().and_then(|app| app.audit.as_deref()).filter(|_| is_call(request.path())) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let slot = match place(audit).await {
-        Ok(slot) => slot,
+    // Strangers who send their body slowly must not hold the places of others: until it was read
+    // nothing is known of them, and what they ask for is not theirs before it is recorded.
+    let late = Happening::at(request.path()) == Happening::Token;
+    let place = if late { Ok(None) } else { audit.place().await };
+    let slot = match place {
+        Ok(place) => Rc::new(Slot { place: RefCell::new(place), late, ..Slot::default() }),
         Err(refusal) => {
-            let response = if request.path().starts_with("/mcp/") {
-                error::transport(&refusal, None)
-            } else {
-                error::api(&refusal, ending::request_id(request.request()), None)
-            };
+            let response = refused(&refusal, request.request());
             return Ok(request.into_response(response));
         }
     };
@@ -95,12 +100,26 @@ pub(super) async fn reserve(
             }
         });
     }
+    let waiting = slot.waiting.take();
+    if let Some(record) = waiting {
+        match audit.place().await {
+            Ok(Some(place)) => place.keep(record),
+            Ok(None) => {}
+            Err(refusal) => {
+                let refused = refused(&refusal, response.request());
+                return Ok(response.into_response(refused));
+            }
+        }
+    }
     Ok(response)
 }
 
-async fn place(audit: &audit::Audit) -> Result<Rc<Slot>, Error> {
-    let place = audit.place().await?;
-    Ok(Rc::new(Slot { place: RefCell::new(place), claimed: Cell::new(false) }))
+fn refused(refusal: &Error, request: &HttpRequest) -> HttpResponse {
+    if request.path().starts_with("/mcp/") {
+        error::transport(refusal, None)
+    } else {
+        error::api(refusal, ending::request_id(request), None)
+    }
 }
 
 /// Whether a request to `path` is recorded: not what is read by everybody, or only by machines.

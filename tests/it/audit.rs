@@ -195,6 +195,20 @@ async fn what_strangers_do_is_counted_when_it_is_too_much() {
     assert_eq!(records.iter().filter(|record| record["principal"] == "ann").count(), 1);
 }
 
+#[actix_web::test]
+async fn a_repeated_request_is_recorded_each_time() {
+    let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
+    let body = json!({"query": "INSERT INTO customers VALUES (9, 'x', NULL)"});
+    for _ in 0..2 {
+        let request = app.post("/api/query").header("idempotency-key", "k").json(&body);
+        assert_eq!(request.send().await.unwrap().status(), 200);
+    }
+    let found = calls(&app, 2).await;
+    let said = |record: &Value| (record["outcome"].clone(), record["principal"].clone(), record["class"].clone());
+    assert_eq!(said(&found[0]), (json!("ok"), json!(app.writer.name), json!("insert")));
+    assert_eq!(said(&found[1]), (json!("ok"), json!(app.writer.name), Value::Null), "it was not run again");
+}
+
 /// A trail whose disk is full, and the remedy.
 fn full_disk() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
@@ -216,6 +230,14 @@ async fn a_full_disk_refuses_calls_until_it_has_room_and_nothing_is_lost() {
     assert_eq!((status, &refused["error"]["code"]), (503, &json!(1700)), "{refused}");
     let (status, refused) = app.mcp(&app.writer, "tools/list", json!({})).await;
     assert_eq!((status, &refused["error"]["code"]), (503, &json!(1700)), "{refused}");
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", app.agent.name.as_str()),
+        ("client_secret", app.agent.secret.as_str()),
+    ];
+    let (status, refused) =
+        read(app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap()).await;
+    assert!(status == 503 && refused.get("access_token").is_none(), "a token that is not recorded is not given");
     assert_eq!(app.http.get(format!("{}/healthz", app.url)).send().await.unwrap().status(), 200);
     std::fs::remove_file(&path).unwrap();
     eventually(|| told(&app, |event| matches!(event, Event::AuditResumed { lost: 0 }))).await;

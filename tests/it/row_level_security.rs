@@ -1,16 +1,22 @@
 //! Callers under roles of their own: what `examples/row-level-security` promises, over HTTP.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::identity::Mapping;
+use portico_actors::principal::{Principal, Reach, Scope};
+use portico_actors::source::Access;
 use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, read};
 use crate::support::postgres::{TestPostgres, connect};
+use crate::support::results::{self, Subject};
 
 /// The example on a database of its own. Roles belong to the whole server, so each test has its own.
 struct Example {
@@ -271,4 +277,44 @@ async fn a_procedure_that_commits_keeps_its_callers_role() {
     let who = "SELECT current_user::text, current_setting('portico.principal')";
     let south = json!([[format!("{}south", example.roles), "reader@example.com"]]);
     assert_eq!(example.rows(&example.app.reader, who).await, south);
+}
+
+#[actix_web::test]
+async fn a_session_carries_nothing_over_to_a_caller_without_an_identity() {
+    let url = TestPostgres::shared().database("rls").await;
+    let role = format!("{}_member", url.rsplit('/').next().unwrap());
+    let setup = "CREATE PROCEDURE nothing() LANGUAGE plpgsql AS 'BEGIN COMMIT; END'; CREATE TABLE t (who text)";
+    connect(&url).await.batch_execute(&format!("CREATE ROLE {role}; {setup}; GRANT ALL ON t TO {role}")).await.unwrap();
+    let subject = Subject::open(&url, 1);
+    subject.source.ping().await.unwrap();
+    let principals = HashMap::from([("ann".to_owned(), role.clone())]);
+    let mapping = Mapping { principals, ..Mapping::default() };
+    let ann = Principal { subject: "ann".to_owned(), scope: Scope::Write, reach: Reach::All, claims: Arc::default() };
+    let who = "SELECT pg_backend_pid(), current_user::text, session_user::text, \
+               current_setting('portico.principal', true), current_setting('request.jwt.claims', true)";
+    for (sql, access) in [
+        (who, Access::ReadOnly),
+        ("SELECT * FROM nowhere", Access::ReadOnly),
+        ("INSERT INTO t SELECT current_user", Access::ReadWrite),
+        ("INSERT INTO nowhere VALUES (1)", Access::ReadWrite),
+        ("CALL nothing()", Access::ReadWrite),
+    ] {
+        let mut plan = results::plan(sql, access);
+        plan.identity = Some(Arc::new(mapping.identity("test", &ann, Uuid::nil()).unwrap()));
+        let answer = match subject.source.run(plan).await {
+            Ok(results) => results::read(results).await,
+            Err(error) => Err(error),
+        };
+        assert_eq!(answer.is_err(), sql.contains("nowhere"), "{sql}");
+        if sql == who {
+            assert_eq!(
+                answer.unwrap().rows[0][1..4],
+                [format!("{role:?}"), "\"postgres\"".to_owned(), "\"ann\"".to_owned()]
+            );
+        }
+        let next = subject.read(who).await.unwrap().rows.remove(0);
+        assert_eq!(next[1..3], ["\"postgres\"", "\"postgres\""], "behind {sql}");
+        assert!(next[3..].iter().all(|left| left == "\"\"" || left == "null"), "behind {sql}: {next:?}");
+    }
+    assert_eq!(subject.read("SELECT who FROM t").await.unwrap().rows, [[format!("{role:?}")]]);
 }
