@@ -221,7 +221,6 @@ pub type Assumed = Option<Arc<Identity>>;
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use uuid::Uuid;
 
     use super::*;
     use crate::error::Kind;
@@ -279,7 +278,7 @@ mod tests {
     fn what_was_found_valid_stands_above_what_a_token_claims() {
         let mapping = Mapping { principals: table(&[("ann", "north")]), ..Mapping::default() };
         let by = caller("ann", json!({"sub": "boss", "role": "admin", "client_id": "c", "tenant": "t"}));
-        let identity = mapping.identity("shop", &by, Uuid::nil()).unwrap();
+        let identity = mapping.identity("shop", &by, RequestId::from_client("r1").unwrap()).unwrap();
         let claims: Value = serde_json::from_str(&identity.settings()[0]).unwrap();
         assert_eq!(
             claims,

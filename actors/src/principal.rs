@@ -215,7 +215,8 @@ mod tests {
     #[test]
     fn each_connection_sees_its_own_scope() {
         let reach = Reach::each([(A, Scope::Read), (B, Scope::Admin)]);
-        let caller = Arc::new(Principal { subject: "a".to_owned(), scope: Scope::Write, reach });
+        let caller =
+            Arc::new(Principal { subject: "a".to_owned(), scope: Scope::Write, reach, claims: Claims::default() });
         assert_eq!((caller.at(A).scope, caller.at(B).scope), (Scope::Read, Scope::Write));
         assert!(Arc::ptr_eq(&caller, &caller.at(B)), "nothing is narrowed, so nothing is copied");
     }

@@ -73,7 +73,7 @@ pub struct Record {
     pub time: String,
     pub event: Happening,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<Uuid>,
+    pub request_id: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub principal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ impl Record {
     pub fn of_call(call: &CallEnded, request: Request) -> Self {
         let outcome = call.failure.map_or("ok", portico_actors::error::Kind::word);
         Self {
-            request_id: Some(call.id),
+            request_id: Some(call.id.to_string()),
             principal: call.subject.clone(),
             client: request.client,
             account: request.account,

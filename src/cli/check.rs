@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use portico_actors::call::{Facet, Limits, Narrow};
+use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::identity::Identity;
 use portico_actors::source::{self, Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{Common, Failure, print_json};
 use crate::app::source_settings;
@@ -68,11 +67,8 @@ async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(
     for role in mapping.named_roles() {
         let narrow = Narrow { schema: Some(String::new()), ..Narrow::default() };
         let plan = Plan {
-            task: Task::Describe(Facet::Schemas, narrow),
-            access: Access::ReadOnly,
-            limits: Limits::default(),
-            abandoned: CancellationToken::new(),
             identity: Some(Arc::new(Identity::of_role(role))),
+            ..Plan::alone(Task::Describe(Facet::Schemas, narrow), Access::ReadOnly)
         };
         source.run(plan).await?;
     }

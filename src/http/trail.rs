@@ -90,9 +90,11 @@ pub(super) async fn reserve(
     if !slot.claimed.get() {
         slot.keep(|| {
             let status = response.status();
+            let person = response.request().extensions().get::<Person>().map(|person| person.0.clone());
             let outcome = if status.is_success() { "ok" } else { "refused" };
             Record {
-                request_id: Some(id),
+                request_id: Some(id.to_string()),
+                principal: person.unwrap_or_default(),
                 address: said.address,
                 agent: said.agent,
                 code: Some(status.as_u16().to_string()),
@@ -122,7 +124,13 @@ fn refused(refusal: &Error, request: &HttpRequest) -> HttpResponse {
     }
 }
 
-/// Whether a request to `path` is recorded: not what is read by everybody, or only by machines.
+/// The person whose browser a request came from, for its record.
+pub(super) struct Person(pub(super) String);
+
+/// Whether a request to `path` is recorded: not what is read by everybody, or only by machines; of
+/// people's pages what changes something.
 fn is_call(path: &str) -> bool {
-    ["/mcp/", "/api/", "/oauth/", "/authorize"].iter().any(|begin| path.starts_with(begin))
+    ["/mcp/", "/api/", "/oauth/", "/authorize", "/sign-", "/account/", "/users/"]
+        .iter()
+        .any(|begin| path.starts_with(begin))
 }

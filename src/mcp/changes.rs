@@ -227,6 +227,7 @@ mod tests {
             access: Access::ReadOnly,
             permits: 1,
             queue: 1,
+            identity: None,
             instructions: None,
             refresh: Duration::from_millis(1),
         };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::call::RequestId;
 use portico_actors::identity::Mapping;
 use portico_actors::principal::{Principal, Reach, Scope};
 use portico_actors::source::Access;
@@ -12,7 +13,6 @@ use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, read};
 use crate::support::postgres::{TestPostgres, connect};
@@ -300,7 +300,7 @@ async fn a_session_carries_nothing_over_to_a_caller_without_an_identity() {
         ("CALL nothing()", Access::ReadWrite),
     ] {
         let mut plan = results::plan(sql, access);
-        plan.identity = Some(Arc::new(mapping.identity("test", &ann, Uuid::nil()).unwrap()));
+        plan.identity = Some(Arc::new(mapping.identity("test", &ann, RequestId::fresh()).unwrap()));
         let answer = match subject.source.run(plan).await {
             Ok(results) => results::read(results).await,
             Err(error) => Err(error),

@@ -2,6 +2,7 @@
 //! and what one of their tokens says. How their keys are fetched is not here, see `jwks`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Addr, AsyncContext, Context};
@@ -138,9 +139,13 @@ impl Issuer {
             .filter(|subject| !subject.is_empty() && subject.chars().count() <= LONGEST_SUBJECT)
             .filter(|subject| !subject.chars().any(char::is_control))
             .ok_or(Refusal::Malformed)?;
+        // No subject of another issuer is ever taken for one of ours, nor for a service account.
+        let subject = format!("{}#{subject}", self.settings.issuer);
+        let told = claims.rest.iter().filter(|(_, value)| value.as_str() != Some(&subject));
+        let told = told.map(|(name, value)| (name.clone(), value.clone())).collect();
         let principal = Principal {
-            // No subject of another issuer is ever taken for one of ours.
-            subject: format!("{}#{subject}", self.settings.issuer),
+            claims: Arc::new(told),
+            subject,
             scope,
             reach: connections.and(&for_us).and(&self.settings.reach),
         };

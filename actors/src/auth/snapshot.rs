@@ -32,13 +32,13 @@ pub(crate) struct Holder {
     pub(crate) reach: Reach,
     /// When it was made: a token from before was another one's of the same name.
     since: Timestamp,
+    claims: Claims,
 }
 
 /// One service account that is not disabled.
 pub(crate) struct Account {
     pub(crate) holder: Holder,
     secret: Digest,
-    claims: Claims,
 }
 
 /// One grant of a person to a client, in force.
@@ -84,7 +84,8 @@ impl Snapshot {
             .into_iter()
             .map(|row| {
                 let since = row.created_at;
-                (row.email_key, Holder { subject: row.email, scope: row.scope, reach: row.reach, since })
+                let claims = claims(&[("email", &row.email)]);
+                (row.email_key, Holder { subject: row.email, scope: row.scope, reach: row.reach, since, claims })
             })
             .collect();
         let accounts = accounts
@@ -194,9 +195,15 @@ impl Snapshot {
         Ok((Principal { subject: verified.subject, scope: verified.scope, reach, claims }, verified.until))
     }
 
-    /// What a source may be told of the holder of a token, who is there.
+    /// What a source may be told of the token's holder, and of the client that acts for a person.
     fn claims_of(&self, verified: &Verified) -> Claims {
-        self.holder(&verified.subject).map(|holder| Arc::clone(&holder.claims)).unwrap_or_default()
+        let Some(holder) = self.holder(&verified.subject) else { return Claims::default() };
+        if holder.claims.contains_key("client_id") {
+            return Arc::clone(&holder.claims);
+        }
+        let mut claims = Map::clone(&holder.claims);
+        claims.insert("client_id".to_owned(), Value::from(verified.client_id.as_str()));
+        Arc::new(claims)
     }
 
     /// Refuses the token with this `jti` from now on: what the store was just told.

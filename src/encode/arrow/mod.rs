@@ -38,7 +38,8 @@ pub struct Arrow<F> {
     open: Option<Open>,
     /// A further result, for which there is no room, was seen.
     surplus: bool,
-    sent: bool,
+    /// Bytes that went out.
+    bytes: u64,
     rows: u64,
     broken: Option<Error>,
     ended: F,
@@ -100,11 +101,11 @@ impl Open {
 
 impl<F> Arrow<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
-    /// Streams `results`. `ended` is called once at the end with the number of rows and the failure.
+    /// Streams `results`. `ended` is called once at the end with the numbers of rows and of bytes and the failure.
     pub fn new(results: Results, ended: F) -> Self {
-        Self { results: Some(results), open: None, surplus: false, sent: false, rows: 0, broken: None, ended }
+        Self { results: Some(results), open: None, surplus: false, bytes: 0, rows: 0, broken: None, ended }
     }
 
     fn accept(&mut self, part: Part) -> Result<()> {
@@ -146,7 +147,7 @@ where
         }
         let due = flush || open.writer.get_ref().len() >= WORTH_SENDING;
         let written = if due { open.written() } else { Vec::new() };
-        self.sent |= !written.is_empty();
+        self.bytes += written.len() as u64;
         Ok((!written.is_empty()).then(|| Bytes::from(written)))
     }
 
@@ -168,10 +169,12 @@ where
             (Ok(written), failure) => (written.unwrap_or_default(), failure),
             (Err(error), failure) => (Vec::new(), failure.or(Some(error))),
         };
-        let _ = (self.ended)(self.rows, failure.as_ref());
+        let sent = self.bytes > 0;
+        self.bytes += written.len() as u64;
+        let _ = (self.ended)(self.rows, self.bytes, failure.as_ref());
         match (written.is_empty(), failure) {
             // Nothing has gone out: the status can still tell of it.
-            (_, Some(failure)) if !self.sent => Poll::Ready(Some(Err(failure))),
+            (_, Some(failure)) if !sent => Poll::Ready(Some(Err(failure))),
             (true, None) => Poll::Ready(None),
             (true, Some(failure)) => Poll::Ready(Some(Err(failure))),
             (false, failure) => {
@@ -184,7 +187,7 @@ where
 
 impl<F> Stream for Arrow<F>
 where
-    F: FnMut(u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
+    F: FnMut(u64, u64, Option<&Error>) -> Option<ErrorBody> + Unpin,
 {
     type Item = Result<Bytes>;
 

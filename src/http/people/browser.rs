@@ -2,12 +2,13 @@
 //! our own page. A form counts only with the token of its session, in a request that the browser
 //! says to be from here; and the cookie does not travel with other sites' forms (`SameSite=Lax`).
 
-use actix_web::HttpRequest;
 use actix_web::http::header;
+use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::auth::people::session::{self, Session};
 use portico_actors::error::{Error, Result};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::super::trail::Person;
 use super::form::Form;
 use crate::app::App;
 
@@ -73,6 +74,9 @@ impl Visitor {
     pub(super) async fn find(request: &HttpRequest, app: &App) -> Result<Option<Self>> {
         let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
         let session = app.people.session(&secret).await?;
+        if let Some(session) = &session {
+            request.extensions_mut().insert(Person(session.email.clone()));
+        }
         Ok(session.map(|session| Self { secret, session }))
     }
 
