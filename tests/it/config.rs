@@ -22,8 +22,8 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config.toml")).unwrap();
     let config = Config::parse(&text, Path::new("/base"), &environment).unwrap();
     let sales = config.connection("sales").unwrap();
-    let Locator::Postgres(url) = &sales.locator else { panic!("{sales:?}") };
-    assert!(url.expose_secret().contains("app:s3cret@"));
+    let Locator::Postgres(address) = &sales.locator else { panic!("{sales:?}") };
+    assert!(address.url.expose_secret().contains("app:s3cret@"));
     assert!(!format!("{config:?}").contains("s3cret"), "a password is printed");
     // What the example spells out is what one gets without it.
     let least =

@@ -117,7 +117,7 @@ impl Job {
             values: Values::Inferred(Vec::new()),
             default_schema: None,
             origin: None,
-            place: Place { begins: false, ends: false },
+            place: Place::WITHIN,
             opens_cursors: false,
         }
     }

@@ -27,11 +27,15 @@ pub(super) struct Place {
     pub(super) begins: bool,
     /// Nothing comes after it.
     pub(super) ends: bool,
+    /// Its session is a pooler's, and the server's is another in the next transaction.
+    pub(super) pooled: bool,
 }
 
 impl Place {
     /// A statement with a transaction of its own.
-    pub(super) const ALONE: Self = Self { begins: true, ends: true };
+    pub(super) const ALONE: Self = Self { begins: true, ends: true, pooled: false };
+    /// A statement with others before and after it.
+    pub(super) const WITHIN: Self = Self { begins: false, ends: false, pooled: false };
 }
 
 /// What goes in front of a statement that is not the first of its transaction. What fails while it
@@ -62,9 +66,11 @@ pub(super) fn ending(session: &Arc<Session>, frame: Frame, holds_rows: bool, pla
             let goes_on = async { Ended { outcome: Ok(()), clean: true } };
             End::Held { keep: goes_on.boxed(), undo: undoing(session, frame) }
         }
+        // Types are looked up, and statements closed, while the server's session is still the one.
+        Frame::ReadOnly if session.pooled => End::Held { keep: close(session, None), undo: close(session, None) },
         Frame::ReadOnly => End::Sent(maybe_done(close(session, None))),
         Frame::Unattended => End::Sent(maybe_done(close(session, Some("")))),
-        Frame::ReadWrite if holds_rows => {
+        Frame::ReadWrite if holds_rows || session.pooled => {
             End::Held { keep: close(session, Some("COMMIT")), undo: close(session, Some("ROLLBACK")) }
         }
         Frame::ReadWrite => End::Sent(maybe_done(close(session, Some("COMMIT")))),
@@ -77,6 +83,11 @@ pub(super) fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFu
     async move {
         match word {
             None => Ended { outcome: Ok(()), clean: session.after_reading().await },
+            Some("COMMIT") if session.pooled => {
+                let (outcome, clean) = session.commit_pooled().await;
+                Ended { outcome, clean }
+            }
+            Some(_) if session.pooled => Ended { outcome: Ok(()), clean: session.after_reading().await },
             Some(word) => {
                 // In two messages: where COMMIT fails, what follows it in one message is not run.
                 let (outcome, clean) = join(session.batch_execute(word), session.after_writing()).await;
