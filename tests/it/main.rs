@@ -26,6 +26,7 @@ mod metadata;
 mod oauth;
 mod output_schemas;
 mod own_tools;
+mod pooler;
 mod postgres_offer;
 mod repeats;
 mod source_postgres;

@@ -2,8 +2,10 @@
 //! test lives here.
 
 pub(crate) mod app;
+pub(crate) mod cluster;
 pub(crate) mod fixture;
 pub(crate) mod mcp;
+pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod results;

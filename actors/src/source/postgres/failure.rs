@@ -76,6 +76,10 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     }
     if let Some(hint) = source.hint() {
         failure = failure.hint(hint);
+    } else if sqlstate == "2D000" {
+        failure = failure.hint(
+            "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
+        );
     } else if sqlstate.starts_with("53") {
         failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
     } else if sqlstate == READ_ONLY {

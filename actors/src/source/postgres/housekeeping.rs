@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -23,6 +23,8 @@ const FOR_TRANSACTION: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '2
 pub(super) struct Housekeeping {
     connector: Arc<Connector>,
     wire: Mutex<Option<Arc<Wire>>>,
+    /// Who looks something up behind a pooler, one at a time.
+    turn: Mutex<()>,
 }
 
 /// The session for some questions. Behind a pooler they are one transaction, on a session of their
@@ -32,12 +34,12 @@ pub(super) struct Asking(Arc<Wire>);
 impl Housekeeping {
     /// Nothing is connected yet.
     pub(super) fn new(connector: Arc<Connector>) -> Self {
-        Self { connector, wire: Mutex::new(None) }
+        Self { connector, wire: Mutex::new(None), turn: Mutex::new(()) }
     }
 
     /// The session; several questions may be under way on it at once.
     pub(super) async fn client(&self) -> Result<Asking> {
-        if self.connector.pooler == Pooler::Transaction {
+        if self.is_pooled() {
             return self.connect(FOR_TRANSACTION).await.map(Asking);
         }
         let mut place = self.wire.lock().await;
@@ -48,6 +50,16 @@ impl Housekeeping {
         let wire = self.connect(PATIENCE).await?;
         *place = Some(Arc::clone(&wire));
         Ok(Asking(wire))
+    }
+
+    /// Whether each question needs a session of its own.
+    pub(super) fn is_pooled(&self) -> bool {
+        self.connector.pooler == Pooler::Transaction
+    }
+
+    /// Behind a pooler, waits for those who look up the same.
+    pub(super) async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        if self.is_pooled() { Some(self.turn.lock().await) } else { None }
     }
 
     /// Lets go of the session, so that the next question opens a new one.

@@ -12,12 +12,12 @@ use deadpool::managed::{
     self, Hook, HookError, Metrics, ObjectId, Pool, PoolError, RecycleError, RecycleResult, TimeoutType, Timeouts,
 };
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join, join_all};
+use futures_util::future::{join, join_all};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::connecting::{Connector, Wire};
+use super::connecting::{Canceller, Connector, Wire};
 use super::custom_types::CustomTypes;
 use super::{failure, pooled};
 use crate::error::{Error, Kind, Result};
@@ -68,7 +68,6 @@ struct Pooled {
 }
 
 type Object = managed::Object<Maker>;
-type Cancelling = Box<dyn Fn() -> BoxFuture<'static, Result<(), tokio_postgres::Error>> + Send>;
 
 impl managed::Manager for Maker {
     type Type = Pooled;
@@ -91,7 +90,7 @@ impl managed::Manager for Maker {
 #[derive(Default)]
 struct Running {
     next: AtomicU64,
-    cancels: Mutex<HashMap<u64, Cancelling>>,
+    cancels: Mutex<HashMap<u64, Canceller>>,
 }
 
 impl Sessions {
@@ -145,8 +144,7 @@ impl Sessions {
         })?;
         let process = self.process(&object).await?;
         let number = self.running.next.fetch_add(1, Ordering::Relaxed);
-        let canceller = object.wire.canceller();
-        self.running.lock().insert(number, Box::new(move || canceller.cancel().boxed()));
+        self.running.lock().insert(number, object.wire.canceller());
         Ok(Arc::new(Session {
             pooled: object.wire.pooled,
             object: Some(object),
@@ -194,14 +192,14 @@ impl Sessions {
     /// Lets nobody in any more and cancels what runs.
     pub(super) async fn close(&self) {
         self.pool.close();
-        let cancels: Vec<Cancelling> = self.running.lock().drain().map(|(_, cancel)| cancel).collect();
+        let cancels: Vec<Canceller> = self.running.lock().drain().map(|(_, cancel)| cancel).collect();
         // Where the source cannot be reached, nothing of ours runs there for long either.
-        join_all(cancels.iter().map(|cancel| timeout(CANCEL_TIMEOUT, cancel()))).await;
+        join_all(cancels.into_iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
     }
 }
 
 impl Running {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Cancelling>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Canceller>> {
         self.cancels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -241,8 +239,8 @@ impl Session {
     }
 
     /// Asks the source to cancel what runs.
-    pub(super) async fn cancel(&self) -> Result<(), tokio_postgres::Error> {
-        self.wire().cancel().await
+    pub(super) async fn cancel(&self) -> std::io::Result<()> {
+        self.wire().canceller().cancel().await
     }
 
     /// Ends a reader's transaction; whether the session is as good as new.
@@ -289,7 +287,7 @@ impl Drop for Session {
         self.runtime.spawn(async move {
             // Best effort: the closed socket ends the session in any case. A pooler forgets whose
             // statement it was as soon as the socket is closed, so that comes last.
-            let _ = timeout(CANCEL_TIMEOUT, lost.wire.cancel()).await;
+            let _ = timeout(CANCEL_TIMEOUT, lost.wire.canceller().cancel()).await;
             drop(lost);
         });
     }

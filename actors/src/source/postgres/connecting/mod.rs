@@ -1,6 +1,7 @@
 //! How a session comes about: which host, under which protection, with which password, and whether
 //! it is one that will do. What is told to it afterwards is in `session.rs`.
 
+mod cancel;
 mod options;
 mod parameters;
 mod password;
@@ -18,9 +19,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{CancelToken, Client, Config};
+use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+pub(super) use self::cancel::Canceller;
+use self::cancel::Place;
 use self::options::{Host, Mode, Options, Target};
 use self::parameters::Parameters;
 use self::password::{Known, Passwords};
@@ -47,6 +50,9 @@ pub(super) struct Wire {
     client: Client,
     driver: JoinHandle<()>,
     tls: MakeRustlsConnect,
+    /// Where it leads, and the name that its certificate has to bear.
+    place: Place,
+    name: String,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(super) pooled: bool,
 }
@@ -179,7 +185,13 @@ impl Connector {
         let mut refusal: Option<Refusal> = None;
         for mode in modes {
             let config = self.config(host, address, password, *mode);
-            let attempt = timeout(self.options.connect_timeout, self.session(&config, target, tls));
+            let place = match (host.socket(), address) {
+                (Some(folder), _) => Place::Socket(folder.join(format!(".s.PGSQL.{}", host.port))),
+                (None, Some(address)) => Place::Network((address, host.port).into()),
+                (None, None) => return Err(Refusal::new("it has no address")),
+            };
+            let session = self.session(&config, (place, &host.name), target, tls);
+            let attempt = timeout(self.options.connect_timeout, session);
             let error = match attempt.await {
                 Ok(Ok(wire)) => return Ok(wire),
                 Ok(Err(refused)) => refused,
@@ -211,7 +223,13 @@ impl Connector {
         config
     }
 
-    async fn session(&self, config: &Config, target: Target, tls: &MakeRustlsConnect) -> Result<Wire, Refusal> {
+    async fn session(
+        &self,
+        config: &Config,
+        (place, name): (Place, &str),
+        target: Target,
+        tls: &MakeRustlsConnect,
+    ) -> Result<Wire, Refusal> {
         let (client, connection) = config.connect(tls.clone()).await.map_err(|error| Refusal::of(&error))?;
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(async move {
@@ -220,7 +238,7 @@ impl Connector {
             }
         });
         let pooled = self.pooler == Pooler::Transaction;
-        let wire = Wire { client, driver, tls: tls.clone(), pooled };
+        let wire = Wire { client, driver, tls: tls.clone(), place, name: name.to_owned(), pooled };
         if target == Target::Any {
             return Ok(wire);
         }
@@ -239,28 +257,10 @@ impl Connector {
 }
 
 impl Wire {
-    /// Asks the source to cancel what runs on this session.
-    pub(super) async fn cancel(&self) -> Result<(), tokio_postgres::Error> {
-        self.canceller().cancel().await
-    }
-
     /// Cancels what runs on this session, also after it has gone.
     pub(super) fn canceller(&self) -> Canceller {
-        Canceller { token: self.client.cancel_token(), tls: self.tls.clone() }
-    }
-}
-
-/// Cancels what runs on one session.
-pub(super) struct Canceller {
-    token: CancelToken,
-    tls: MakeRustlsConnect,
-}
-
-impl Canceller {
-    /// Asks the source to cancel; whether it does, it does not say.
-    pub(super) fn cancel(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + Send + use<> {
-        let (token, tls) = (self.token.clone(), self.tls.clone());
-        async move { token.cancel_query(tls).await }
+        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
+        Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
     }
 }
 

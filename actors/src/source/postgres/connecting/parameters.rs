@@ -27,14 +27,9 @@ impl Parameters {
         let text = text.ok_or_else(|| refusal("url", "not a PostgreSQL URL", FORM))?;
         let mut parameters = Self::default();
         let (head, query) = text.split_once('?').map_or((text, None), |(head, query)| (head, Some(query)));
-        let authority = head.split_once('/').map_or(head, |(authority, _)| authority);
-        let (credentials, place) = if authority.contains('@') {
-            let at = authority.rfind('@').unwrap_or_default();
-            (Some(&head[..at]), &head[at + 1..])
-        } else {
-            // A slash within the password.
-            head.rsplit_once('@').map_or((None, head), |(credentials, place)| (Some(credentials), place))
-        };
+        // The last one: a password may hold others, and slashes as well.
+        let (credentials, place) =
+            head.rsplit_once('@').map_or((None, head), |(credentials, place)| (Some(credentials), place));
         if let Some(credentials) = credentials {
             let (user, password) =
                 credentials.split_once(':').map_or((credentials, None), |(user, password)| (user, Some(password)));
@@ -170,7 +165,7 @@ mod tests {
 
     #[test]
     fn special_characters_of_a_password_may_stand_for_themselves() {
-        for (url, password) in [("postgres://u:a/b+c=@h/d", "a/b+c="), ("postgres://u:a@b@h/d", "a@b")] {
+        for (url, password) in [("postgres://u:a/b+c=@h/d", "a/b+c="), ("postgres://u:a@b/c@h/d", "a@b/c")] {
             let mut read = Parameters::of_url(url).unwrap();
             assert_eq!(read.take("password").unwrap(), password);
             assert_eq!((read.take("host").unwrap(), read.take("dbname").unwrap()), ("h".to_owned(), "d".to_owned()));

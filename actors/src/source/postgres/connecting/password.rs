@@ -103,7 +103,7 @@ async fn fetch(place: address::Password) -> Result<SecretString> {
         })
         .await
         .map_err(Error::internal)??,
-        address::Password::Command(words) => printed(words).await?,
+        address::Password::Command(words) => printed(words, PATIENCE).await?,
     };
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
@@ -113,7 +113,7 @@ async fn fetch(place: address::Password) -> Result<SecretString> {
 }
 
 /// What a program prints. It is ended when it takes too long, with everything that it started.
-async fn printed(words: Vec<SecretString>) -> Result<String> {
+async fn printed(words: Vec<SecretString>, patience: Duration) -> Result<String> {
     let mut words = words.iter().map(ExposeSecret::expose_secret);
     let program = words.next().unwrap_or_default();
     let mut command = Command::new(program);
@@ -123,9 +123,9 @@ async fn printed(words: Vec<SecretString>) -> Result<String> {
     let mut child = started.map_err(|error| no_password(format!("password_command cannot be run: {error}")))?;
     let group = Group(rustix::process::Pid::from_child(&child));
     let reading = spawn_blocking(move || read(&mut child));
-    let read = match timeout(PATIENCE, reading).await {
+    let read = match timeout(patience, reading).await {
         Ok(read) => read.map_err(Error::internal)?,
-        Err(_) => Err(no_password(format!("password_command took longer than {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(no_password(format!("password_command took longer than {patience:?}"))),
     };
     drop(group);
     read
@@ -197,8 +197,27 @@ fn no_password(cause: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use super::matching;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_that_hangs_is_ended_with_everything_that_it_started() {
+        let words = ["sh", "-c", "sleep 1000 & sleep 1000"].map(SecretString::from).to_vec();
+        let failure = printed(words, Duration::from_millis(50)).await.unwrap_err();
+        assert_eq!(failure.cause(), Some("password_command took longer than 50ms"));
+        // The runtime's end waits for the thread that reads: what holds the pipe has to be gone.
+    }
+
+    #[tokio::test]
+    async fn a_program_says_the_password_or_why_not() {
+        let run = |script: &str| printed(["sh", "-c", script].map(SecretString::from).to_vec(), PATIENCE);
+        assert_eq!(run("echo secret; echo noise >&2").await.unwrap(), "secret\n");
+        let failure = run("echo secret; exit 3").await.unwrap_err();
+        assert_eq!(failure.cause(), Some("password_command ended with exit status: 3"));
+        let absent = printed(vec![SecretString::from("/nowhere/at/all")], PATIENCE).await.unwrap_err();
+        assert!(absent.cause().unwrap().starts_with("password_command cannot be run"));
+    }
 
     #[test]
     fn password_files_are_read_as_libpq_does() {
