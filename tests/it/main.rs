@@ -10,6 +10,7 @@ mod config;
 mod config_catalogue;
 mod description;
 mod exposure;
+mod faults;
 mod house;
 mod instructions;
 mod mcp_any_bytes;
