@@ -109,8 +109,12 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
-/// The folder of the server's programs: the newest of the system's, else the one on the path.
+/// The folder of the server's programs: the one that `PORTICO_TEST_POSTGRES` names, else the newest
+/// of the system's, else the one on the path.
 pub(crate) fn programs() -> PathBuf {
+    if let Some(folder) = std::env::var_os("PORTICO_TEST_POSTGRES") {
+        return PathBuf::from(folder);
+    }
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
     let newest = installed.filter(|path| path.join("bin/initdb").exists()).max_by_key(|path| version(path));

@@ -34,8 +34,24 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
             return Err(error);
         }
     };
-    let Made { ready, bound, columns, forms, shift } = made;
-    let opening = {
+    let Made { ready, text, bound, columns, forms, shift } = made;
+    let opening = if session.pooled {
+        // Its rows would keep the named statement, and close it at any time: also between the end
+        // of the transaction and its answer, where a pooler takes that for another client's.
+        let types = ready.params().to_vec();
+        drop(ready);
+        let session = Arc::clone(&session);
+        let (text, begins) = (text.unwrap_or_else(|| job.text.clone()), job.place.begins);
+        async move {
+            let rows = session.query_typed_raw(&text, bound.into_iter().zip(types));
+            if begins {
+                return rows.await;
+            }
+            let (released, rows) = join(session.batch_execute(PREPARED), rows).await;
+            released.and(rows)
+        }
+        .boxed()
+    } else {
         let session = Arc::clone(&session);
         let begins = job.place.begins;
         async move {
@@ -65,6 +81,8 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
 /// A prepared statement with its values, its transaction open.
 pub(super) struct Made {
     pub(super) ready: Statement,
+    /// What was prepared, where that is not the statement's own text.
+    text: Option<String>,
     pub(super) bound: Vec<Bound>,
     pub(super) columns: Vec<Seen>,
     pub(super) forms: Vec<Form>,
@@ -84,12 +102,12 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
     let columns = seen(ready.columns());
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     if let Some(forms) = natively {
-        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+        return Ok(Made { ready, text: None, bound, columns, forms, shift: 0 });
     }
     if matches!(job.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
         let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
-        return Ok(Made { ready, bound, columns, forms, shift: 0 });
+        return Ok(Made { ready, text: None, bound, columns, forms, shift: 0 });
     }
     let (text, shift) = as_text(&job.text, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -100,7 +118,7 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
             .because(error)
     })?;
     let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| text_form(&column.type_)));
-    Ok(Made { ready, bound, forms: forms.collect(), columns, shift })
+    Ok(Made { ready, text: Some(text), bound, forms: forms.collect(), columns, shift })
 }
 
 /// Begins the transaction and prepares the statement in it, with hints for the parameters' types
