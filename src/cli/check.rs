@@ -56,10 +56,14 @@ async fn attempt(connection: &Connection) -> Result<Profile, Error> {
 
 /// Whoever runs the check may see the cause.
 fn words(error: &Error) -> String {
-    match error.cause() {
-        Some(cause) => format!("{}: {cause}", error.message),
-        None => error.message.clone(),
+    let mut words = error.message.clone();
+    for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {
+        if let Some(more) = more {
+            words.push_str(mark);
+            words.push_str(more);
+        }
     }
+    words
 }
 
 fn describe(problem: &Problem) -> Value {
