@@ -73,6 +73,17 @@ impl Results {
         Self { parts: Box::pin(parts), ..self }
     }
 
+    /// Tells `notice` of every failure on the way.
+    #[must_use]
+    pub fn on_failure(self, notice: impl Fn(&Error) + Send + 'static) -> Self {
+        let parts = self.parts.inspect(move |part| {
+            if let Err(error) = part {
+                notice(error);
+            }
+        });
+        Self { parts: Box::pin(parts), ..self }
+    }
+
     /// Keeps `guard` until the results are dropped.
     #[must_use]
     pub fn keep(mut self, guard: impl Send + 'static) -> Self {

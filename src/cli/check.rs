@@ -77,10 +77,14 @@ async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(
 
 /// Whoever runs the check may see the cause.
 fn words(error: &Error) -> String {
-    match error.cause() {
-        Some(cause) => format!("{}: {cause}", error.message),
-        None => error.message.clone(),
+    let mut words = error.message.clone();
+    for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {
+        if let Some(more) = more {
+            words.push_str(mark);
+            words.push_str(more);
+        }
     }
+    words
 }
 
 fn describe(problem: &Problem) -> Value {

@@ -8,12 +8,11 @@ use portico_actors::directory;
 use portico_actors::identity::Mapping;
 use portico_actors::source::{Access, Declared, Exposure, Locator};
 use portico_actors::sql::{Dialect, Naming};
-use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::prompt::{self, Prompt};
 use super::section::{Problem, Section};
-use super::{identity, statement, switches};
+use super::{address, identity, statement, switches};
 use crate::tools::{OwnTool, Switches};
 
 /// One connection.
@@ -115,9 +114,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
             );
         }
     }
-    let locator = section
-        .required("url", "add postgres://user:password@host:5432/database or sqlite:path", problems)
-        .and_then(|url| locator(section, &url, base, problems));
+    let locator = address::locator(section, base, problems);
     let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
     let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
@@ -172,21 +169,4 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         prompts: prompts.into(),
         identity: identity.map(Arc::new),
     })
-}
-
-fn locator(section: &Section<'_>, url: &str, base: &Path, problems: &mut Vec<Problem>) -> Option<Locator> {
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return Some(Locator::Postgres(SecretString::from(url.to_owned())));
-    }
-    if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        return Some(Locator::Sqlite(base.join(path)));
-    }
-    // The value may hold a password: it is not repeated.
-    section.problem(
-        "url",
-        "this is the address of no source that Portico knows".to_owned(),
-        "write postgres://user:password@host:5432/database or sqlite:path",
-        problems,
-    );
-    None
 }

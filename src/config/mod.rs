@@ -1,6 +1,7 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+mod address;
 mod audit;
 mod connection;
 mod identity;

@@ -118,6 +118,11 @@ impl<'a> Section<'a> {
         texts
     }
 
+    /// A variable of the environment.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
     /// Whether the key `name` is there.
     pub(super) fn has(&mut self, name: &'static str) -> bool {
         self.find(name).is_some()

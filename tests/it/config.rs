@@ -22,8 +22,8 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config.toml")).unwrap();
     let config = Config::parse(&text, Path::new("/base"), &environment).unwrap();
     let sales = config.connection("sales").unwrap();
-    let Locator::Postgres(url) = &sales.locator else { panic!("{sales:?}") };
-    assert!(url.expose_secret().contains("app:s3cret@"));
+    let Locator::Postgres(address) = &sales.locator else { panic!("{sales:?}") };
+    assert!(address.url.expose_secret().contains("app:s3cret@"));
     assert!(!format!("{config:?}").contains("s3cret"), "a password is printed");
     // What the example spells out is what one gets without it.
     let least =
@@ -81,6 +81,38 @@ url = "postgres://u:${UNKNOWN}@h/d"
     let words = found.iter().map(|(.., words)| words.as_str()).collect::<Vec<_>>().join("\n");
     assert!(words.contains("did you mean store?") && words.contains("\"read-only\" or \"read-write\""), "{words}");
     assert!(words.contains("no variable UNKNOWN") && !words.contains("hunter2"), "{words}");
+}
+
+#[test]
+fn an_address_that_cannot_be_honoured_is_told_with_the_rest() {
+    let table = |number: u128, url: &str, more: &str| {
+        let id = uuid::Uuid::from_u128(number);
+        format!("[[connections]]\nid = \"{id}\"\nname = \"c{number}\"\nurl = \"{url}\"\n{more}\n")
+    };
+    let text = table(1, "postgres://u@h/d?sslmode=strict", "")
+        + &table(2, "postgres://u:hunter2@h/d", "password_file = \"x\"")
+        + &table(3, "postgres://u@h/d", "password_file = \"x\"\npassword_command = [\"y\"]")
+        + &table(4, "postgres://u@h/d?options=-cwork_mem%3D1GB", "pooler = \"transaction\"")
+        + &table(5, "postgres://u@h/d", "pooler = \"statement\"\npassword_command = []")
+        + &table(6, "sqlite:x.db", "pooler = \"transaction\"")
+        + &table(7, "postgres://app@h1,h2:5433/d?target_session_attrs=read-write&sslmode=require", "");
+    let found = problems(&text);
+    let keys: Vec<&str> = found.iter().map(|(_, key, _)| key.as_str()).collect();
+    assert_eq!(
+        keys,
+        [
+            "connections[0].url",
+            "connections[1].url",
+            "connections[2].password_command",
+            "connections[3].url",
+            "connections[4].pooler",
+            "connections[4].password_command",
+            "connections[5].pooler",
+        ]
+    );
+    let words: Vec<&str> = found.iter().map(|(.., words)| words.as_str()).collect();
+    assert!(words[0].contains("parameter sslmode") && words[0].contains("verify-full"), "{words:?}");
+    assert!(words[3].contains("ALTER ROLE") && !words.join("").contains("hunter2"), "{words:?}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn numbers_and_files_have_their_places() {
             "src/audit/",
             "src/sample/",
             "actors/src/auth/",
-            "actors/src/source/postgres/tls.rs",
+            "actors/src/source/postgres/connecting/",
             "actors/src/source/sqlite/opening.rs",
         ],
     );

@@ -218,11 +218,18 @@ impl Handler<Call> for ConnectionActor {
                 State::Connecting => return Err(Error::internal("waited for the first attempt, which has not ended")),
             };
             match runner.run(call, &profile).await {
-                // Once the results are dropped, the statement is committed or undone.
-                Ok(Reply::Results(results)) if results.writes && changes_catalogue(&results) => {
-                    Ok(Reply::Results(results.keep(CheckOnDrop(own))))
+                Ok(Reply::Results(results)) => {
+                    let changes = results.writes && changes_catalogue(&results);
+                    let told = own.clone();
+                    let results = results.on_failure(move |error| {
+                        if may_be_away(error) {
+                            told.do_send(Check);
+                        }
+                    });
+                    // Once the results are dropped, the statement is committed or undone.
+                    Ok(Reply::Results(if changes { results.keep(CheckOnDrop(own)) } else { results }))
                 }
-                Err(error) if error.kind == Kind::Unavailable => {
+                Err(error) if may_be_away(&error) => {
                     own.do_send(Check);
                     Err(error)
                 }
@@ -230,6 +237,12 @@ impl Handler<Call> for ConnectionActor {
             }
         })
     }
+}
+
+/// Whether a failure is a reason to ask for a sign of life: also one of time, since a source that
+/// was lost without a word does not keep its own limit.
+fn may_be_away(error: &Error) -> bool {
+    matches!(error.kind, Kind::Unavailable | Kind::TimedOut)
 }
 
 /// Whether what callers may know of the source can be another afterwards.

@@ -11,7 +11,7 @@ use crate::error::Result;
 /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the locator cannot be understood.
 pub fn open(settings: Settings) -> Result<Arc<dyn Source>> {
     match settings.locator.clone() {
-        Locator::Postgres(url) => Ok(Arc::new(postgres::Postgres::open(settings, &url)?)),
+        Locator::Postgres(address) => Ok(Arc::new(postgres::Postgres::open(settings, &address)?)),
         Locator::Sqlite(path) => Ok(Arc::new(sqlite::Sqlite::open(settings, path)?)),
     }
 }

@@ -1,6 +1,7 @@
 //! The seam between a connection and its database: one trait with few methods, and the values
 //! that pass through it. What a driver needs beyond that lives in the driver's own folder.
 
+pub mod address;
 pub mod catalog;
 mod drivers;
 mod exposed;
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Argument, Facet, Limits, Narrow, Notices};
@@ -23,6 +23,7 @@ use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Statement;
 
+pub use address::Address;
 pub use drivers::open;
 pub use exposed::narrow;
 pub use exposure::{Exposure, Names};
@@ -278,8 +279,8 @@ pub struct Settings {
 /// Where a database is.
 #[derive(Clone, Debug)]
 pub enum Locator {
-    /// A `postgres://` URL with its password.
-    Postgres(SecretString),
+    /// A PostgreSQL database.
+    Postgres(Address),
     /// A SQLite file.
     Sqlite(PathBuf),
 }

@@ -214,6 +214,6 @@ async fn tls_is_used_where_it_is_offered() {
     let plain = Subject::open(&format!("{url}?sslmode=disable"), 1);
     assert_eq!(plain.read(question).await.unwrap().rows, [["false"]]);
     // Nobody trusts the certificate, and without one there is no TLS at all.
-    let strict = Subject::open(&format!("{url}?sslmode=require"), 1);
+    let strict = Subject::open(&format!("{url}?sslmode=verify-full"), 1);
     assert_eq!(strict.read(question).await.unwrap_err().kind, Kind::Unavailable);
 }

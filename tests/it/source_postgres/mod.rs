@@ -4,7 +4,10 @@ use crate::support::postgres::{TestPostgres, connect};
 use crate::support::results::Subject;
 
 mod catalogue;
+mod certificates;
 mod ends;
+mod hosts;
+mod passwords;
 mod procedures;
 mod statements;
 mod values;

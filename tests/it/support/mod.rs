@@ -3,9 +3,11 @@
 
 pub(crate) mod app;
 pub(crate) mod browser;
+pub(crate) mod cluster;
 pub(crate) mod fixture;
 pub(crate) mod mcp;
 pub(crate) mod person;
+pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod results;

@@ -90,9 +90,7 @@ impl TestPostgres {
         command.current_dir(&home).stdin(Stdio::piped()).stdout(Stdio::piped());
         // A terminal's interrupt is for the tests; the keeper sees their end.
         command.process_group(0);
-        if fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
-            // The server refuses to run as root.
-            let (user, group) = unprivileged();
+        if let Some((user, group)) = account() {
             chown(&home, Some(user), Some(group)).unwrap();
             command.uid(user).gid(group);
         }
@@ -111,8 +109,12 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
-/// The folder of the server's programs: the newest of the system's, else the one on the path.
-fn programs() -> PathBuf {
+/// The folder of the server's programs: the one that `PORTICO_TEST_POSTGRES` names, else the newest
+/// of the system's, else the one on the path.
+pub(crate) fn programs() -> PathBuf {
+    if let Some(folder) = std::env::var_os("PORTICO_TEST_POSTGRES") {
+        return PathBuf::from(folder);
+    }
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
     let newest = installed.filter(|path| path.join("bin/initdb").exists()).max_by_key(|path| version(path));
@@ -123,13 +125,17 @@ fn programs() -> PathBuf {
     std::env::split_paths(&path).find(|folder| folder.join("initdb").exists()).expect("PostgreSQL is installed")
 }
 
-/// User and group `postgres`, or `nobody` where there is none.
-fn unprivileged() -> (u32, u32) {
+/// User and group that a server has to run as: it refuses to run as root. `postgres`, or `nobody`
+/// where there is none.
+pub(crate) fn account() -> Option<(u32, u32)> {
+    if !fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
+        return None;
+    }
     let accounts = fs::read_to_string("/etc/passwd").unwrap();
     let of = |name: &str| {
         let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
         let mut fields = line.split(':').skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
-    of("postgres").or_else(|| of("nobody")).expect("an account other than root")
+    Some(of("postgres").or_else(|| of("nobody")).expect("an account other than root"))
 }

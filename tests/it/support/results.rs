@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
-use portico_actors::source::{Access, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
+use portico_actors::source::{Access, Address, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
 
@@ -28,16 +28,21 @@ pub(crate) struct Subject {
 impl Subject {
     /// A connection named `test` that may write, with `pool` sessions.
     pub(crate) fn open(url: &str, pool: usize) -> Self {
+        Self::at(url.into(), pool).unwrap()
+    }
+
+    /// The same at an address with more than a URL.
+    pub(crate) fn at(address: Address, pool: usize) -> Result<Self, Error> {
         let settings = Settings {
             name: "test".into(),
-            locator: Locator::Postgres(url.into()),
+            locator: Locator::Postgres(address),
             access: Access::ReadWrite,
             pool,
             connect_timeout: Duration::from_secs(10),
             declared: Arc::new([]),
             has_roles: false,
         };
-        Self { source: open(settings).unwrap() }
+        open(settings).map(|source| Self { source })
     }
 
     /// Reads a statement to its end.

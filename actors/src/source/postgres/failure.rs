@@ -2,8 +2,9 @@
 //! SQLSTATEs.
 
 use std::error::Error as StdError;
+use std::time::Duration;
 
-use tokio_postgres::error::{DbError, ErrorPosition};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::error::{Error, Kind};
 use crate::sql::Statement;
@@ -13,14 +14,16 @@ pub(super) const CANCELLED: &str = "57014";
 /// `invalid_transaction_termination`: a procedure with COMMIT or ROLLBACK inside a transaction.
 pub(super) const ENDS_TRANSACTION: &str = "2D000";
 /// `read_only_sql_transaction`.
-const READ_ONLY: &str = "25006";
+pub(super) const READ_ONLY: &str = "25006";
+/// `too_many_connections`.
+pub(super) const TOO_MANY: &str = "53300";
 
 /// The kind of a failure by its SQLSTATE (PostgreSQL, appendix A).
 pub(super) fn kind(sqlstate: &str) -> Kind {
     match sqlstate {
         "40001" | "40P01" => Kind::Conflict,
         CANCELLED => Kind::TimedOut,
-        "53300" => Kind::Unavailable,
+        TOO_MANY => Kind::Unavailable,
         "42501" | READ_ONLY => Kind::Forbidden,
         "42P01" | "3F000" | "42883" | "3D000" => Kind::NotFound,
         // A violation of the protocol, such as a wrong number of parameters: the statement's fault.
@@ -57,9 +60,17 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         };
     };
     let sqlstate = source.code().code();
+    if is_standby(source) {
+        return Error::new(Kind::Forbidden, "the server is a standby, where nothing can be written")
+            .sqlstate(READ_ONLY)
+            .hint("this connection has to lead to the primary; an administrator can write target_session_attrs=read-write into its URL");
+    }
     let kind = kind(sqlstate);
-    if kind == Kind::Unavailable {
-        return unavailable(chain(error)).sqlstate(sqlstate);
+    // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
+    let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+    if kind == Kind::Unavailable || (fatal && kind == Kind::Rejected) {
+        let failure = unavailable(chain(error)).sqlstate(sqlstate);
+        return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
     }
     let mut failure = Error::new(kind, source.message()).sqlstate(sqlstate);
     if let Some(detail) = source.detail() {
@@ -67,6 +78,12 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     }
     if let Some(hint) = source.hint() {
         failure = failure.hint(hint);
+    } else if sqlstate == ENDS_TRANSACTION {
+        failure = failure.hint(
+            "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
+        );
+    } else if sqlstate.starts_with("53") {
+        failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
     } else if sqlstate == READ_ONLY {
         failure = failure.hint("this access is read-only; nothing was changed");
     }
@@ -74,6 +91,13 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         (Some(position), Some(statement)) => failure.position(statement.original_position(position)),
         _ => failure,
     }
+}
+
+/// Whether a transaction that may write was refused because the server replays another's log. There
+/// is no SQLSTATE for that; the place in the server's code that says it looks at one setting, and
+/// the words are in the server's language.
+fn is_standby(source: &DbError) -> bool {
+    *source.code() == SqlState::FEATURE_NOT_SUPPORTED && source.routine() == Some("call_bool_check_hook")
 }
 
 /// The number of the parameter whose value the source refused, counted from 1.
@@ -98,7 +122,8 @@ fn is_input_output(error: &tokio_postgres::Error) -> bool {
     error.source().is_some_and(<dyn StdError>::is::<std::io::Error>)
 }
 
-fn chain(error: &tokio_postgres::Error) -> String {
+/// What an error says, with its causes; for the log.
+pub(super) fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -1,65 +1,100 @@
 //! One session beside the pool, for what the driver itself wants to know: a pool that waited for
 //! itself would wait for ever.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::Mutex;
+use futures_util::FutureExt;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::Client;
 
+use super::connecting::{Connector, Wire};
 use super::{failure, session};
 use crate::error::Result;
+use crate::source::address::Pooler;
 
 /// Bounds every question of ours at the source.
 const PATIENCE: &str = "SET statement_timeout = '20s'; SET lock_timeout = '5s'";
+/// The same where no session is ours for longer than a transaction.
+const FOR_TRANSACTION: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'";
 
 /// The housekeeping session, opened when first needed and again when it was lost.
 pub(super) struct Housekeeping {
-    config: Config,
-    tls: MakeRustlsConnect,
-    connect_timeout: Duration,
-    client: Mutex<Option<Arc<Client>>>,
+    connector: Arc<Connector>,
+    wire: Mutex<Option<Arc<Wire>>>,
+    /// Who looks something up behind a pooler, one at a time.
+    turn: Mutex<()>,
 }
+
+/// The session for some questions. Behind a pooler they are one transaction, on a session of their
+/// own; it ends when the last question is answered.
+pub(super) struct Asking(Arc<Wire>);
 
 impl Housekeeping {
     /// Nothing is connected yet.
-    pub(super) fn new(config: Config, tls: MakeRustlsConnect, connect_timeout: Duration) -> Self {
-        Self { config, tls, connect_timeout, client: Mutex::new(None) }
+    pub(super) fn new(connector: Arc<Connector>) -> Self {
+        Self { connector, wire: Mutex::new(None), turn: Mutex::new(()) }
     }
 
     /// The session; several questions may be under way on it at once.
-    pub(super) async fn client(&self) -> Result<Arc<Client>> {
-        let mut place = self.client.lock().await;
-        if let Some(client) = place.as_ref().filter(|client| !client.is_closed()) {
-            return Ok(Arc::clone(client));
+    pub(super) async fn client(&self) -> Result<Asking> {
+        if self.is_pooled() {
+            return self.connect(FOR_TRANSACTION).await.map(Asking);
+        }
+        let mut place = self.wire.lock().await;
+        if let Some(wire) = place.as_ref().filter(|wire| !wire.is_closed()) {
+            return Ok(Asking(Arc::clone(wire)));
         }
         *place = None;
-        let client = timeout(self.connect_timeout, self.connect())
-            .await
-            .map_err(|_| failure::unavailable("the connection attempt took too long"))?
-            .map_err(|error| failure::connecting(&error))?;
-        let client = Arc::new(client);
-        *place = Some(Arc::clone(&client));
-        Ok(client)
+        let wire = self.connect(PATIENCE).await?;
+        *place = Some(Arc::clone(&wire));
+        Ok(Asking(wire))
+    }
+
+    /// Whether each question needs a session of its own.
+    pub(super) fn is_pooled(&self) -> bool {
+        self.connector.pooler == Pooler::Transaction
+    }
+
+    /// Behind a pooler, waits for those who look up the same.
+    pub(super) async fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        if self.is_pooled() { Some(self.turn.lock().await) } else { None }
     }
 
     /// Lets go of the session, so that the next question opens a new one.
     pub(super) async fn forget(&self) {
-        *self.client.lock().await = None;
+        *self.wire.lock().await = None;
     }
 
-    async fn connect(&self) -> Result<Client, tokio_postgres::Error> {
-        let (client, connection) = self.config.connect(self.tls.clone()).await?;
-        // The task ends with the client or with the connection, whichever goes first.
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                log::debug!("the housekeeping session ended: {error}");
-            }
+    async fn connect(&self, greeting: &str) -> Result<Arc<Wire>> {
+        let wire = self.connector.connect().boxed().await?;
+        let greeted = timeout(session::GREETING_TIMEOUT, async {
+            session::introduce(&wire).await?;
+            wire.batch_execute(greeting).await
         });
-        session::introduce(&client).await?;
-        client.batch_execute(PATIENCE).await?;
-        Ok(client)
+        match greeted.await {
+            Ok(greeted) => greeted.map_err(|error| failure::connecting(&error))?,
+            Err(_) => return Err(failure::unavailable("a fresh session did not answer in time")),
+        }
+        Ok(Arc::new(wire))
+    }
+}
+
+impl Deref for Asking {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.0.pooled && !self.0.is_closed() {
+            let wire = Arc::clone(&self.0);
+            // Otherwise the pooler would close the server's session with ours.
+            tokio::spawn(async move { timeout(session::GREETING_TIMEOUT, wire.batch_execute("ROLLBACK")).await });
+        }
     }
 }

@@ -20,6 +20,11 @@ use crate::source::Profile;
 
 /// A stream may wait so long for names that it could also do without.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same behind a pooler: the statement that waits holds a session of the server meanwhile, and
+/// the question needs another one.
+const PATIENCE_POOLED: Duration = Duration::from_millis(250);
+/// How long the shortest question may take before the source counts as away.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// All questions of one ping together, beyond the time to connect.
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -31,9 +36,9 @@ const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientW
 
 /// Everything remembered.
 pub(super) struct Knowledge {
-    housekeeping: Housekeeping,
+    housekeeping: Arc<Housekeeping>,
     types: Arc<CustomTypes>,
-    relations: Relations,
+    relations: Arc<Relations>,
     routines: ArcSwap<Known>,
     stale: AtomicBool,
     has_roles: bool,
@@ -58,9 +63,9 @@ impl Knowledge {
     /// Nothing is known yet.
     pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>, has_roles: bool) -> Self {
         Self {
-            housekeeping,
+            housekeeping: Arc::new(housekeeping),
             types,
-            relations: Relations::default(),
+            relations: Arc::default(),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             has_roles,
@@ -102,16 +107,26 @@ impl Knowledge {
 
     /// The names of tables, with those not yet known looked up, if that does not take long.
     pub(super) async fn relations(&self, oids: &[Oid]) -> &Relations {
-        let mut missing: Vec<Oid> = oids.iter().copied().filter(|oid| self.relations.known(*oid).is_none()).collect();
-        missing.sort_unstable();
-        missing.dedup();
+        let missing = self.relations.missing(oids);
         if !missing.is_empty() {
+            let (housekeeping, relations) = (Arc::clone(&self.housekeeping), Arc::clone(&self.relations));
+            let learning = async move {
+                let turn = housekeeping.turn().await;
+                let missing = relations.missing(&missing);
+                if !missing.is_empty() {
+                    let client = housekeeping.client().await?;
+                    relations.learn(&client, &missing).await?;
+                }
+                drop(turn);
+                Ok::<(), Error>(())
+            };
             // Without the names the columns are still right, only less well described.
-            let _ = timeout(PATIENCE, async {
-                let client = self.housekeeping.client().await?;
-                self.relations.learn(&client, &missing).await
-            })
-            .await;
+            if self.housekeeping.is_pooled() {
+                // It goes on, for those who come later.
+                let _ = timeout(PATIENCE_POOLED, tokio::spawn(timeout(PING_TIMEOUT, learning))).await;
+            } else {
+                let _ = timeout(PATIENCE, learning).await;
+            }
         }
         &self.relations
     }
@@ -133,7 +148,10 @@ impl Knowledge {
     }
 
     async fn ask(&self, client: &Client) -> Result<Profile> {
-        let identity = client.query_typed_one(IDENTITY, &[]).await.map_err(|error| failure::connecting(&error))?;
+        let identity = timeout(SIGN_OF_LIFE, client.query_typed_one(IDENTITY, &[])).await;
+        let identity = identity
+            .map_err(|_| failure::unavailable("the source gave no sign of life"))?
+            .map_err(|error| failure::connecting(&error))?;
         let version: String = identity.try_get(0).map_err(Error::internal)?;
         let default_schema: Option<String> = identity.try_get(1).map_err(Error::internal)?;
         let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use secrecy::{ExposeSecret, SecretString};
-use tokio_postgres::Config;
 use tokio_util::sync::CancellationToken;
 
 use self::clock::Clock;
+use self::connecting::Connector;
 use self::custom_types::CustomTypes;
 use self::housekeeping::Housekeeping;
 use self::knowledge::Knowledge;
 use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
+use super::address::{Address, Pooler};
 use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Class;
@@ -28,6 +28,7 @@ mod array;
 mod catalog;
 mod cells;
 mod clock;
+mod connecting;
 mod custom_types;
 mod failure;
 mod housekeeping;
@@ -37,6 +38,7 @@ mod knowledge;
 mod network;
 mod notices;
 mod numeric;
+mod pooled;
 mod prepared;
 mod printed;
 mod procedure;
@@ -49,7 +51,6 @@ mod script;
 mod session;
 mod statement;
 mod temporal;
-mod tls;
 mod transaction;
 mod types;
 
@@ -62,35 +63,45 @@ struct Shared {
     name: Arc<str>,
     access: Access,
     sessions: Sessions,
+    /// Whether a pooler hands out the server's sessions by the transaction.
+    pooled: bool,
+    /// Whether the address asks for a server that can write, and this connection may.
+    wants_writer: bool,
     knowledge: Arc<Knowledge>,
     closing: CancellationToken,
 }
 
 impl Postgres {
-    /// Reads the connection's URL; nothing is connected yet.
+    /// Understands the connection's address; nothing is connected yet.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] when the URL cannot be understood.
-    pub fn open(settings: Settings, url: &SecretString) -> Result<Self> {
-        let mut config: Config = url.expose_secret().parse().map_err(|error| unreadable(&error))?;
-        config.connect_timeout(settings.connect_timeout);
-        if config.get_application_name().is_none() {
-            config.application_name("portico");
-        }
-        let tls = tls::connector(config.get_ssl_mode())?;
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when it cannot be honoured.
+    pub fn open(settings: Settings, address: &Address) -> Result<Self> {
+        let connector = Arc::new(Connector::new(address, settings.connect_timeout)?);
         let types = Arc::new(CustomTypes::new());
-        let housekeeping = Housekeeping::new(config.clone(), tls.clone(), settings.connect_timeout);
         let has_roles = settings.has_roles;
-        let sessions = Sessions::new(config, tls, settings.pool, settings.connect_timeout, &types)?;
+        let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
+        let housekeeping = Housekeeping::new(Arc::clone(&connector));
+        let sessions = Sessions::new(connector, settings.pool, &types)?;
         let shared = Shared {
             name: settings.name,
             access: settings.access,
+            pooled: address.pooler == Pooler::Transaction,
+            wants_writer,
             sessions,
             knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles)),
             closing: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
+}
+
+/// Whether `address` can be honoured, as far as that can be told without connecting.
+///
+/// # Errors
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the parameter and the remedy.
+pub fn understand(address: &Address) -> Result<()> {
+    Connector::new(address, std::time::Duration::from_secs(1)).map(drop)
 }
 
 impl Source for Postgres {
@@ -116,7 +127,26 @@ impl Source for Postgres {
 }
 
 impl Shared {
+    /// Carries out a plan. A server that was asked to be one that can write, and is so no longer,
+    /// is left for good: nothing was changed, and the next attempt looks for its successor.
     async fn run(&self, plan: Plan) -> Result<Results> {
+        // A reader is refused by its own transaction, whatever the server is.
+        let writes = plan.access == Access::ReadWrite;
+        let results = self.carry_out(plan).await;
+        match results {
+            Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
+                self.sessions.renounce();
+                self.knowledge.close().await;
+                Err(failure::unavailable(&error.message)
+                    .sqlstate(failure::READ_ONLY)
+                    .retry_after(std::time::Duration::from_secs(1))
+                    .hint("the server has become a standby, and another one is looked for; nothing was changed"))
+            }
+            results => results,
+        }
+    }
+
+    async fn carry_out(&self, plan: Plan) -> Result<Results> {
         let dry_run = plan.dry_run;
         let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
@@ -132,6 +162,8 @@ impl Shared {
             Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms, &by)).await??,
         };
         job.identity = by;
+        // Our own questions for a facet hold nothing that would have to be prepared.
+        job.place.pooled = self.pooled && matches!(job.values, Values::Inferred(_));
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
@@ -210,14 +242,6 @@ fn first_word(text: &str) -> &str {
             return rest.get(..end).unwrap_or_default();
         };
     }
-}
-
-/// What is wrong with a URL, without any of its words: a password may be among them.
-fn unreadable(error: &tokio_postgres::Error) -> Error {
-    let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-    let what = if source.starts_with("invalid value for option") { source } else { "not a PostgreSQL URL".to_owned() };
-    Error::new(Kind::Invalid, format!("url: {what}"))
-        .hint("postgres://user:password@host:port/database?sslmode=prefer; sslmode is disable, prefer or require")
 }
 
 #[cfg(test)]

@@ -36,19 +36,29 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
             return Err(error);
         }
     };
-    let Made { ready, bound, columns, forms, shift, printing } = made;
+    let Made { ready, text, bound, columns, forms, shift, printing } = made;
     let opening = {
         let session = Arc::clone(&session);
         let begins = job.place.begins;
+        let text = text.unwrap_or_else(|| job.text.clone());
         let printing = printing.clone();
         async move {
             if let Some(printing) = printing {
+                drop(ready);
                 if !begins {
                     session.batch_execute(PREPARED).await?;
                 }
                 return printing.run(session, bound).await;
             }
-            let rows = session.query_raw(&ready, bound);
+            let rows = if session.pooled {
+                // Its rows would keep the named statement, and close it at any time: also between the
+                // end of the transaction and its answer, where a pooler takes that for another client's.
+                let types = ready.params().to_vec();
+                drop(ready);
+                session.query_typed_raw(&text, bound.into_iter().zip(types)).left_future()
+            } else {
+                session.query_raw(&ready, bound).right_future()
+            };
             if begins {
                 return rows.await.map(running::rows);
             }
@@ -80,6 +90,8 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
 /// A prepared statement with its values, its transaction open.
 pub(super) struct Made {
     pub(super) ready: Statement,
+    /// What was prepared, where that is not the statement's own text.
+    text: Option<String>,
     pub(super) bound: Vec<Bound>,
     pub(super) columns: Vec<Seen>,
     pub(super) forms: Vec<Form>,
@@ -101,12 +113,12 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
     let columns = seen(ready.columns());
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     if let Some(forms) = natively {
-        return Ok(Made { ready, bound, columns, forms, shift: 0, printing: None });
+        return Ok(Made { ready, text: None, bound, columns, forms, shift: 0, printing: None });
     }
     if matches!(job.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
         let printing = Some(Arc::new(Printing::new(job, ready.params(), &columns)));
-        return Ok(Made { ready, bound, forms: text_forms(&columns), columns, shift: 0, printing });
+        return Ok(Made { ready, text: None, bound, forms: text_forms(&columns), columns, shift: 0, printing });
     }
     let (text, shift) = as_text(&job.text, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
@@ -116,7 +128,7 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
             .hint("cast these columns to text")
             .because(error)
     })?;
-    Ok(Made { ready, bound, forms: text_forms(&columns), columns, shift, printing: None })
+    Ok(Made { ready, text: Some(text), bound, forms: text_forms(&columns), columns, shift, printing: None })
 }
 
 /// Begins the transaction and prepares the statement in it, with hints for the parameters' types

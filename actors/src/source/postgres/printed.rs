@@ -88,8 +88,8 @@ impl Printing {
     /// Runs it. Nothing else may be under way on `session`.
     pub(super) async fn run(self: Arc<Self>, session: Arc<Session>, bound: Vec<Bound>) -> WireResult<Rows> {
         if let Some((text, types)) = &self.binding {
-            let ready = session.prepare_typed(text, types).await?;
-            session.query_raw(&ready, bound).await?.try_for_each(|_| async { Ok(()) }).await?;
+            let values = bound.into_iter().zip(types.iter().cloned());
+            session.query_typed_raw(text, values).await?.try_for_each(|_| async { Ok(()) }).await?;
         }
         if !self.fetches {
             let (printed, _) = self.printed(&session, &self.text).await?;

@@ -172,7 +172,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, te
         default_schema: invocation.default_schema.clone(),
         origin: None,
         // Cursors live as long as their transaction.
-        place: if opens_cursors { Place { begins: true, ends: false } } else { Place::ALONE },
+        place: if opens_cursors { Place { begins: true, ..Place::WITHIN } } else { Place::ALONE },
         opens_cursors,
         identity: None,
     }

@@ -75,6 +75,14 @@ pub(super) struct Relation {
 pub(super) struct Relations(Mutex<HashMap<Oid, Arc<Relation>>>);
 
 impl Relations {
+    /// Those of `oids` that are not known yet, each once.
+    pub(super) fn missing(&self, oids: &[Oid]) -> Vec<Oid> {
+        let mut missing: Vec<Oid> = oids.iter().copied().filter(|oid| self.known(*oid).is_none()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
     /// A relation that is known already.
     pub(super) fn known(&self, oid: Oid) -> Option<Arc<Relation>> {
         self.lock().get(&oid).cloned()

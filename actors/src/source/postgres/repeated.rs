@@ -50,7 +50,7 @@ pub(super) async fn results(
     };
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let job = Job { place: Place { begins: true, ends: false }, ..job(prepared, terms, by)? };
+    let job = Job { place: Place { begins: true, ends: false, pooled: shared.pooled }, ..job(prepared, terms, by)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,

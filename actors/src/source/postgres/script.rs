@@ -31,6 +31,10 @@ pub(super) async fn results(
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
 pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, clock: Clock) -> Result<Results> {
+    let mut jobs = jobs;
+    for job in &mut jobs {
+        job.place.pooled = shared.pooled;
+    }
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     let may_repeat = session.is_reused();
     let mut script = Script::new(shared, jobs, terms, clock);
@@ -77,7 +81,7 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, by: &Ass
 fn jobs(statements: Vec<Prepared>, terms: Terms, by: &Assumed) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
-        let place = Place { begins: number == 0, ends: number == last };
+        let place = Place { begins: number == 0, ends: number == last, pooled: false };
         Ok(Job { place, ..job(prepared, terms, by)? })
     };
     statements.into_iter().enumerate().map(placed).collect()

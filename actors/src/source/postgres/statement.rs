@@ -124,7 +124,7 @@ impl Job {
             values: Values::Inferred(Vec::new()),
             default_schema: None,
             origin: None,
-            place: Place { begins: false, ends: false },
+            place: Place::WITHIN,
             opens_cursors: false,
             identity: None,
         }
@@ -144,7 +144,9 @@ impl Job {
             return identity::refused(identity, error);
         }
         let mut failure = failure::statement(error, self.origin.as_ref(), shift);
-        if self.terms.dry_run && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
+        // Behind a pooler it cannot be run in earnest either, and the hint says so.
+        let alone = self.terms.dry_run && !self.place.pooled;
+        if alone && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
             failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
             return failure.hint("nothing was changed; leave dryRun out to run it");
         }

@@ -49,11 +49,15 @@ pub(super) struct Place {
     pub(super) begins: bool,
     /// Nothing comes after it.
     pub(super) ends: bool,
+    /// Its session is a pooler's, and the server's is another in the next transaction.
+    pub(super) pooled: bool,
 }
 
 impl Place {
     /// A statement with a transaction of its own.
-    pub(super) const ALONE: Self = Self { begins: true, ends: true };
+    pub(super) const ALONE: Self = Self { begins: true, ends: true, pooled: false };
+    /// A statement with others before and after it.
+    pub(super) const WITHIN: Self = Self { begins: false, ends: false, pooled: false };
 }
 
 /// What goes in front of a statement that is not the first of its transaction. What fails while it
@@ -81,6 +85,8 @@ pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
 pub(super) fn ending(session: &Arc<Session>, frame: Frame, holds_rows: bool, place: Place) -> End {
     match frame {
         _ if !place.ends => held(session, frame, place),
+        // Types are looked up, and statements closed, while the server's session is still the one.
+        _ if session.pooled => held(session, frame, place),
         Frame::ReadWrite if holds_rows => held(session, frame, place),
         _ => End::Sent(maybe_done(closing(session, frame))),
     }
@@ -103,12 +109,14 @@ pub(super) fn closing(session: &Arc<Session>, frame: Frame) -> BoxFuture<'static
             let session = Arc::clone(session);
             async move {
                 // What a commit would have refused is refused here.
-                let (checked, undone, clean) = join3(
-                    session.batch_execute("SET CONSTRAINTS ALL IMMEDIATE"),
-                    session.batch_execute("ROLLBACK"),
-                    session.after_writing(),
-                )
-                .await;
+                let checked = session.batch_execute("SET CONSTRAINTS ALL IMMEDIATE");
+                if session.pooled {
+                    // Behind ROLLBACK it would be another session of the server.
+                    let (outcome, clean) = join(checked, session.after_reading()).await;
+                    return Ended { outcome, clean };
+                }
+                let (checked, undone, clean) =
+                    join3(checked, session.batch_execute("ROLLBACK"), session.after_writing()).await;
                 Ended { outcome: checked.and(undone), clean }
             }
             .boxed()
@@ -122,6 +130,11 @@ fn close(session: &Arc<Session>, word: Option<&'static str>) -> BoxFuture<'stati
     async move {
         match word {
             None => Ended { outcome: Ok(()), clean: session.after_reading().await },
+            Some("COMMIT") if session.pooled => {
+                let (outcome, clean) = session.commit_pooled().await;
+                Ended { outcome, clean }
+            }
+            Some(_) if session.pooled => Ended { outcome: Ok(()), clean: session.after_reading().await },
             Some(word) => {
                 // In two messages: where COMMIT fails, what follows it in one message is not run.
                 let (outcome, clean) = join(session.batch_execute(word), session.after_writing()).await;
