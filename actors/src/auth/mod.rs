@@ -226,3 +226,20 @@ impl Handler<Jwks> for AuthActor {
         MessageResult(self.snapshot.jwks(&self.tokens, self.clock.now()))
     }
 }
+
+/// Takes over settings that were read anew.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Reconfigure {
+    /// How long an access token is valid that is issued from now on.
+    pub token_lifetime: Duration,
+}
+
+impl Handler<Reconfigure> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, settings: Reconfigure, _: &mut Self::Context) {
+        self.tokens.set_lifetime(settings.token_lifetime);
+        self.cache.clear();
+    }
+}

@@ -91,6 +91,11 @@ impl Tokens {
         Self { issuer: issuer.trim_end_matches('/').to_owned(), lifetime }
     }
 
+    /// How long tokens are valid that are issued from now on.
+    pub(crate) fn set_lifetime(&mut self, lifetime: Duration) {
+        self.lifetime = lifetime;
+    }
+
     pub(crate) fn lifetime(&self) -> Duration {
         self.lifetime
     }
