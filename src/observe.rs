@@ -36,8 +36,9 @@ fn log_call(call: &CallEnded) {
     log::log!(
         target: "portico::call",
         level,
-        "request={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
+        "request={} client={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
         call.id,
+        call.client.map_or_else(|| "-".to_owned(), |client| client.to_string()),
         word(&call.subject),
         word(connection.as_deref().unwrap_or_default()),
         word(&call.what),

@@ -1,5 +1,6 @@
 //! Everything worth observing. The code says what happened; observers decide who cares.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub enum Event {
 pub struct CallEnded {
     /// The request.
     pub id: RequestId,
+    /// The client's address; proxies that are trusted are looked through.
+    pub client: Option<IpAddr>,
     /// The caller's subject; empty when none was authenticated.
     pub subject: String,
     /// The connection's name, where one was found.

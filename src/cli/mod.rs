@@ -2,9 +2,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;
+mod control;
 mod demo;
 mod key;
+mod notify;
 mod pat;
+mod reload;
 mod serve;
 mod service_account;
 mod user;
@@ -49,6 +52,8 @@ enum Command {
     Demo(demo::Demo),
     /// Serve the configured connections.
     Serve,
+    /// Have the running service read its configuration again.
+    Reload,
     /// Validate the configuration and try each connection.
     Check,
     /// People who call with personal access tokens.
@@ -96,6 +101,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
         Command::Serve => serve::run(&common),
+        Command::Reload => reload::run(&common),
         Command::Check => check::run(&common),
         Command::User(command) => user::run(command, &common),
         Command::Pat(command) => pat::run(command, &common),

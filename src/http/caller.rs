@@ -57,7 +57,7 @@ impl FromRequest for Caller {
 /// The challenge of the SQL API.
 pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
     Challenge {
-        metadata: format!("{}/.well-known/oauth-protected-resource", app.config.server.public_url),
+        metadata: format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url),
         shown: request.headers().contains_key(header::AUTHORIZATION),
         basic: true,
     }

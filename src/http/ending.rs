@@ -13,6 +13,7 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::event::{CallEnded, Event, Observer};
 use uuid::Uuid;
 
+use super::peer;
 use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -51,6 +52,7 @@ impl Ending {
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
         let event = CallEnded {
             id: request_id(request),
+            client: peer::client(request, app),
             subject: String::new(),
             connection: None,
             connection_id: None,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
 use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind};
@@ -174,6 +174,11 @@ pub(super) fn oauth(code: &str) -> StatusCode {
 /// Readiness as a status.
 pub(super) fn readiness(ready: bool) -> StatusCode {
     if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}
+
+/// Has the connection closed behind `response` (RFC 9112 §9.6).
+pub(super) fn close(response: &mut HttpResponse) {
+    response.head_mut().set_connection_type(ConnectionType::Close);
 }
 
 /// Answers everything that has no route.

@@ -30,7 +30,8 @@ pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpRespo
 
 /// `GET /.well-known/oauth-authorization-server`.
 pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
-    let issuer = &app.config.server.public_url;
+    let config = app.config();
+    let issuer = &config.server.public_url;
     document(&json!({
         "issuer": issuer,
         "token_endpoint": format!("{issuer}/oauth/token"),
@@ -45,7 +46,7 @@ pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
 fn resource(app: &App, resource: &str) -> HttpResponse {
     document(&json!({
         "resource": resource,
-        "authorization_servers": [app.config.server.public_url],
+        "authorization_servers": [app.config().server.public_url],
         "scopes_supported": ["read", "write"],
         "bearer_methods_supported": ["header"],
         "resource_name": "Portico",
@@ -54,7 +55,7 @@ fn resource(app: &App, resource: &str) -> HttpResponse {
 
 /// `GET /.well-known/oauth-protected-resource`.
 pub(super) async fn protected_service(app: web::Data<App>) -> HttpResponse {
-    resource(&app, &app.config.server.public_url)
+    resource(&app, &app.config().server.public_url)
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID has a

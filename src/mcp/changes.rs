@@ -20,17 +20,20 @@ pub enum List {
     Tools,
     /// `resources/list`, and what its resources hold.
     Resources,
+    /// `prompts/list`.
+    Prompts,
 }
 
 impl List {
     /// All of them, in the order of their [`Digests`].
-    pub const ALL: [Self; 2] = [Self::Tools, Self::Resources];
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
     /// The member of `subscriptions/listen` that asks for it.
     pub const fn subscription(self) -> &'static str {
         match self {
             Self::Tools => "toolsListChanged",
             Self::Resources => "resourcesListChanged",
+            Self::Prompts => "promptsListChanged",
         }
     }
 
@@ -39,6 +42,7 @@ impl List {
         match self {
             Self::Tools => "notifications/tools/list_changed",
             Self::Resources => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
         }
     }
 }
@@ -56,6 +60,8 @@ pub struct Changes {
     directory: Directory,
     id: Uuid,
     state: watch::Receiver<State>,
+    /// Changes with the configuration.
+    revised: watch::Receiver<u64>,
     look: Box<dyn Fn(&Entry) -> Digests>,
     told: Digests,
 }
@@ -65,7 +71,8 @@ impl Changes {
     pub fn new(directory: Directory, entry: &Entry, look: Box<dyn Fn(&Entry) -> Digests>) -> Self {
         let mut state = entry.watch();
         state.mark_unchanged();
-        Self { directory, id: entry.id, state, told: look(entry), look }
+        let revised = directory.revised();
+        Self { directory, id: entry.id, state, revised, told: look(entry), look }
     }
 
     /// What was told last, or seen at first.
@@ -79,13 +86,18 @@ impl Changes {
         self.state.mark_changed();
     }
 
-    /// Completes with the lists that have changed, never none. Dropping it loses nothing.
-    pub async fn next(&mut self) -> Vec<List> {
+    /// Completes with the lists that have changed, never none; with `None` when there is no such
+    /// connection any more. Dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<Vec<List>> {
         loop {
-            if self.state.changed().await.is_err() {
-                self.find_again().await;
+            tokio::select! {
+                changed = self.state.changed() => if changed.is_err() {
+                    self.find_again().await?;
+                },
+                // The directory is our own: it goes on announcing.
+                _ = self.revised.changed() => self.state = self.directory.get(self.id)?.watch(),
             }
-            let Some(entry) = self.directory.get(self.id) else { continue };
+            let entry = self.directory.get(self.id)?;
             let mut seen = (self.look)(&entry);
             for (seen, told) in seen.iter_mut().zip(self.told) {
                 if *seen == UNKNOWN {
@@ -100,21 +112,20 @@ impl Changes {
                 .collect();
             self.told = seen;
             if !changed.is_empty() {
-                return changed;
+                return Some(changed);
             }
         }
     }
 
-    /// The actor is gone and its state with it: waits for the one that replaces it.
-    async fn find_again(&mut self) {
+    /// The actor is gone and its state with it: waits for the one that replaces it. `None` when
+    /// there will be none.
+    async fn find_again(&mut self) -> Option<()> {
         let mut wait = LOOK_AGAIN_MIN;
         loop {
-            if let Some(entry) = self.directory.get(self.id) {
-                let state = entry.watch();
-                if state.has_changed().is_ok() {
-                    self.state = state;
-                    return;
-                }
+            let state = self.directory.get(self.id)?.watch();
+            if state.has_changed().is_ok() {
+                self.state = state;
+                return Some(());
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LOOK_AGAIN_MAX);

@@ -183,6 +183,11 @@ pub fn digests(context: &Context<'_>) -> Digests {
                 Some(profile) => profile.tables.hash(&mut hasher),
                 None => return UNKNOWN,
             },
+            List::Prompts => {
+                for prompt in prompts::described(context) {
+                    prompt.to_string().hash(&mut hasher);
+                }
+            }
             List::Tools => {
                 let tools = with_offer(context, |offer| tools::list(offer, context.filter));
                 for tool in &tools {

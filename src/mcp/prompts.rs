@@ -15,8 +15,12 @@ use crate::fields::Fields;
 /// The result of `prompts/list`.
 pub(super) fn list(context: &Context<'_>, params: Option<&str>) -> Result<String, Failure> {
     let cursor = cursor(params)?;
-    let items: Vec<Value> = context.settings.prompts.iter().map(describe).collect();
-    pages::page("prompts", "name", &items, cursor.as_deref()).map_err(wrong)
+    pages::page("prompts", "name", &described(context), cursor.as_deref()).map_err(wrong)
+}
+
+/// Every prompt of the connection, as it is listed.
+pub(super) fn described(context: &Context<'_>) -> Vec<Value> {
+    context.settings.prompts.iter().map(describe).collect()
 }
 
 fn describe(prompt: &Prompt) -> Value {

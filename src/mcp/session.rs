@@ -19,7 +19,7 @@ pub(super) fn initialize(params: Option<&str>) -> Result<(&'static str, String),
     let version = SESSION_VERSIONS.iter().find(|version| **version == asked).unwrap_or(&newest);
     let result = json!({
         "protocolVersion": version,
-        "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {}, "completions": {}},
+        "capabilities": {"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {}},
         "serverInfo": {"name": PRODUCT, "title": "Portico", "version": VERSION},
         "instructions": INSTRUCTIONS,
     });

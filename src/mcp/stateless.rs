@@ -127,7 +127,7 @@ fn capabilities() -> serde_json::Value {
     json!({
         "tools": {"listChanged": true},
         "resources": {"listChanged": true},
-        "prompts": {},
+        "prompts": {"listChanged": true},
         "completions": {},
         "extensions": {"io.modelcontextprotocol/oauth-client-credentials": {}},
     })

@@ -104,6 +104,12 @@ impl Open {
                 }
                 changed = self.changes.next() => {
                     let subscription = &self.subscription;
+                    // The connection was removed: nothing will change any more.
+                    let Some(changed) = changed else {
+                        self.ended = true;
+                        self.waiting.push_back(subscription.result());
+                        continue;
+                    };
                     let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
                     self.waiting.extend(honoured.map(|list| subscription.notification(list)));
                 }
@@ -163,7 +169,7 @@ impl Heard {
                 biased;
                 () = self.closing.cancelled() => return None,
                 () = over => return None,
-                changed = self.changes.next() => changed,
+                changed = self.changes.next() => changed?,
             };
             let now = self.changes.told();
             for list in changed {
@@ -210,11 +216,11 @@ mod tests {
             super::super::sessions::Holder { subject: "a".to_owned(), connection: uuid::Uuid::nil() },
             "2025-11-25",
         );
-        let told = [0xfeed, 0xbee];
+        let told = [0xfeed, 0xbee, 0xf00d];
         let (first, second) = (id(&session, told), id(&session, told));
         assert_ne!(first, second, "ids are unique within a session");
         assert_eq!((read_id(&first), read_id(&second)), (Some(told), Some(told)));
-        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3", "7-1"] {
+        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3.4", "7-1"] {
             assert_eq!(read_id(wrong), None, "{wrong}");
         }
     }

@@ -189,6 +189,14 @@ impl Directory {
         self.snapshot.load().values().all(Entry::attempted)
     }
 
+    /// Completes when every connection that is there now had its first attempt.
+    pub async fn settled(&self) {
+        for entry in self.list() {
+            // An actor that died has ended its attempt too.
+            let _ = entry.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
+        }
+    }
+
     /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
     /// cancels the call at the source.
     pub async fn ask(&self, entry: &Entry, id: RequestId, by: Arc<Principal>, op: Op, limits: Limits) -> Result<Reply> {

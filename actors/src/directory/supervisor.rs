@@ -95,9 +95,9 @@ impl Supervisor {
         });
         self.children.insert(id, child);
         self.occupy(id, own);
-        self.children.get(&id).map_or((0, watch::channel(State::Connecting).1), |child| {
-            (child.number, child.state.clone())
-        })
+        self.children
+            .get(&id)
+            .map_or((0, watch::channel(State::Connecting).1), |child| (child.number, child.state.clone()))
     }
 
     /// Starts a fresh actor for the connection.

@@ -5,6 +5,7 @@ pub(crate) mod app;
 pub(crate) mod fixture;
 pub(crate) mod mcp;
 pub(crate) mod postgres;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod results;
 pub(crate) mod stream;
