@@ -1,5 +1,5 @@
-//! The control socket beside the store: `portico reload` asks the running service and hears what
-//! came of it. One line of JSON each way; only the service's own user and root may ask.
+//! The control socket beside the store: `portico reload`, `health` and `doctor` ask the running
+//! service. One line of JSON each way; only the service's own user and root may ask.
 
 use std::fmt;
 use std::io;
@@ -29,6 +29,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(330);
 pub(super) enum Question {
     /// Read the configuration again.
     Reload,
+    /// Tell whether every actor answers, and how the connections fare.
+    Health,
 }
 
 /// What came of it.
@@ -55,6 +57,13 @@ impl From<Result<Report, Problems>> for Answer {
                 Self { ok: false, message, report: Report::default(), problems }
             }
         }
+    }
+}
+
+impl Answer {
+    /// Words without a report.
+    pub(super) fn words(ok: bool, message: String) -> Self {
+        Self { ok, message, report: Report::default(), problems: Vec::new() }
     }
 }
 

@@ -4,6 +4,9 @@
 mod check;
 mod control;
 mod demo;
+mod doctor;
+mod generate;
+mod health;
 mod key;
 mod notify;
 mod pat;
@@ -24,7 +27,7 @@ use portico_actors::principal::{Reach, Scope};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::config::{Config, Problems};
+use crate::config::{self, Config, Problems};
 
 /// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
 #[derive(Debug, Parser)]
@@ -54,6 +57,10 @@ enum Command {
     Serve,
     /// Have the running service read its configuration again.
     Reload,
+    /// Ask the running service whether all of it answers; for container runtimes.
+    Health,
+    /// Look at everything that keeps a service from running well, and say what to do.
+    Doctor,
     /// Validate the configuration and try each connection.
     Check,
     /// People who call with personal access tokens.
@@ -68,6 +75,9 @@ enum Command {
     /// Keys that sign access tokens.
     #[command(subcommand)]
     Key(key::Key),
+    /// Write man pages or shell completions, for packages.
+    #[command(hide = true)]
+    Generate(generate::Generate),
 }
 
 /// Why a command failed, for people.
@@ -102,11 +112,14 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Demo(demo) => demo::run(demo, &common),
         Command::Serve => serve::run(&common),
         Command::Reload => reload::run(&common),
+        Command::Health => health::run(&common),
+        Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),
         Command::User(command) => user::run(command, &common),
         Command::Pat(command) => pat::run(command, &common),
         Command::ServiceAccount(command) => service_account::run(command, &common),
         Command::Key(command) => key::run(command, &common),
+        Command::Generate(generate) => generate::run(&generate),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -139,7 +152,12 @@ fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
     let text = std::fs::read_to_string(&common.config)
         .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
-    let config = Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?;
+    // What a variable stands for can be a whole URL: any will do.
+    let with = |unset: &str| {
+        Config::parse(&text, &base, &|name| Some(config::lookup(name).unwrap_or_else(|| unset.to_owned())))
+    };
+    let config = with("")
+        .or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))?;
     let store = Store::open(&config.store.path)?;
     Ok((config, store))
 }

@@ -21,6 +21,9 @@ use crate::observe;
 /// How often the state of the connections is told to the service manager, if it has changed.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 
+/// How long the actors may take to answer.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
+
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
     let (listeners, _made) = listen(&config)?;
@@ -153,7 +156,17 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, store: PathBu
         };
         tokio::select! {
             () = next(&mut hangup) => drop(reload(&app, &notify, &file).await),
-            (Question::Reload, asker) = asked => asker.answer(&reload(&app, &notify, &file).await).await,
+            (question, asker) = asked => {
+                let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
+                // A reload can wait for sources; who asks for health does not wait for a reload.
+                actix::spawn(async move {
+                    let answer = match question {
+                        Question::Reload => reload(&app, &notify, &file).await,
+                        Question::Health => health(&app).await,
+                    };
+                    asker.answer(&answer).await;
+                });
+            }
         }
     }
 }
@@ -175,6 +188,17 @@ async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
         notify.ready(&status);
     }
     answer
+}
+
+/// Whether the service is well: it may still be starting, but it must answer.
+async fn health(app: &App) -> Answer {
+    let alive = matches!(timeout(HEALTH_TIMEOUT, app.alive()).await, Ok(true));
+    let words = match (alive, app.draining()) {
+        (true, false) => status(app),
+        (_, true) => "the service is stopping".to_owned(),
+        (false, false) => "an actor does not answer".to_owned(),
+    };
+    Answer::words(alive && !app.draining(), words)
 }
 
 /// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.

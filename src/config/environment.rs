@@ -7,7 +7,7 @@ pub(super) const CREDENTIAL: &str = "credential:";
 
 /// The value of `name`: a variable of the process, or a file in `$CREDENTIALS_DIRECTORY`, read anew
 /// each time, without the line's end that editors put behind it.
-pub(super) fn lookup(name: &str) -> Option<String> {
+pub fn lookup(name: &str) -> Option<String> {
     let Some(credential) = name.strip_prefix(CREDENTIAL) else { return std::env::var(name).ok() };
     // One name in that folder, and no way out of it.
     if credential.is_empty() || credential.contains('/') || credential.starts_with('.') {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 pub use connection::Connection;
+pub use environment::lookup;
 pub use fingerprint::{Fingerprint, Keys};
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;

@@ -2,7 +2,7 @@
 //! told with key and line, and a reload takes renewed ones over.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -22,6 +22,8 @@ pub struct Tls {
     pub certified: Arc<CertifiedKey>,
     /// Judges clients' certificates, where they are demanded.
     pub clients: Option<Arc<dyn ClientCertVerifier>>,
+    /// Where the key was read from.
+    pub key_file: PathBuf,
 }
 
 impl fmt::Debug for Tls {
@@ -42,9 +44,9 @@ pub(super) fn read(server: &mut Section<'_>, base: &Path, problems: &mut Vec<Pro
     let authority = section.string("client_ca", problems);
     section.finish(problems);
     let chain = certificate.and_then(|path| certificates(&section, "certificate", &base.join(path), problems));
-    let key = key.and_then(|path| {
-        let path = base.join(path);
-        PrivateKeyDer::from_pem_file(&path)
+    let key_file = key.map(|path| base.join(path));
+    let key = key_file.as_ref().and_then(|path| {
+        PrivateKeyDer::from_pem_file(path)
             .map_err(|error| {
                 let message = format!("{} holds no private key: {error}", path.display());
                 section.problem("key", message, "name a readable PEM file with one private key", problems);
@@ -62,7 +64,7 @@ pub(super) fn read(server: &mut Section<'_>, base: &Path, problems: &mut Vec<Pro
         Some(clients) => Some(clients?),
         None => None,
     };
-    Some(Tls { certified: Arc::new(certified), clients })
+    Some(Tls { certified: Arc::new(certified), clients, key_file: key_file? })
 }
 
 fn certificates(

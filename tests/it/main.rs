@@ -28,6 +28,7 @@ mod output_schemas;
 mod own_tools;
 mod postgres_offer;
 mod repeats;
+mod running_doctor;
 mod running_edge;
 mod running_manager;
 mod running_reload;

@@ -66,7 +66,10 @@ impl Store {
     }
 
     /// Opens a store that another process made, and changes nothing about it.
-    pub(crate) fn open_existing(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`Store::open`], and when there is none.
+    pub fn open_existing(path: &Path) -> Result<Self> {
         let connection = connect(path)?;
         schema::check(&connection)?;
         Ok(Self { connection, clock: Clock::system() })
