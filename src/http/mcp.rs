@@ -99,6 +99,8 @@ fn call(
     ending: Ending,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
+        // It can go on when its client has lost the stream, and the end of the service waits for it.
+        let _running = visit.app.begin();
         let mut account = Account::of(ending);
         let (context, headers, summary) = (visit.context(&progress), &visit.headers, &mut account.summary);
         let outcome = match body {

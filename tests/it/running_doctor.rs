@@ -13,8 +13,9 @@ use crate::support::process::{Service, configure, portico};
 /// Whether it exits well, and the findings that are not.
 fn doctor(folder: &Path) -> (bool, Vec<(String, String, String)>) {
     let output = portico(folder, &["doctor", "--json"]);
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        panic!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    });
     assert_eq!(report["ok"], json!(output.status.success()));
     let text = |finding: &Value, member: &str| finding[member].as_str().unwrap_or_default().to_owned();
     let findings = report["findings"].as_array().unwrap();

@@ -45,6 +45,10 @@ impl Authority {
 
     /// A client that trusts this authority, with the certificate `name` of `folder` if one is named.
     fn client(&self, identity: Option<(&Path, &str)>) -> reqwest::Client {
+        self.speaking(identity, &[b"h2", b"http/1.1"])
+    }
+
+    fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -58,7 +62,7 @@ impl Authority {
                 builder.with_client_auth_cert(vec![chain], key).unwrap()
             }
         };
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         reqwest::Client::builder().no_proxy().tls_backend_preconfigured(config).build().unwrap()
     }
 }
@@ -126,7 +130,7 @@ async fn a_client_certificate_is_demanded_where_it_is_configured() {
 }
 
 #[actix_web::test]
-async fn who_gives_up_one_request_of_an_http2_connection_cancels_its_statement() {
+async fn who_leaves_behind_tls_or_gives_up_an_http2_stream_cancels_the_statement() {
     let url = fixture::postgres().await;
     let folder = TempDir::new().unwrap();
     let authority = Authority::new("own");
@@ -134,12 +138,15 @@ async fn who_gives_up_one_request_of_an_http2_connection_cancels_its_statement()
     let service = Service::start(folder, TLS, &connection(CONNECTION, "shop", &url, "")).await;
     let client = authority.client(None);
     assert_eq!(secured(&service, &client).await.unwrap(), Version::HTTP_2);
-    let sleep = |marker: &str| {
+    let plain = authority.speaking(None, &[b"http/1.1"]);
+    assert_eq!(secured(&service, &plain).await.unwrap(), Version::HTTP_11);
+    let sleep = |client: &reqwest::Client, marker: &str| {
         let request = client.post(format!("https://localhost:{}/api/query", service.port()));
         let request = request.basic_auth(&service.writer.name, Some(&service.writer.secret));
         tokio::spawn(request.json(&json!({"query": format!("SELECT pg_sleep(280), '{marker}'")})).send())
     };
-    let (given_up, other) = (sleep("h2_given_up"), sleep("h2_other"));
+    let (given_up, other) = (sleep(&client, "h2_given_up"), sleep(&client, "h2_other"));
+    let left = sleep(&plain, "tls_left");
     let source = connect(&url).await;
     let until = async |marker: &str, count: i64| {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE $1";
@@ -154,9 +161,11 @@ async fn who_gives_up_one_request_of_an_http2_connection_cancels_its_statement()
     until("h2_given_up", 0).await;
     assert!(!other.is_finished(), "the connection's other request was cut");
     until("h2_other", 1).await;
-    // The whole connection goes with its last request.
     other.abort();
     until("h2_other", 0).await;
+    until("tls_left", 1).await;
+    left.abort();
+    until("tls_left", 0).await;
 }
 
 #[actix_web::test]

@@ -77,6 +77,8 @@ async fn credentials_are_read_from_their_folder_and_read_again() {
     let environment = [("CREDENTIALS_DIRECTORY", folder.path().display().to_string())];
     let service = Service::start_in(folder, "", &table, &environment).await;
     assert_eq!(service.query("SELECT count(*) FROM customers").await.0, 200);
+    // Who manages users needs no credential of the service's.
+    assert!(service.run(&["user", "list"]).status.success());
     // The file has not changed, but what it stands for has.
     let other = service.folder.path().join("other.db");
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE fresh (a)").unwrap();
