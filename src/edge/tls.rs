@@ -9,7 +9,7 @@ use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
 
@@ -46,11 +46,16 @@ impl Certificates {
         let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()?;
         let own = Arc::new(Current(Arc::clone(self)));
-        Ok(if demands {
-            builder.with_client_cert_verifier(Arc::clone(&own) as Arc<dyn ClientCertVerifier>).with_cert_resolver(own)
-        } else {
-            builder.with_no_client_auth().with_cert_resolver(own)
-        })
+        if !demands {
+            return Ok(builder.with_no_client_auth().with_cert_resolver(own));
+        }
+        let clients = Arc::clone(&own) as Arc<dyn ClientCertVerifier>;
+        let mut config = builder.with_client_cert_verifier(clients).with_cert_resolver(own);
+        // A session that is taken up again is not verified again: an authority that was taken away
+        // would stay in force for whoever was here before.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
     }
 }
 

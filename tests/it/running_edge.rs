@@ -119,7 +119,13 @@ async fn a_client_certificate_is_demanded_where_it_is_configured() {
     let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
     let service = Service::start(folder, &format!("{TLS}client_ca = \"ca.pem\""), &table).await;
     let folder = service.folder.path();
-    assert!(secured(&service, &own.client(Some((folder, "client")))).await.is_ok());
+    // A session that ended is one that could be taken up again.
+    let known = own.speaking(Some((folder, "client")), &[b"http/1.1"]);
+    let once = |client: &reqwest::Client| {
+        let url = format!("https://localhost:{}/healthz", service.port());
+        client.get(url).header("connection", "close").send()
+    };
+    assert!(once(&known).await.is_ok() && once(&known).await.is_ok());
     assert!(secured(&service, &own.client(None)).await.is_err(), "a client without a certificate was let in");
     assert!(secured(&service, &own.client(Some((folder, "stranger")))).await.is_err());
     // Another authority is in force for the next handshake.
@@ -127,6 +133,7 @@ async fn a_client_certificate_is_demanded_where_it_is_configured() {
     assert!(service.reload().await.0);
     assert!(secured(&service, &own.client(Some((folder, "stranger")))).await.is_ok());
     assert!(secured(&service, &own.client(Some((folder, "client")))).await.is_err());
+    assert!(once(&known).await.is_err(), "a session of before was taken up again");
 }
 
 #[actix_web::test]
