@@ -26,3 +26,11 @@ bless:
 # The figures of the README.
 bench:
     cargo run --release --example bench
+
+# What systemd says of the units.
+units:
+    bash packaging/systemd/check.sh target/debug/portico
+
+# Build the Debian package, install it for a minute, and take it away again. Needs root and cargo-deb.
+deb:
+    bash packaging/test-deb.sh

@@ -36,12 +36,13 @@ use std::time::Duration;
 
 use app::App;
 use edge::listener::Listeners;
+use portico_actors::event::Event;
 use tokio::time::timeout;
 
 /// How long sources may take to cancel what runs and to let go of their sessions.
 const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long callers are told, after that, that their calls were cut.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Serves `app` on `listeners` until `shutdown` completes. Then it is no longer ready and takes no
 /// new calls; streams end as their protocol says; calls that run get their deadline, and what is
@@ -63,6 +64,7 @@ pub async fn run(
     app.drain();
     if let Some(ended) = ended {
         app.directory.drain(SOURCES_TIMEOUT).await;
+        (app.observer)(&Event::Stopped);
         return ended;
     }
     let over = async {
@@ -76,5 +78,6 @@ pub async fn run(
     };
     // The server has to be polled while it stops.
     let (ended, ()) = futures_util::join!(server, over);
+    (app.observer)(&Event::Stopped);
     ended
 }

@@ -23,6 +23,13 @@ pub fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        Event::Reloaded { summary } => log::info!("reloaded; {summary}"),
+        Event::ReloadRefused { problems } => {
+            for problem in problems {
+                log::warn!("the configuration was not taken over: {problem}");
+            }
+        }
+        Event::Stopped => log::info!("stopped"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use portico_actors::auth::Reconfigure;
 use portico_actors::directory;
+use portico_actors::event::Event;
 
 use crate::app::{App, Current, open};
 use crate::config::{Config, Connection, Problem, Problems};
@@ -86,6 +87,15 @@ impl App {
     /// # Errors
     /// What is wrong with the file, or cannot change while the service runs; then nothing has.
     pub async fn reload(&self, path: &Path) -> Result<Report, Problems> {
+        let result = self.take_over(path).await;
+        (self.observer)(&match &result {
+            Ok(report) => Event::Reloaded { summary: report.to_string() },
+            Err(problems) => Event::ReloadRefused { problems: problems.0.iter().map(ToString::to_string).collect() },
+        });
+        result
+    }
+
+    async fn take_over(&self, path: &Path) -> Result<Report, Problems> {
         let _alone = self.reloading.lock().await;
         let (running, path) = (self.config(), path.to_owned());
         let read = tokio::task::spawn_blocking({

@@ -44,6 +44,18 @@ pub enum Event {
         /// For the log.
         cause: String,
     },
+    /// The configuration was read again and is in force.
+    Reloaded {
+        /// What has changed, in words.
+        summary: String,
+    },
+    /// The configuration was read again and refused; nothing has changed.
+    ReloadRefused {
+        /// What is wrong with it, each with its place and remedy.
+        problems: Vec<String>,
+    },
+    /// The service has ended; nothing follows. Who keeps something back writes it before it returns.
+    Stopped,
 }
 
 /// One ended call: the line of the log, later the record of the audit.

@@ -84,7 +84,6 @@ pub(super) async fn serve(
     };
     crate::run(app, listeners, stopping).await.map_err(|error| Failure::Io("the listener failed".to_owned(), error))?;
     drop(beside);
-    log::info!("stopped");
     Ok(())
 }
 
@@ -174,14 +173,6 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, store: PathBu
 async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
     notify.reloading();
     let answer = Answer::from(app.reload(file).await);
-    if answer.ok {
-        log::info!("reloaded; {}", answer.message);
-    } else {
-        log::warn!("{}", answer.message);
-        for problem in &answer.problems {
-            log::warn!("{}: {problem}", file.display());
-        }
-    }
     let status = if answer.ok { status(app) } else { format!("{}; the last reload was refused", status(app)) };
     // A reload in the first moments does not make the service ready.
     if app.ready() {

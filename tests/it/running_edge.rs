@@ -257,6 +257,26 @@ async fn only_a_trusted_proxy_tells_where_a_request_comes_from() {
 }
 
 #[actix_web::test]
+async fn whom_to_believe_changes_with_a_reload() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let mut service = Service::start(folder, "trusted_proxies = [\"127.0.0.0/8\"]", &table).await;
+    let request = async |service: &Service| {
+        let forwarded = "6.6.6.6, 192.0.2.7, 127.0.0.9";
+        let request = service.post("/api/query").header("x-forwarded-for", forwarded);
+        assert_eq!(request.json(&json!({"query": "SELECT 1"})).send().await.unwrap().status(), 200);
+    };
+    request(&service).await;
+    let line = service.line("what=/api/query").await;
+    assert!(line.contains(" client=192.0.2.7 "), "{line}");
+    service.configure("", &table);
+    assert!(service.reload().await.0);
+    request(&service).await;
+    let line = service.line("what=/api/query").await;
+    assert!(line.contains(" client=127.0.0.1 "), "{line}");
+}
+
+#[actix_web::test]
 async fn a_unix_socket_never_takes_the_place_of_a_file() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("precious"), "data").unwrap();

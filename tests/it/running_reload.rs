@@ -29,24 +29,32 @@ async fn connections_are_added_changed_and_removed_and_listeners_are_told() {
     let mut events = service.listen().await;
     // What is only offered concerns no source.
     let offered = connection(CONNECTION, "shop", &shop, TOOL);
-    service.configure("", &offered);
+    let beside = connection(OTHER, "archive", &archive, "");
+    service.configure("", &(offered + &beside));
     let (done, said) = service.reload().await;
     assert!(done, "{said}");
-    assert_eq!((&said["report"]["offered"], &said["report"]["changed"]), (&json!(["shop"]), &json!([])));
+    let report = &said["report"];
+    assert_eq!((&report["offered"], &report["changed"]), (&json!(["shop"]), &json!([])));
+    assert_eq!(report["added"], json!(["archive"]));
     let mut told = vec![events.message().await["method"].clone(), events.message().await["method"].clone()];
     told.sort_by_key(ToString::to_string);
     assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
     // What hides a table is the source's matter.
     let hidden = connection(CONNECTION, "shop", &shop, &format!("{TOOL}[connections.hidden]\ntables = [\"orders\"]"));
-    service.configure("", &(hidden + &connection(OTHER, "archive", &archive, "")));
+    // The actor that was not restarted knows the new name.
+    let arguments = json!({"query": "SELECT * FROM archive.main.orders"});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "execute_select", "arguments": arguments}});
+    let answer = service.post(&format!("/mcp/connections/{CONNECTION}")).json(&call).send().await.unwrap();
+    let words = read(answer).await.1["result"]["content"][0]["text"].to_string();
+    assert!(words.contains("archive is another connection"), "{words}");
+    service.configure("", &(hidden + &beside));
     let (done, said) = service.reload().await;
-    assert!(done, "{said}");
-    assert_eq!((&said["report"]["added"], &said["report"]["changed"]), (&json!(["archive"]), &json!(["shop"])));
+    assert!(done && said["report"]["changed"] == json!(["shop"]), "{said}");
     assert_eq!(events.message().await["method"], "notifications/resources/list_changed");
     assert_eq!(service.query("SELECT count(*) FROM shop.main.orders").await.0, 404);
     assert_eq!(service.query("SELECT count(*) FROM archive.main.orders").await.0, 200);
     // The stream of a connection that is gone ends well.
-    service.configure("", &connection(OTHER, "archive", &archive, ""));
+    service.configure("", &beside);
     let (done, said) = service.reload().await;
     assert!(done && said["report"]["removed"] == json!(["shop"]), "{said}");
     let rest = events.rest().await;

@@ -104,5 +104,7 @@ async fn streams_end_as_their_protocol_says() {
     let rest = subscription.rest().await;
     assert_eq!((rest.len(), &rest[0]["id"], &rest[0]["result"]["resultType"]), (1, &json!(7), &json!("complete")));
     assert!(get.rest().await.is_empty());
+    let log = service.rest().await;
+    assert!(log.last().is_some_and(|line| line.ends_with("stopped")), "observers hear of the end last: {log:?}");
     assert_eq!(service.ended().await.code(), Some(0));
 }
