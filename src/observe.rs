@@ -30,6 +30,13 @@ pub fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        Event::Reloaded { summary } => log::info!("reloaded; {summary}"),
+        Event::ReloadRefused { problems } => {
+            for problem in problems {
+                log::warn!("the configuration was not taken over: {problem}");
+            }
+        }
+        Event::Stopped => log::info!("stopped"),
     }
 }
 
@@ -43,8 +50,9 @@ fn log_call(call: &CallEnded) {
     log::log!(
         target: "portico::call",
         level,
-        "request={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
+        "request={} client={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
         call.id,
+        call.client.map_or_else(|| "-".to_owned(), |client| client.to_string()),
         word(&call.subject),
         word(connection.as_deref().unwrap_or_default()),
         word(&call.what),

@@ -47,7 +47,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::Said) }
 }
 
-async fn attempt(connection: &Connection) -> Result<Profile, Error> {
+pub(super) async fn attempt(connection: &Connection) -> Result<Profile, Error> {
     let source = source::open(source_settings(connection))?;
     let profile = source.ping().await;
     source.close().await;
@@ -55,7 +55,7 @@ async fn attempt(connection: &Connection) -> Result<Profile, Error> {
 }
 
 /// Whoever runs the check may see the cause.
-fn words(error: &Error) -> String {
+pub(super) fn words(error: &Error) -> String {
     match error.cause() {
         Some(cause) => format!("{}: {cause}", error.message),
         None => error.message.clone(),

@@ -10,6 +10,7 @@ use portico_actors::sql::{Dialect, Naming};
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::fingerprint::Fingerprint;
 use super::prompt::{self, Prompt};
 use super::section::{Problem, Section};
 use super::{statement, switches};
@@ -50,6 +51,8 @@ pub struct Connection {
     pub exposure: Exposure,
     /// The administrator's prompts.
     pub prompts: Arc<[Prompt]>,
+    /// Tells what has changed when the file is read again.
+    pub fingerprint: Fingerprint,
 }
 
 impl Connection {
@@ -166,6 +169,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         switches,
         exposure,
         prompts: prompts.into(),
+        fingerprint: section.fingerprint(),
     })
 }
 

@@ -12,7 +12,7 @@ use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
 
-use super::error;
+use super::{error, peer};
 use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,6 +58,7 @@ impl Ending {
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
         let event = CallEnded {
             id: Box::new(request_id(request)),
+            client: peer::client(request, app),
             subject: String::new(),
             connection: None,
             connection_id: None,

@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 pub(crate) mod mcp;
 pub(crate) mod person;
 pub(crate) mod postgres;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod results;
 pub(crate) mod stream;
