@@ -84,6 +84,12 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
         findings.iter().any(|(_, found, message)| found == subject && message.contains(part))
     };
     assert!(found("store", "open to others") && found("permissions", "written by others"), "{findings:?}");
+    // Only root can give a folder away.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(path, Some(65_534), None).unwrap();
+        let (_, findings) = doctor(path);
+        assert!(findings.iter().any(|(.., message)| message.contains("its folder to user 65534")), "{findings:?}");
+    }
     configure(path, "listen = \"nowhere\"", "");
     let (well, findings) = doctor(path);
     let placed = findings.iter().any(|(.., message)| message.starts_with("line 3: server.listen: "));

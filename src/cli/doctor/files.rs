@@ -16,6 +16,7 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
     let mut findings = vec![configuration(file)];
     findings.extend(secret("store", &config.store.path));
+    findings.extend(foreign(&config.store.path));
     if let Some(tls) = &config.server.tls {
         findings.extend(secret("tls", &tls.key_file));
     }
@@ -62,6 +63,21 @@ fn holds_password(line: &str) -> bool {
     let authority = line.split_once("://").map(|(_, rest)| rest);
     let password = authority.and_then(|rest| rest.split_once('@')).and_then(|(user, _)| user.split_once(':'));
     !line.starts_with('#') && password.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${"))
+}
+
+/// A store that somebody else made in the service's folder, as root does who forgets to become the
+/// service's user: the service cannot write it.
+fn foreign(store: &Path) -> Option<Finding> {
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (owner, host) = (store.metadata().ok()?.uid(), folder.metadata().ok()?.uid());
+    let shown = store.display();
+    (owner != host && host != 0).then(|| {
+        Finding::problem(
+            "store",
+            format!("{shown} belongs to user {owner}, and its folder to user {host}"),
+            format!("chown --reference={} {shown}*, and run commands as the service's own user", folder.display()),
+        )
+    })
 }
 
 /// A file that is for its owner alone.
