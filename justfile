@@ -27,3 +27,11 @@ bless:
 bench:
     cargo run --release --example bench
     cargo run --release --example token_rate
+
+# What systemd says of the units.
+units:
+    bash packaging/systemd/check.sh target/debug/portico
+
+# Build the Debian package, install it for a minute, and take it away again. Needs root and cargo-deb.
+deb:
+    bash packaging/test-deb.sh

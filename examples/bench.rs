@@ -46,7 +46,7 @@ fn serve_portico(database: &str) {
     store.add_user(NewUser { email: email.clone(), admin: false, reach: Reach::All, scope: Scope::Read }).unwrap();
     let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
     std::fs::write(pat_file(), pat.expose_secret()).unwrap();
-    let listener = TcpListener::bind(config.server.listen).unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", PORTICO)).unwrap();
     actix_web::rt::System::new().block_on(async {
         let app = portico::app::App::start(config, Arc::new(|_| {})).await.unwrap();
         portico::run(app, listener, std::future::pending()).await.unwrap();

@@ -1,25 +1,29 @@
-//! The only shared state: what every handler may reach.
+//! The only shared state: what every handler may reach. How it takes over new settings is in
+//! `reload`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use portico_actors::auth::people::People;
 use portico_actors::auth::throttle::Throttle;
-use portico_actors::auth::{Auth, AuthSettings};
+use portico_actors::auth::{Auth, AuthSettings, Jwks};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
+use crate::edge::tls::Certificates;
 use crate::mcp::connection::Connected;
 use crate::mcp::features::Features;
 use crate::mcp::request_state::Seal;
@@ -30,8 +34,6 @@ const PRINCIPALS: usize = 20_000;
 
 /// Everything a handler may reach.
 pub struct App {
-    /// What the service was configured with.
-    pub config: Config,
     /// The connections.
     pub directory: Directory,
     /// Who issues and validates tokens.
@@ -49,10 +51,39 @@ pub struct App {
     /// Seals what MCP clients carry for us.
     pub seal: Seal,
     features: Arc<dyn Features>,
-    settings: HashMap<Uuid, Arc<Connection>>,
     requests: Mutex<Throttle<String>>,
+    /// What TLS shows and demands, where it is configured.
+    pub certificates: Option<Arc<Certificates>>,
+    pub(crate) current: ArcSwap<Current>,
+    /// Held while settings are taken over: one reload at a time.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
     draining: CancellationToken,
+    /// Requests that are being answered, to the last byte.
+    running: watch::Sender<usize>,
+}
+
+/// What the service is configured with now: one value, so that nobody sees half a change.
+pub(crate) struct Current {
+    config: Arc<Config>,
+    connections: HashMap<Uuid, Arc<Connection>>,
+}
+
+impl Current {
+    pub(crate) fn new(config: Config) -> Self {
+        let connections =
+            config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
+        Self { config: Arc::new(config), connections }
+    }
+}
+
+/// One request that is being answered; over when it is dropped.
+pub struct Running(Arc<App>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|running| *running -= 1);
+    }
 }
 
 impl App {
@@ -88,10 +119,10 @@ impl App {
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
-        let settings =
-            config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
         Ok(Arc::new(Self {
-            config,
+            certificates: config.server.tls.as_ref().map(Certificates::new),
+            current: ArcSwap::from_pointee(Current::new(config)),
+            reloading: tokio::sync::Mutex::default(),
             directory,
             auth,
             people,
@@ -101,11 +132,35 @@ impl App {
             sessions: Sessions::default(),
             seal: Seal::default(),
             features,
-            settings,
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
+            running: watch::Sender::new(0),
         }))
+    }
+
+    /// What the service is configured with now. Who needs several of its values for one decision
+    /// asks once.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.current.load().config)
+    }
+
+    /// Counts a request until what is given back is dropped.
+    pub fn begin(self: &Arc<Self>) -> Running {
+        self.running.send_modify(|running| *running += 1);
+        Running(Arc::clone(self))
+    }
+
+    /// Completes when no request is being answered.
+    pub async fn idle(&self) {
+        // The sender is our own: it cannot go away meanwhile.
+        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+    }
+
+    /// Completes when every actor has answered: each thread turns its loop, and the store can be
+    /// looked at. Who asks sets the deadline.
+    pub async fn alive(&self) -> bool {
+        self.auth.send(Jwks).await.is_ok() && self.people.alive().await && self.directory.alive().await
     }
 
     /// Whether every connection had its first attempt. Once true, a connection that goes away is
@@ -132,6 +187,13 @@ impl App {
         &self.features
     }
 
+    /// Writes what is left of the audit trail; nothing is recorded afterwards.
+    pub async fn close_audit(&self) {
+        if let Some(audit) = &self.audit {
+            audit.close().await;
+        }
+    }
+
     /// Cancelled when the service goes down.
     pub fn closing(&self) -> CancellationToken {
         self.draining.clone()
@@ -154,13 +216,14 @@ impl App {
     }
 
     /// How the connection was configured.
-    pub fn connection(&self, id: Uuid) -> Result<&Arc<Connection>> {
-        self.settings.get(&id).ok_or_else(|| Error::internal("a connection without settings"))
+    pub fn connection(&self, id: Uuid) -> Result<Arc<Connection>> {
+        let found = self.current.load().connections.get(&id).cloned();
+        found.ok_or_else(|| Error::not_found("there is no connection with this id"))
     }
 
     /// The MCP endpoint of a connection.
     pub fn mcp_url(&self, id: Uuid) -> String {
-        format!("{}/mcp/connections/{id}", self.config.server.public_url)
+        format!("{}/mcp/connections/{id}", self.config().server.public_url)
     }
 }
 
@@ -177,7 +240,8 @@ pub fn source_settings(connection: &Connection) -> Settings {
     }
 }
 
-fn open(connection: &Connection) -> Result<directory::Connection> {
+/// What the Directory runs a connection with.
+pub(crate) fn open(connection: &Connection) -> Result<directory::Connection> {
     let dialect = match connection.locator {
         Locator::Postgres(_) => Dialect::PostgreSql,
         Locator::Sqlite(_) => Dialect::Sqlite,

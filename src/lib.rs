@@ -33,48 +33,66 @@ pub mod audit;
 pub mod cli;
 pub mod client_document;
 pub mod config;
+pub mod edge;
 pub mod encode;
 pub mod fields;
 mod http;
 pub mod mcp;
 pub mod observe;
+pub mod reload;
 pub mod sample;
 pub mod tools;
 
 use std::future::Future;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use app::App;
+use edge::listener::Listeners;
+use portico_actors::event::Event;
+use tokio::time::timeout;
 
-/// How long sources may take to let go of their sessions.
+/// How long sources may take to cancel what runs and to let go of their sessions.
 const SOURCES_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long callers are told, after that, that their calls were cut.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Serves `app` on `listener` until `shutdown` completes: then it is no longer ready, running
-/// calls get their deadline, and the sources let go of their sessions.
+/// Serves `app` on `listeners` until `shutdown` completes. Then it is no longer ready and takes no
+/// new calls; streams end as their protocol says; calls that run get their deadline, and what is
+/// not over by then is cancelled at its source.
 ///
 /// # Errors
-/// When the listener cannot be used.
-pub async fn run(app: Arc<App>, listener: TcpListener, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
-    let mut server = http::serve(Arc::clone(&app), listener)?;
+/// When a listener cannot be used.
+pub async fn run(
+    app: Arc<App>,
+    listeners: impl Into<Listeners>,
+    shutdown: impl Future<Output = ()>,
+) -> std::io::Result<()> {
+    let mut server = http::serve(Arc::clone(&app), listeners.into())?;
     let handle = server.handle();
     let ended = tokio::select! {
         ended = &mut server => Some(ended),
         () = shutdown => None,
     };
     app.drain();
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            // The server has to be polled while it stops.
-            let (ended, ()) = futures_util::join!(server, handle.stop(true));
-            ended
-        }
-    };
-    app.directory.drain(SOURCES_TIMEOUT).await;
-    if let Some(audit) = &app.audit {
-        audit.close().await;
+    if let Some(ended) = ended {
+        app.directory.drain(SOURCES_TIMEOUT).await;
+        app.close_audit().await;
+        (app.observer)(&Event::Stopped);
+        return ended;
     }
+    let over = async {
+        let deadline = app.config().server.shutdown_timeout;
+        if timeout(deadline, app.idle()).await.is_err() {
+            log::warn!("calls are still running after {} s; they are cancelled", deadline.as_secs());
+        }
+        app.directory.drain(SOURCES_TIMEOUT).await;
+        let _ = timeout(LAST_WORDS, app.idle()).await;
+        handle.stop(true).await;
+    };
+    // The server has to be polled while it stops.
+    let (ended, ()) = futures_util::join!(server, over);
+    app.close_audit().await;
+    (app.observer)(&Event::Stopped);
     ended
 }

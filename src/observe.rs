@@ -37,6 +37,13 @@ pub fn log_event(event: &Event) {
             log::error!("the audit trail cannot be written: {cause}; calls go on, and their records are lost");
         }
         Event::AuditResumed { lost } => log::warn!("the audit trail is written again; {lost} records were lost"),
+        Event::Reloaded { summary } => log::info!("reloaded; {summary}"),
+        Event::ReloadRefused { problems } => {
+            for problem in problems {
+                log::warn!("the configuration was not taken over: {problem}");
+            }
+        }
+        Event::Stopped => log::info!("stopped"),
     }
 }
 
@@ -50,8 +57,9 @@ fn log_call(call: &CallEnded) {
     log::log!(
         target: "portico::call",
         level,
-        "request={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
+        "request={} client={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
         call.id,
+        call.client.map_or_else(|| "-".to_owned(), |client| client.to_string()),
         word(&call.subject),
         word(connection.as_deref().unwrap_or_default()),
         word(&call.what),

@@ -1,5 +1,6 @@
 //! Everything worth observing. The code says what happened; observers decide who cares.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,18 @@ pub enum Event {
         /// Records that were lost meanwhile.
         lost: u64,
     },
+    /// The configuration was read again and is in force.
+    Reloaded {
+        /// What has changed, in words.
+        summary: String,
+    },
+    /// The configuration was read again and refused; nothing has changed.
+    ReloadRefused {
+        /// What is wrong with it, each with its place and remedy.
+        problems: Vec<String>,
+    },
+    /// The service has ended; nothing follows. Who keeps something back writes it before it returns.
+    Stopped,
 }
 
 /// One ended call: the line of the log, later the record of the audit.
@@ -76,6 +89,8 @@ pub enum Event {
 pub struct CallEnded {
     /// The request.
     pub id: Box<RequestId>,
+    /// The client's address; proxies that are trusted are looked through.
+    pub client: Option<IpAddr>,
     /// The caller's subject; empty when none was authenticated.
     pub subject: String,
     /// The connection's name, where one was found.

@@ -51,7 +51,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::Said) }
 }
 
-async fn attempt(connection: &Connection) -> Result<Profile, Error> {
+pub(super) async fn attempt(connection: &Connection) -> Result<Profile, Error> {
     let source = source::open(source_settings(connection))?;
     let profile = match source.ping().await {
         Ok(profile) => take_on_roles(connection, source.as_ref()).await.map(|()| profile),
@@ -76,7 +76,7 @@ async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(
 }
 
 /// Whoever runs the check may see the cause.
-fn words(error: &Error) -> String {
+pub(super) fn words(error: &Error) -> String {
     let mut words = error.message.clone();
     for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {
         if let Some(more) = more {

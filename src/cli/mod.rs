@@ -4,9 +4,15 @@
 mod audit;
 mod check;
 mod client;
+mod control;
 mod demo;
+mod doctor;
+mod generate;
+mod health;
 mod key;
+mod notify;
 mod pat;
+mod reload;
 mod serve;
 mod service_account;
 mod user;
@@ -22,7 +28,7 @@ use portico_actors::principal::{Reach, Scope};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::config::{Config, Problems};
+use crate::config::{self, Config, Problems};
 
 /// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
 #[derive(Debug, Parser)]
@@ -50,6 +56,12 @@ enum Command {
     Demo(demo::Demo),
     /// Serve the configured connections.
     Serve,
+    /// Have the running service read its configuration again.
+    Reload,
+    /// Ask the running service whether all of it answers; for container runtimes.
+    Health,
+    /// Look at everything that keeps a service from running well, and say what to do.
+    Doctor,
     /// Validate the configuration and try each connection.
     Check,
     /// People who call with personal access tokens.
@@ -70,6 +82,9 @@ enum Command {
     /// The audit trail.
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Write man pages or shell completions, for packages.
+    #[command(hide = true)]
+    Generate(generate::Generate),
 }
 
 /// Why a command failed, for people.
@@ -103,6 +118,9 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
         Command::Serve => serve::run(&common),
+        Command::Reload => reload::run(&common),
+        Command::Health => health::run(&common),
+        Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),
         Command::User(command) => user::run(command, &common),
         Command::Pat(command) => pat::run(command, &common),
@@ -110,6 +128,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Client(command) => client::run(command, &common),
         Command::Key(command) => key::run(command, &common),
         Command::Audit(command) => audit::run(command, &common),
+        Command::Generate(generate) => generate::run(&generate),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -150,7 +169,13 @@ fn read_config(common: &Common) -> Result<Config, Failure> {
     let text = std::fs::read_to_string(&common.config)
         .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
-    Ok(Config::parse(&text, &base, &|name| Some(std::env::var(name).unwrap_or_default()))?)
+    // What a variable stands for can be a whole URL: any will do.
+    let with = |unset: &str| {
+        // But none is the store's key: without one, keys are stored as they are.
+        let stand_in = |name: &str| (name != config::STORE_KEY).then(|| unset.to_owned());
+        Config::parse(&text, &base, &|name| config::lookup(name).or_else(|| stand_in(name)))
+    };
+    Ok(with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))?)
 }
 
 /// The connections named on the command line: `sales`, or `sales:read` for one that is reached with

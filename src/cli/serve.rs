@@ -1,41 +1,95 @@
-//! `portico serve`.
+//! `portico serve`: the service from its start to its end, as signals, the control socket and the
+//! service manager see it.
 
-use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
+use super::control::{Answer, Control, Question};
+use super::notify::Notify;
 use super::{Common, Failure};
 use crate::app::App;
 use crate::config::Config;
+use crate::edge::listener::{Listener, Listeners, Made};
 use crate::observe;
+
+/// How often the state of the connections is told to the service manager, if it has changed.
+const STATUS_EVERY: Duration = Duration::from_secs(5);
+
+/// How long the actors may take to answer.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
-    let listener = listen(&config)?;
-    actix::System::new().block_on(serve(config, listener, || {}))
+    let (listeners, _made) = listen(&config)?;
+    let file = common.config.clone();
+    actix::System::new().block_on(serve(config, listeners, Some(file), || {}))
 }
 
-/// Binds the configured address.
-pub(super) fn listen(config: &Config) -> Result<TcpListener, Failure> {
-    let address = config.server.listen;
-    TcpListener::bind(address).map_err(|error| Failure::Io(format!("{address} cannot be listened on"), error))
+/// The sockets that the service manager hands over (`LISTEN_FDS`), else the configured ones.
+fn listen(config: &Config) -> Result<(Listeners, Made), Failure> {
+    let given = inherited().map_err(|error| Failure::Io("a socket of the service manager".to_owned(), error))?;
+    if !given.is_empty() {
+        return Ok((Listeners(given), Made::default()));
+    }
+    let bind =
+        |place| Listener::bind(place).map_err(|error| Failure::Io(format!("{place} cannot be listened on"), error));
+    let listeners = config.server.listen.iter().map(bind).collect::<Result<_, _>>()?;
+    Ok((Listeners(listeners), Made::of(&config.server.listen)))
 }
 
-/// Serves until the process is told to stop. `started` is called once the service listens.
-pub(super) async fn serve(config: Config, listener: TcpListener, started: impl FnOnce()) -> Result<(), Failure> {
-    let io = |error| Failure::Io("the listener failed".to_owned(), error);
+/// Sockets that were open before the service started (`sd_listen_fds(3)`).
+fn inherited() -> std::io::Result<Vec<Listener>> {
+    let mut given = listenfd::ListenFd::from_env();
+    let mut listeners = Vec::new();
+    for index in 0..given.len() {
+        // One that is of another kind stays for the next attempt.
+        let tcp = given.take_tcp_listener(index).ok().flatten().map(Listener::Tcp);
+        let listener = match tcp {
+            Some(tcp) => Some(tcp),
+            None => given.take_unix_listener(index)?.map(Listener::Unix),
+        };
+        listeners.extend(listener);
+    }
+    Ok(listeners)
+}
+
+/// Serves until the process is told to stop. `file` is what a reload reads. `started` is called
+/// once the service listens.
+pub(super) async fn serve(
+    config: Config,
+    listeners: Listeners,
+    file: Option<PathBuf>,
+    started: impl FnOnce(),
+) -> Result<(), Failure> {
     raise_file_limit();
-    let address = listener.local_addr().map_err(io)?;
+    let notify = Rc::new(Notify::from_environment());
+    let store = config.store.path.clone();
     let app = App::start(config, Arc::new(observe::log_event)).await?;
-    if app.config.store.key.is_none() {
+    if app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
-    log::info!("listening on {address} as {}", app.config.server.public_url);
     reopen_on_signal(&app);
+    let places: Vec<String> = listeners.0.iter().map(Listener::place).collect();
+    log::info!("listening on {} as {}", places.join(", "), app.config().server.public_url);
+    let mut beside =
+        vec![beside(told(Arc::clone(&app), Rc::clone(&notify))), beside(watched(Arc::clone(&app), Rc::clone(&notify)))];
+    if let Some(file) = file {
+        beside.push(self::beside(reloads(Arc::clone(&app), Rc::clone(&notify), file, store)));
+    }
     started();
-    crate::run(app, listener, stop_signal()).await.map_err(io)?;
-    log::info!("stopped");
+    let stopping = async {
+        stop_signal().await;
+        notify.stopping();
+    };
+    crate::run(app, listeners, stopping).await.map_err(|error| Failure::Io("the listener failed".to_owned(), error))?;
+    drop(beside);
     Ok(())
 }
 
@@ -59,14 +113,11 @@ fn raise_file_limit() {
 /// Has the audit trail's file opened anew at each SIGUSR1, as those who move log files away send it.
 /// Without a trail it is taken too: it would end the process.
 fn reopen_on_signal(app: &Arc<App>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut signals) = signal(SignalKind::user_defined1()) else {
-        log::error!("SIGUSR1 cannot be watched; a file that is moved away is noticed all the same");
-        return;
-    };
+    let mut signals = hear(SignalKind::user_defined1(), "SIGUSR1");
     let audit = app.audit.clone();
     actix::spawn(async move {
-        while signals.recv().await.is_some() {
+        loop {
+            next(&mut signals).await;
             if let Some(audit) = &audit {
                 audit.reopen();
             }
@@ -74,17 +125,139 @@ fn reopen_on_signal(app: &Arc<App>) {
     });
 }
 
-/// Completes on SIGINT and on SIGTERM.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        log::error!("SIGTERM cannot be watched; only Ctrl-C stops the service");
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+/// Runs `work` beside the service, and ends with it.
+fn beside(work: impl Future<Output = ()> + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(actix::spawn(work))
+}
+
+/// Tells the service manager when the service is ready, and afterwards how its connections fare.
+async fn told(app: Arc<App>, notify: Rc<Notify>) {
+    app.directory.settled().await;
+    let mut said = status(&app);
+    log::info!("ready: {said}");
+    notify.ready(&said);
+    let mut ticks = interval(STATUS_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !app.draining() {
+        ticks.tick().await;
+        let now = status(&app);
+        if now != said {
+            notify.status(&now);
+            said = now;
+        }
     }
-    log::info!("stopping");
+}
+
+/// One line on the connections.
+fn status(app: &App) -> String {
+    let entries = app.directory.list();
+    let away: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.status() != "up")
+        .map(|entry| format!("{} {}", entry.name, entry.status()))
+        .collect();
+    let up = entries.len() - away.len();
+    let rest = if away.is_empty() { String::new() } else { format!("; {}", away.join(", ")) };
+    format!("{up} of {} connections up{rest}", entries.len())
+}
+
+/// Feeds the watchdog while every actor answers: a process that only exists is not alive.
+async fn watched(app: Arc<App>, notify: Rc<Notify>) {
+    let Some(limit) = notify.watchdog else { return };
+    // Twice in the time, as sd_watchdog_enabled(3) advises.
+    let mut ticks = interval(limit / 2);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // While the service goes down its actors end, and the manager has a deadline of its own.
+        if app.draining() || matches!(timeout(limit / 2, app.alive()).await, Ok(true)) {
+            notify.alive();
+        } else {
+            log::error!("an actor does not answer; the service manager is not told that all is well");
+        }
+    }
+}
+
+/// Reads the configuration again at each SIGHUP, and when the control socket asks for it.
+async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, store: PathBuf) {
+    let control = Control::open(&store)
+        .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"))
+        .ok();
+    let mut hangup = hear(SignalKind::hangup(), "SIGHUP");
+    loop {
+        let asked = async {
+            match &control {
+                Some(control) => control.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = next(&mut hangup) => drop(reload(&app, &notify, &file).await),
+            (question, asker) = asked => {
+                let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
+                // A reload can wait for sources; who asks for health does not wait for a reload.
+                actix::spawn(async move {
+                    let answer = match question {
+                        Question::Reload => reload(&app, &notify, &file).await,
+                        Question::Health => health(&app).await,
+                    };
+                    asker.answer(&answer).await;
+                });
+            }
+        }
+    }
+}
+
+async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
+    notify.reloading();
+    let answer = Answer::from(app.reload(file).await);
+    let status = if answer.ok { status(app) } else { format!("{}; the last reload was refused", status(app)) };
+    // A reload in the first moments does not make the service ready.
+    if app.ready() {
+        notify.ready(&status);
+    }
+    answer
+}
+
+/// Whether the service is well: it may still be starting, but it must answer.
+async fn health(app: &App) -> Answer {
+    let alive = matches!(timeout(HEALTH_TIMEOUT, app.alive()).await, Ok(true));
+    let words = match (alive, app.draining()) {
+        (true, false) => status(app),
+        (_, true) => "the service is stopping".to_owned(),
+        (false, false) => "an actor does not answer".to_owned(),
+    };
+    Answer::words(alive && !app.draining(), words)
+}
+
+/// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
+async fn stop_signal() {
+    let mut terminate = hear(SignalKind::terminate(), "SIGTERM");
+    let mut interrupt = hear(SignalKind::interrupt(), "SIGINT");
+    let mut either = async move || {
+        tokio::select! {
+            () = next(&mut terminate) => SignalKind::terminate(),
+            () = next(&mut interrupt) => SignalKind::interrupt(),
+        }
+    };
+    either().await;
+    log::info!("stopping; a second signal ends at once");
+    actix::spawn(async move {
+        let again = either().await;
+        log::warn!("ended at once; calls that ran were not told");
+        // As a shell counts a process that a signal ended.
+        std::process::exit(128 + again.as_raw_value());
+    });
+}
+
+fn hear(kind: SignalKind, name: &str) -> Option<Signal> {
+    signal(kind).map_err(|error| log::error!("{name} cannot be watched: {error}")).ok()
+}
+
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        // A stream of signals has no end.
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
 }

@@ -10,6 +10,7 @@ use portico_actors::source::{Access, Declared, Exposure, Locator};
 use portico_actors::sql::{Dialect, Naming};
 use uuid::Uuid;
 
+use super::fingerprint::Fingerprint;
 use super::prompt::{self, Prompt};
 use super::section::{Problem, Section};
 use super::{address, identity, statement, switches};
@@ -52,6 +53,8 @@ pub struct Connection {
     pub prompts: Arc<[Prompt]>,
     /// Which role of the database each caller has; absent: all share the user of the URL.
     pub identity: Option<Arc<Mapping>>,
+    /// Tells what has changed when the file is read again.
+    pub fingerprint: Fingerprint,
 }
 
 impl Connection {
@@ -168,5 +171,6 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         exposure,
         prompts: prompts.into(),
         identity: identity.map(Arc::new),
+        fingerprint: section.fingerprint(),
     })
 }

@@ -4,16 +4,19 @@
 mod address;
 mod audit;
 mod connection;
+mod environment;
+mod fingerprint;
 mod identity;
 mod issuer;
 mod limits;
 mod prompt;
 mod section;
+mod server;
 mod statement;
 mod switches;
+mod tls;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,13 +24,17 @@ use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
 pub use connection::Connection;
+pub use environment::lookup;
+pub use fingerprint::{Fingerprint, Keys};
 pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
+pub use server::{Listen, Proxies, Server};
+pub use tls::Tls;
 
 /// The variable of the environment with the key that encrypts signing keys.
-const STORE_KEY: &str = "PORTICO_STORE_KEY";
+pub const STORE_KEY: &str = "PORTICO_STORE_KEY";
 
 /// Everything the service is configured with.
 #[derive(Clone, Debug)]
@@ -48,23 +55,8 @@ pub struct Config {
     pub audit: crate::audit::Settings,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
-}
-
-/// Where and how the service listens.
-#[derive(Clone, Debug)]
-pub struct Server {
-    /// The address of the one listener.
-    pub listen: SocketAddr,
-    /// The origin that clients see: the issuer of tokens and the stem of every URL; no trailing slash.
-    pub public_url: String,
-    /// Origins, besides `public_url` and loopback ones on our own port, whose pages may call us.
-    pub allowed_origins: Vec<String>,
-    /// Bytes of a request's body at most.
-    pub max_body: usize,
-    /// Streams that one principal may have open to listen, at most.
-    pub max_streams: usize,
-    /// How long running calls may go on after the signal to stop.
-    pub shutdown_timeout: Duration,
+    /// Tells what has changed when the file is read again.
+    pub keys: Keys,
 }
 
 /// Where users, tokens, service accounts and keys are kept.
@@ -103,17 +95,6 @@ impl Default for OAuth {
     }
 }
 
-impl Server {
-    /// The port on which the service listens unless told otherwise.
-    pub const DEFAULT_LISTEN: &str = "127.0.0.1:8787";
-    /// Bytes of a request's body at most, unless configured.
-    pub const DEFAULT_MAX_BODY: usize = 4 * 1024 * 1024;
-    /// Streams that one principal may have open to listen, unless configured.
-    pub const DEFAULT_MAX_STREAMS: usize = 1_000;
-    /// How long running calls may go on after the signal to stop, unless configured.
-    pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(20);
-}
-
 impl Tokens {
     /// How long an access token is valid, unless configured.
     pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
@@ -142,16 +123,33 @@ impl Config {
     /// # Errors
     /// Every problem of the file, each with its line, key and remedy.
     pub fn load(path: &Path) -> Result<Self, Problems> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Problems(vec![Problem::new(
-                0,
-                "",
-                format!("{} cannot be read: {error}", path.display()),
-                "give the right path with --config, or make it readable for this user",
-            )])
-        })?;
+        let text = read(path)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, base, &|name| std::env::var(name).ok())
+        Self::parse(&text, base, &environment::lookup)
+    }
+
+    /// Reads the file at `path` again, for a service that runs with `self`.
+    ///
+    /// # Errors
+    /// As [`Config::load`], and when a key has changed that takes a restart.
+    pub fn reload(&self, path: &Path) -> Result<Self, Problems> {
+        let config = Self::load(path)?;
+        let refused = config.keys.refused(&self.keys);
+        if refused.is_empty() { Ok(config) } else { Err(Problems(refused)) }
+    }
+
+    /// Where the store is by the file at `path`, whatever else may be wrong with it: finds the
+    /// service that runs on that store, which may have variables that we do not have.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no TOML.
+    pub fn store_of(path: &Path) -> Result<PathBuf, Problems> {
+        let text = read(path)?;
+        let parsed = syntax(&text)?;
+        let mut problems = Vec::new();
+        let mut root = Section::root(&text, parsed.get_ref(), &environment::lookup);
+        let base = path.parent().unwrap_or(Path::new(""));
+        Ok(store(&mut root, base, &environment::lookup, &mut problems).path)
     }
 
     /// Reads a configuration from `text`. Relative paths in it start at `base`.
@@ -159,13 +157,11 @@ impl Config {
     /// # Errors
     /// Every problem of the text, each with its line, key and remedy.
     pub fn parse(text: &str, base: &Path, environment: Environment<'_>) -> Result<Self, Problems> {
-        let parsed = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| section::line_of(text, span.start));
-            Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
-        })?;
+        let parsed = syntax(text)?;
+        let keys = Keys::of(text, parsed.get_ref(), environment);
         let mut problems = Vec::new();
         let mut root = Section::root(text, parsed.get_ref(), environment);
-        let server = server(&mut root, &mut problems);
+        let server = server::read(&mut root, base, &mut problems);
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
@@ -175,7 +171,7 @@ impl Config {
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, issuers, audit, connections })
+            Ok(Self { server, store, tokens, oauth, limits, issuers, audit, connections, keys })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))
@@ -188,45 +184,22 @@ impl Config {
     }
 }
 
-fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
-    let mut section = root.section("server", problems);
-    let listen = section.string("listen", problems).unwrap_or_else(|| Server::DEFAULT_LISTEN.to_owned());
-    let listen = listen.parse().unwrap_or_else(|_| {
-        section.problem("listen", format!("{listen:?} is no address"), "write it as \"127.0.0.1:8787\"", problems);
-        SocketAddr::from(([127, 0, 0, 1], 8787))
-    });
-    let public_url =
-        section.string("public_url", problems).unwrap_or_else(|| format!("http://localhost:{}", listen.port()));
-    let public_url = public_url.trim_end_matches('/').to_owned();
-    if !is_origin(&public_url) {
-        section.problem(
-            "public_url",
-            format!("{public_url:?} is no origin"),
-            "write scheme, host and port, as in \"https://data.example.org\"",
-            problems,
-        );
-    }
-    let allowed_origins = section.strings("allowed_origins", problems);
-    for origin in allowed_origins.iter().filter(|origin| !is_origin(origin)) {
-        section.problem(
-            "allowed_origins",
-            format!("{origin:?} is no origin"),
-            "write scheme, host and port, as in \"https://app.example.org\"",
-            problems,
-        );
-    }
-    let max_body = section.integer("max_body", 1024..=1 << 30, problems);
-    let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
-    let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
-    section.finish(problems);
-    Server {
-        listen,
-        public_url,
-        allowed_origins,
-        max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
-        max_streams: max_streams.and_then(|count| usize::try_from(count).ok()).unwrap_or(Server::DEFAULT_MAX_STREAMS),
-        shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
-    }
+fn read(path: &Path) -> Result<String, Problems> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Problems(vec![Problem::new(
+            0,
+            "",
+            format!("{} cannot be read: {error}", path.display()),
+            "give the right path with --config, or make it readable for this user",
+        )])
+    })
+}
+
+fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
+    DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| section::line_of(text, span.start));
+        Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
+    })
 }
 
 fn store(root: &mut Section<'_>, base: &Path, environment: Environment<'_>, problems: &mut Vec<Problem>) -> Store {
@@ -307,11 +280,4 @@ fn oauth(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> OAuth {
     };
     section.finish(problems);
     oauth
-}
-
-/// Whether `text` is `http(s)://host[:port]` and nothing more.
-fn is_origin(text: &str) -> bool {
-    text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).is_some_and(|authority| {
-        !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']) && authority.is_ascii()
-    })
 }

@@ -8,11 +8,14 @@ use portico_actors::near;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::environment::CREDENTIAL;
+use super::fingerprint::Fingerprint;
+
 /// Looks up a variable of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Something wrong with the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Problem {
     /// The line of the file, from 1; 0 when no line is to blame.
     pub line: usize,
@@ -121,6 +124,20 @@ impl<'a> Section<'a> {
     /// A variable of the environment.
     pub(super) fn environment(&self, name: &str) -> Option<String> {
         (self.environment)(name)
+    }
+
+    /// A text, or a list of texts; absent means empty.
+    pub(super) fn string_or_strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<String> {
+        match self.find(name).map(Spanned::get_ref) {
+            Some(DeValue::String(_)) => self.string(name, problems).into_iter().collect(),
+            _ => self.strings(name, problems),
+        }
+    }
+
+    /// Tells what this table says from what it said before.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        let line = line_of(self.text, self.start);
+        self.table.map_or(Fingerprint::default(), |table| Fingerprint::of(table, line, self.environment))
     }
 
     /// Whether the key `name` is there.
@@ -302,38 +319,51 @@ impl<'a> Section<'a> {
 
     /// Replaces `${NAME}`; `$${` stands for a literal `${`.
     fn interpolate(&self, name: &'static str, text: &str, problems: &mut Vec<Problem>) -> String {
-        let mut result = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find("${") {
-            let (before, after) = (&rest[..at], &rest[at + 2..]);
-            if let Some(literal) = before.strip_suffix('$') {
-                result.push_str(literal);
-                result.push_str("${");
-                rest = after;
-                continue;
-            }
-            result.push_str(before);
-            let Some((variable, remainder)) = after.split_once('}') else {
-                self.problem(
-                    name,
-                    "\"${\" is not closed".to_owned(),
-                    "write ${NAME}, or $${ for the characters",
-                    problems,
-                );
-                return result;
+        let (resolved, missing) = resolve(text, self.environment);
+        for missing in missing {
+            let (message, remedy) = match missing {
+                None => ("\"${\" is not closed".to_owned(), "write ${NAME}, or $${ for the characters"),
+                Some(variable) => match variable.strip_prefix(CREDENTIAL) {
+                    Some(credential) => (
+                        format!("the service manager hands over no credential {credential:?}"),
+                        "add LoadCredential= for it to the unit, or set CREDENTIALS_DIRECTORY",
+                    ),
+                    None => (
+                        format!("the environment has no variable {variable}"),
+                        "set it for the service, or write the value here",
+                    ),
+                },
             };
-            match (self.environment)(variable) {
-                Some(value) => result.push_str(&value),
-                None => self.problem(
-                    name,
-                    format!("the environment has no variable {variable}"),
-                    "set it for the service, or write the value here",
-                    problems,
-                ),
-            }
-            rest = remainder;
+            self.problem(name, message, remedy, problems);
         }
-        result.push_str(rest);
-        result
+        resolved
     }
+}
+
+/// Replaces each `${NAME}` in `text`; `$${` stands for a literal `${`. Also gives the names that
+/// stand for nothing, and `None` for one that is not closed.
+pub(super) fn resolve<'t>(text: &'t str, environment: Environment<'_>) -> (String, Vec<Option<&'t str>>) {
+    let (mut result, mut missing) = (String::with_capacity(text.len()), Vec::new());
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
+        if let Some(literal) = before.strip_suffix('$') {
+            result.push_str(literal);
+            result.push_str("${");
+            rest = after;
+            continue;
+        }
+        result.push_str(before);
+        let Some((variable, remainder)) = after.split_once('}') else {
+            missing.push(None);
+            return (result, missing);
+        };
+        match environment(variable) {
+            Some(value) => result.push_str(&value),
+            None => missing.push(Some(variable)),
+        }
+        rest = remainder;
+    }
+    result.push_str(rest);
+    (result, missing)
 }

@@ -41,7 +41,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &m
 
 /// The challenge of the MCP endpoint of the connection `id`.
 pub(super) fn challenge(request: &HttpRequest, app: &App, id: &str) -> Challenge {
-    let root = format!("{}/.well-known/oauth-protected-resource", app.config.server.public_url);
+    let root = format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url);
     Challenge {
         // Only a UUID is repeated: anything else could break out of the header's quotes.
         metadata: match Uuid::try_parse(id) {

@@ -2,7 +2,6 @@
 //! takes a [`Caller`] cannot be anonymous.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -16,8 +15,8 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
-use super::ending;
 use super::error::{ApiError, Challenge};
+use super::{ending, peer};
 use crate::app::App;
 
 /// The caller of a handler of the SQL API.
@@ -58,7 +57,7 @@ impl FromRequest for Caller {
 /// The challenge of the SQL API.
 pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
     Challenge {
-        metadata: format!("{}/.well-known/oauth-protected-resource", app.config.server.public_url),
+        metadata: format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url),
         shown: request.headers().contains_key(header::AUTHORIZATION),
         basic: true,
     }
@@ -70,7 +69,7 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
     if let Some(Known(by)) = request.extensions().get::<Known>() {
         return Ok(Arc::clone(by));
     }
-    let (credential, from) = (credential(request)?, address(request));
+    let (credential, from) = (credential(request)?, peer::client(request, app));
     let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
     match app.count_request(&by) {
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
@@ -85,11 +84,6 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
 
 /// The caller of a request, once that is known.
 struct Known(Arc<Principal>);
-
-/// Where a request comes from.
-pub(super) fn address(request: &HttpRequest) -> Option<IpAddr> {
-    request.peer_addr().map(|address| address.ip())
-}
 
 /// The request's one credential.
 pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {

@@ -15,8 +15,8 @@ use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
 
-use super::error;
 use super::trail::{self, Slot};
+use super::{error, peer};
 use crate::app::App;
 use crate::audit::{Record, Request};
 
@@ -70,6 +70,7 @@ impl Ending {
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
         let event = CallEnded {
             id: Box::new(request_id(request)),
+            client: peer::client(request, app),
             subject: String::new(),
             connection: None,
             connection_id: None,
@@ -80,7 +81,7 @@ impl Ending {
             failure: Some(Kind::Abandoned),
             cause: None,
         };
-        let trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request) });
+        let trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request, app) });
         Self { event: Some(event), observer: Arc::clone(&app.observer), started: Instant::now(), trail }
     }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
@@ -235,6 +235,11 @@ pub(super) fn readiness(ready: bool) -> HttpResponseBuilder {
     let mut response = HttpResponse::ServiceUnavailable();
     response.insert_header((header::RETRY_AFTER, "1"));
     response
+}
+
+/// Has the connection closed behind `response` (RFC 9112 §9.6).
+pub(super) fn close(response: &mut HttpResponse) {
+    response.head_mut().set_connection_type(ConnectionType::Close);
 }
 
 /// Answers everything that has no route.

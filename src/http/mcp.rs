@@ -57,7 +57,7 @@ async fn take(
     if let Some(response) = media_types(request, ending) {
         return Err(response);
     }
-    let read = body::read(request, payload, app.config.server.max_body).await;
+    let read = body::read(request, payload, app.config().server.max_body).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
     let exchange = Exchange::default();
     let context = visit.context(&exchange);
@@ -96,6 +96,8 @@ fn call(
     ending: Ending,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
+        // It can go on when its client has lost the stream, and the end of the service waits for it.
+        let _running = visit.app.begin();
         let mut account = Account::of(ending);
         let (context, headers, summary) = (visit.context(&exchange), &visit.headers, &mut account.summary);
         let outcome = match body {

@@ -8,6 +8,7 @@ mod caller;
 mod description;
 mod ending;
 mod error;
+mod gate;
 mod health;
 mod mcp;
 mod media;
@@ -17,6 +18,7 @@ mod oauth;
 mod oauth_form;
 mod open_streams;
 mod origin;
+mod peer;
 mod people;
 mod repeats;
 mod routing;
@@ -28,7 +30,6 @@ mod trail;
 mod visit;
 mod well_known;
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,11 +39,15 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{App as WebApp, HttpServer};
 
 use crate::app::App;
+use crate::edge::listener::{Listener, Listeners};
+use crate::edge::tls::Certificates;
 
 /// How long a client may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection without a request is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// Seconds that bytes may take that are written and not sent when everything has ended.
+const LAST_BYTES: u64 = 2;
 
 fn routes(config: &mut ServiceConfig) {
     config
@@ -82,16 +87,17 @@ fn routes(config: &mut ServiceConfig) {
         .default_service(web::to(error::no_such_path));
 }
 
-/// Serves `app` on `listener` until its handle is told to stop.
+/// Serves `app` on `listeners` until its handle is told to stop.
 ///
 /// # Errors
-/// When the listener cannot be used.
-pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Server> {
-    let shutdown = app.config.server.shutdown_timeout.as_secs();
+/// When a listener cannot be used.
+pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Server> {
+    let tls = app.certificates.as_ref().map(Certificates::listener);
+    let tls = tls.transpose().map_err(std::io::Error::other)?;
     let data = web::Data::from(app);
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
-    let server = HttpServer::new(move || {
+    let mut server = HttpServer::new(move || {
         WebApp::new()
             .app_data(data.clone())
             .app_data(memory.clone())
@@ -99,16 +105,26 @@ pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Ser
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
             .wrap(from_fn(trail::reserve))
+            .wrap(from_fn(gate::keep))
             .wrap(from_fn(ending::identify))
+            .wrap(from_fn(socket::attend))
             .configure(routes)
     })
     .on_connect(socket::attach)
     .client_request_timeout(HEAD_TIMEOUT)
+    .tls_handshake_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)
-    .shutdown_timeout(shutdown)
+    // Calls have ended by then: this is for what is on its way to slow readers.
+    .shutdown_timeout(LAST_BYTES)
     // An answer in several pieces must not wait for the client's delayed acknowledgement.
     .tcp_nodelay(true)
-    .disable_signals()
-    .listen(listener)?;
+    .disable_signals();
+    for listener in listeners.0 {
+        server = match (listener, &tls) {
+            (Listener::Tcp(listener), None) => server.listen(listener)?,
+            (Listener::Tcp(listener), Some(tls)) => server.listen_rustls_0_23(listener, tls.clone())?,
+            (Listener::Unix(listener), _) => server.listen_uds(listener)?,
+        };
+    }
     Ok(server.run())
 }

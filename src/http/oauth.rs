@@ -20,7 +20,7 @@ use crate::app::App;
 pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
     let result = async {
-        let asked = asked(&request, oauth_form::read(&request, payload).await?)?;
+        let asked = asked(&request, &app, oauth_form::read(&request, payload).await?)?;
         exchange(asked, &app, &mut ending).await
     };
     let result = result.await.map(|(token, refresh)| {
@@ -43,7 +43,7 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web
     let mut ending = Ending::begin(&request, &app);
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
-        let client = oauth_form::client(&request, &mut form)?;
+        let client = oauth_form::client(&request, &app, &mut form)?;
         ending.note(|event| event.subject.clone_from(&client.client_id));
         let token = shown(&mut form)?;
         if !client.client_id.starts_with(CLIENT_ID_PREFIX) {
@@ -61,7 +61,7 @@ pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app:
     let mut ending = Ending::begin(&request, &app);
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
-        let client = oauth_form::proof(oauth_form::client(&request, &mut form)?)?;
+        let client = oauth_form::proof(oauth_form::client(&request, &app, &mut form)?)?;
         ending.note(|event| event.subject.clone_from(&client.client_id));
         let token = shown(&mut form)?;
         app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))
@@ -160,25 +160,25 @@ async fn exchange(
     Ok((issued.access, Some(issued.refresh)))
 }
 
-fn asked(request: &HttpRequest, mut form: Form) -> Result<Asked, GrantError> {
+fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {
     let missing = |name: &str| GrantError::new("invalid_request", format!("{name} is missing"));
     let kind = form.take("grant_type").ok_or_else(|| missing("grant_type"))?;
     let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| missing(name));
     match kind.as_str() {
         "client_credentials" => {
-            let client = oauth_form::proof(oauth_form::client(request, &mut form)?)?;
+            let client = oauth_form::proof(oauth_form::client(request, app, &mut form)?)?;
             let (scope, resource) = (form.take("scope"), form.take("resource"));
             Ok(Asked::Machine(Grant::ClientCredentials { client, scope, resource }))
         }
         "authorization_code" => Ok(Asked::Code(Redemption {
-            client: oauth_form::client(request, &mut form)?,
+            client: oauth_form::client(request, app, &mut form)?,
             code: need(&mut form, "code")?.into(),
             redirect_uri: need(&mut form, "redirect_uri")?,
             verifier: need(&mut form, "code_verifier")?.into(),
             resource: form.take("resource"),
         })),
         "refresh_token" => Ok(Asked::Refresh(Refresh {
-            client: oauth_form::client(request, &mut form)?,
+            client: oauth_form::client(request, app, &mut form)?,
             token: need(&mut form, "refresh_token")?.into(),
             scope: form.take("scope"),
             resource: form.take("resource"),

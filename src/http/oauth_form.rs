@@ -7,7 +7,8 @@ use portico_actors::auth::people::authorization::ClientCredential;
 use portico_actors::auth::{ClientProof, GrantError};
 use secrecy::SecretString;
 
-use super::{body, caller};
+use super::{body, caller, peer};
+use crate::app::App;
 
 /// Bytes of a form at most.
 const MAX_BODY: usize = 16 * 1024;
@@ -32,9 +33,9 @@ pub(super) fn proof(ClientCredential { from, client_id, secret }: ClientCredenti
 
 /// The client's name, and its secret if it has one, from the header or from the form, but not from
 /// both (§2.3).
-pub(super) fn client(request: &HttpRequest, form: &mut Form) -> Result<ClientCredential, GrantError> {
+pub(super) fn client(request: &HttpRequest, app: &App, form: &mut Form) -> Result<ClientCredential, GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
-    let from = caller::address(request);
+    let from = peer::client(request, app);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
     let mut headers = request.headers().get_all(header::AUTHORIZATION);
     let Some(header) = headers.next() else {

@@ -14,7 +14,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
 
-use super::caller;
+use super::{caller, peer};
 use crate::app::App;
 
 /// When a client that has too many streams may try again: until then another is likely to end.
@@ -79,9 +79,9 @@ impl Ground {
         let streams = request.app_data::<web::Data<OpenStreams>>();
         let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
         Ok(Self {
-            _held: streams.take(&by.subject, app.config.server.max_streams)?,
+            _held: streams.take(&by.subject, app.config().server.max_streams)?,
             credential: caller::credential(request)?,
-            from: caller::address(request),
+            from: peer::client(request, app),
             app: app.clone(),
             by: Arc::clone(by),
             ending: app.closing().child_token(),

@@ -38,7 +38,8 @@ pub(super) async fn check(
 }
 
 fn is_allowed(origin: &str, app: &App) -> bool {
-    let server = &app.config.server;
+    let config = app.config();
+    let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)
         || server.allowed_origins.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed.trim_end_matches('/')))
         || is_loopback(origin)

@@ -141,7 +141,7 @@ async fn claim(
             )));
         }
     };
-    let body = body::read(request, payload, app.config.server.max_body).await?;
+    let body = body::read(request, payload, app.config().server.max_body).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
     // A token with less reach must not read what another one of the same user was told.

@@ -2,16 +2,23 @@
 //! as long as nothing is written.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use actix_web::dev::Extensions;
-use actix_web::rt::net::TcpStream;
+use actix_tls::accept::rustls_0_23::TlsStream;
+use actix_web::body::MessageBody;
+use actix_web::dev::{Extensions, Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::PayloadError;
+use actix_web::http::Version;
+use actix_web::middleware::Next;
+use actix_web::rt::net::{TcpStream, UnixStream};
 use actix_web::rt::time::{Instant, Interval, interval_at};
 use actix_web::{HttpMessage, HttpRequest};
 use bytes::Bytes;
@@ -24,19 +31,33 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// A handle on a client's socket, kept as long as its connection, unless it is let go of before.
 #[derive(Clone)]
-pub(super) struct Socket(Arc<Mutex<Option<OwnedFd>>>);
+struct Connection(Arc<Mutex<Option<OwnedFd>>>);
 
-/// Keeps a handle on each new connection's socket.
+/// Keeps a handle on each new connection's socket: TCP, TLS over it, or Unix.
 pub(super) fn attach(stream: &dyn Any, data: &mut Extensions) {
-    if let Some(stream) = stream.downcast_ref::<TcpStream>()
-        && let Ok(handle) = stream.as_fd().try_clone_to_owned()
-    {
-        data.insert(Socket(Arc::new(Mutex::new(Some(handle)))));
+    let socket = if let Some(stream) = stream.downcast_ref::<TcpStream>() {
+        stream.as_fd()
+    } else if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
+        stream.get_ref().0.as_fd()
+    } else if let Some(stream) = stream.downcast_ref::<UnixStream>() {
+        stream.as_fd()
+    } else {
+        return;
+    };
+    if let Ok(handle) = socket.try_clone_to_owned() {
+        data.insert(Connection(Arc::new(Mutex::new(Some(handle)))));
     }
 }
 
 /// Of a request that goes on when its client has left.
 pub(super) struct Unattended;
+
+/// What shows whether the client of one request is there.
+pub(super) struct Socket {
+    connection: Connection,
+    /// In HTTP/2 one request can be given up while its connection stays.
+    stream: Option<Half>,
+}
 
 impl Socket {
     /// The socket that `request` came by.
@@ -44,23 +65,83 @@ impl Socket {
         if request.extensions().contains::<Unattended>() {
             return None;
         }
-        request.conn_data::<Self>().cloned()
+        let connection = request.conn_data::<Connection>()?.clone();
+        Some(Self { connection, stream: request.extensions().get::<Half>().cloned() })
     }
 
     /// Lets go of the handle, which is a descriptor of its own: what stays open for days does
-    /// without. The connection must not be used for another request.
+    /// without. The connection must not be used for another request; one of HTTP/2 is, and keeps its
+    /// one handle for all of them.
     pub(super) fn release(&self) {
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if self.stream.is_none() {
+            drop(self.connection.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
     /// Whether the client has closed its end, as far as there is a handle to tell.
     pub(super) fn closed(&self) -> bool {
+        self.connection.closed() || self.stream.as_ref().is_some_and(Half::reset)
+    }
+}
+
+impl Connection {
+    fn closed(&self) -> bool {
         let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(handle) = &*handle else { return false };
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         let mut watched = [PollFd::new(handle, gone)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut watched, Some(&now)), Ok(1..)) && watched[0].revents().intersects(gone)
+    }
+}
+
+/// The client's half of one HTTP/2 stream. Read to its end it still tells when the stream is reset
+/// (RFC 9113 §8.7), which the server does not look for before it writes.
+#[derive(Clone)]
+struct Half(Rc<RefCell<(Payload, bool)>>);
+
+/// Keeps the client's half of each HTTP/2 stream.
+pub(super) async fn attend<B: MessageBody>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> actix_web::Result<ServiceResponse<B>> {
+    if request.version() == Version::HTTP_2 {
+        let half = Half(Rc::new(RefCell::new((request.take_payload(), false))));
+        let reader = Reader(half.clone());
+        request.extensions_mut().insert(half);
+        request.set_payload(Payload::Stream { payload: Box::pin(reader) });
+    }
+    next.call(request).await
+}
+
+impl Half {
+    fn reset(&self) -> bool {
+        // While the handler reads, it is the one to be told.
+        let Ok(mut half) = self.0.try_borrow_mut() else { return false };
+        let mut cx = Context::from_waker(Waker::noop());
+        half.1 && matches!(half.0.poll_next_unpin(&mut cx), Poll::Ready(Some(Err(_))))
+    }
+}
+
+/// Reads the body for the handler.
+struct Reader(Half);
+
+impl Stream for Reader {
+    type Item = std::result::Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let (payload, over) = &mut *self.0.0.borrow_mut();
+        let next = payload.poll_next_unpin(cx);
+        *over = *over || matches!(next, Poll::Ready(None));
+        next
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Ok(mut half) = self.0.0.try_borrow_mut() {
+            half.1 = true;
+        }
     }
 }
 

@@ -141,7 +141,7 @@ async fn begin(
     ending: &mut Ending,
 ) -> Result<Results> {
     refuse_workspace(request)?;
-    let bytes = body::read(request, payload, app.config.server.max_body).await?;
+    let bytes = body::read(request, payload, app.config().server.max_body).await?;
     let size = bytes.len();
     let understand = move || read(Fields::parse(body::text(&bytes)?, "the body")?);
     // A large text is parsed where it holds up nobody.

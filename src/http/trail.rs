@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
 use portico_actors::error::Error;
 
-use super::{ending, error};
+use super::{ending, error, peer};
 use crate::app::App;
 use crate::audit::{self, Happening, Place, Record};
 
@@ -53,10 +53,10 @@ impl Slot {
 }
 
 /// What a request says of itself before anything is known of its caller.
-pub(super) fn introduce(request: &HttpRequest) -> audit::Request {
+pub(super) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     audit::Request {
-        address: request.peer_addr().map(|address| address.ip().to_canonical()),
+        address: peer::client(request, app).map(|address| address.to_canonical()),
         agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
         path: request.path().to_owned(),
         ..audit::Request::default()
@@ -70,7 +70,8 @@ pub(super) async fn reserve(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = request.app_data::<web::Data<App>>().cloned();
-    let Some(audit) = app.as_ref().and_then(|app| app.audit.as_deref()).filter(|_| is_call(request.path())) else {
+    let watched = app.as_ref().filter(|_| is_call(request.path()));
+    let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_deref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     // Strangers who send their body slowly must not hold the places of others: until it was read
@@ -85,7 +86,7 @@ pub(super) async fn reserve(
         }
     };
     request.extensions_mut().insert(Rc::clone(&slot));
-    let (id, said) = (ending::request_id(request.request()), introduce(request.request()));
+    let (id, said) = (ending::request_id(request.request()), introduce(request.request(), app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !slot.claimed.get() {
         slot.keep(|| {

@@ -55,7 +55,7 @@ pub(super) async fn enter(
         filter: Filter::from_query(query.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))),
         everything: Filter::default(),
         request: ending::request_id(request),
-        settings: Arc::clone(settings),
+        settings,
         entry: admitted.entry,
     })
 }
@@ -90,10 +90,13 @@ impl Visit {
         Ground::take(request, &self.app, &self.by)
     }
 
-    /// Watches what the caller is shown of the connection.
+    /// Watches what the caller is shown of the connection, by the settings of each moment.
     pub(super) fn changes(self: &Rc<Self>) -> Changes {
         let visit = Rc::clone(self);
-        let look = move |entry: &Entry| mcp::digests(&visit.context_at(entry, &Exchange::default()));
+        let look = move |entry: &Entry| {
+            let settings = visit.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&visit.settings));
+            mcp::digests(&Context { settings: &settings, ..visit.context_at(entry, &Exchange::default()) })
+        };
         Changes::new(self.app.directory.clone(), &self.entry, Arc::clone(self.app.features()), Box::new(look))
     }
 

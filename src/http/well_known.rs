@@ -34,7 +34,8 @@ pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpRespo
 
 /// `GET /.well-known/oauth-authorization-server`.
 pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
-    let issuer = &app.config.server.public_url;
+    let config = app.config();
+    let issuer = &config.server.public_url;
     let mut metadata = json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/authorize"),
@@ -51,9 +52,9 @@ pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
         "introspection_endpoint_auth_methods_supported": CLIENT_AUTHENTICATION,
         "scopes_supported": ["read", "write", "admin"],
         "authorization_response_iss_parameter_supported": true,
-        "client_id_metadata_document_supported": app.config.oauth.client_documents,
+        "client_id_metadata_document_supported": config.oauth.client_documents,
     });
-    if app.config.oauth.dynamic_registration {
+    if config.oauth.dynamic_registration {
         metadata["registration_endpoint"] = format!("{issuer}/oauth/register").into();
     }
     document(&metadata)
@@ -62,7 +63,7 @@ pub(super) async fn authorization_server(app: web::Data<App>) -> HttpResponse {
 fn resource(app: &App, resource: &str) -> HttpResponse {
     document(&json!({
         "resource": resource,
-        "authorization_servers": [app.config.server.public_url],
+        "authorization_servers": [app.config().server.public_url],
         "scopes_supported": ["read", "write"],
         "bearer_methods_supported": ["header"],
         "resource_name": "Portico",
@@ -71,7 +72,7 @@ fn resource(app: &App, resource: &str) -> HttpResponse {
 
 /// `GET /.well-known/oauth-protected-resource`.
 pub(super) async fn protected_service(app: web::Data<App>) -> HttpResponse {
-    resource(&app, &app.config.server.public_url)
+    resource(&app, &app.config().server.public_url)
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID has a

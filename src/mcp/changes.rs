@@ -84,6 +84,8 @@ pub struct Changes {
     state: watch::Receiver<State>,
     features: Arc<dyn Features>,
     signal: Option<watch::Receiver<u64>>,
+    /// Changes with the configuration.
+    revised: watch::Receiver<u64>,
     look: Box<dyn Fn(&Entry) -> Digests>,
     told: Digests,
 }
@@ -102,7 +104,8 @@ impl Changes {
         if let Some(signal) = &mut signal {
             signal.mark_unchanged();
         }
-        Self { directory, id: entry.id, state, features, signal, told: look(entry), look }
+        let revised = directory.revised();
+        Self { directory, id: entry.id, state, features, signal, revised, told: look(entry), look }
     }
 
     /// How often the resource `uri` has changed; `None` where it cannot be watched.
@@ -121,20 +124,25 @@ impl Changes {
         self.state.mark_changed();
     }
 
-    /// Completes with the lists that have changed; with none where only a resource may have.
-    /// Dropping it loses nothing.
-    pub async fn next(&mut self) -> Vec<List> {
+    /// Completes with the lists that have changed, with none where only a resource may have; with
+    /// `None` when there is no such connection any more. Dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<Vec<List>> {
         loop {
             let signalled = tokio::select! {
                 signalled = changed(&mut self.signal) => signalled,
                 state = self.state.changed() => {
                     if state.is_err() {
-                        self.find_again().await;
+                        self.find_again().await?;
                     }
                     false
                 }
+                // The directory is our own: it goes on announcing.
+                _ = self.revised.changed() => {
+                    self.state = self.directory.get(self.id)?.watch();
+                    false
+                }
             };
-            let Some(entry) = self.directory.get(self.id) else { continue };
+            let entry = self.directory.get(self.id)?;
             let mut seen = (self.look)(&entry);
             for (seen, told) in seen.iter_mut().zip(self.told) {
                 if *seen == UNKNOWN {
@@ -149,21 +157,20 @@ impl Changes {
                 .collect();
             self.told = seen;
             if signalled || !changed.is_empty() {
-                return changed;
+                return Some(changed);
             }
         }
     }
 
-    /// The actor is gone and its state with it: waits for the one that replaces it.
-    async fn find_again(&mut self) {
+    /// The actor is gone and its state with it: waits for the one that replaces it. `None` when
+    /// there will be none.
+    async fn find_again(&mut self) -> Option<()> {
         let mut wait = LOOK_AGAIN_MIN;
         loop {
-            if let Some(entry) = self.directory.get(self.id) {
-                let state = entry.watch();
-                if state.has_changed().is_ok() {
-                    self.state = state;
-                    return;
-                }
+            let state = self.directory.get(self.id)?.watch();
+            if state.has_changed().is_ok() {
+                self.state = state;
+                return Some(());
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LOOK_AGAIN_MAX);
@@ -249,7 +256,7 @@ mod tests {
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();
         source.0.store(2, Ordering::SeqCst);
-        assert_eq!(changes.next().await, [List::Tools]);
+        assert_eq!(changes.next().await, Some(vec![List::Tools]));
         assert_eq!(changes.told(), [3, 1, 1]);
     }
 }

@@ -28,7 +28,7 @@ impl Features for Connected {
         json!({
             "tools": {"listChanged": true},
             "resources": {"listChanged": true},
-            "prompts": {},
+            "prompts": {"listChanged": true},
             "completions": {},
             "logging": {},
         })
@@ -89,8 +89,12 @@ impl Features for Connected {
                         tool.to_string().hash(&mut hasher);
                     }
                 }
-                // The configuration's prompts stay what they are.
-                List::Prompts => {}
+                // They change with the configuration.
+                List::Prompts => {
+                    for prompt in &self.prompts(context) {
+                        prompt.to_string().hash(&mut hasher);
+                    }
+                }
             }
             hasher.finish()
         })

@@ -136,6 +136,12 @@ impl Open {
                 }
                 changed = self.changes.next() => {
                     let subscription = &self.subscription;
+                    // The connection was removed: nothing will change any more.
+                    let Some(changed) = changed else {
+                        self.ended = true;
+                        self.waiting.push_back(subscription.result());
+                        continue;
+                    };
                     let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
                     self.waiting.extend(honoured.map(|list| subscription.notification(list)));
                     for (uri, known) in &mut self.known {
@@ -211,7 +217,7 @@ impl Heard {
                     let event = ServerEvent { id: self.id(), message, retry: None };
                     return Some((event, self));
                 }
-                changed = self.changes.next() => changed,
+                changed = self.changes.next() => changed?,
             };
             let now = self.changes.told();
             for list in changed {
@@ -264,11 +270,11 @@ mod tests {
             "2025-11-25",
             Value::Null,
         );
-        let told = [0xfeed, 0xbee, 0xcafe];
+        let told = [0xfeed, 0xbee, 0xf00d];
         let (first, second) = (id(&session, told), id(&session, told));
         assert_ne!(first, second, "ids are unique within a session");
         assert_eq!((read_id(&first), read_id(&second)), (Some(told), Some(told)));
-        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2", "7-1"] {
+        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3.4", "7-1"] {
             assert_eq!(read_id(wrong), None, "{wrong}");
         }
     }

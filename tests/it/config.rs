@@ -131,3 +131,33 @@ fn what_is_no_toml_names_the_line() {
     assert_eq!(found[0].0, 2, "{found:?}");
     assert_eq!(problems("")[0].1, "connections", "a service without connections is a mistake");
 }
+
+#[test]
+fn the_packaged_example_lacks_nothing_but_a_connection() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/deb/config.toml");
+    let found = problems(&std::fs::read_to_string(path).unwrap());
+    assert_eq!(found.iter().map(|(_, key, _)| key.as_str()).collect::<Vec<_>>(), ["connections"]);
+}
+
+#[test]
+fn the_edge_is_read_with_its_remedies() {
+    let table = "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"a\"\nurl = \"sqlite:x\"\n";
+    let parse = |server: &str| Config::parse(&format!("[server]\n{server}\n{table}"), Path::new("/base"), &|_| None);
+    let server =
+        parse("listen = [\"unix:p.sock\", \"[::1]:80\"]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\", \"unix\"]");
+    let server = server.unwrap().server;
+    let places: Vec<String> = server.listen.iter().map(ToString::to_string).collect();
+    assert_eq!(places, ["unix:/base/p.sock", "[::1]:80"]);
+    assert_eq!((server.public_url.as_str(), server.trusted_proxies.unix), ("http://localhost:80", true));
+    assert!(server.trusted_proxies.networks.iter().any(|network| network.to_string() == "::1/128"));
+    for (server, key, part) in [
+        ("listen = \"unix:\"", "server.listen", "unix:/run"),
+        ("trusted_proxies = [\"everybody\"]", "server.trusted_proxies", "10.0.0.0/8"),
+        ("[server.tls]\ncertificate = \"none.pem\"", "server.tls.key", "missing"),
+        ("[server.tls]\ncertificate = \"none.pem\"\nkey = \"none.key\"", "server.tls.certificate", "none.pem"),
+    ] {
+        let problems = parse(server).unwrap_err();
+        let told = problems.0.iter().any(|problem| problem.key == key && problem.to_string().contains(part));
+        assert!(told, "{server}: {problems}");
+    }
+}

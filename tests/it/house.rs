@@ -56,6 +56,8 @@ fn each_library_has_its_room() {
     only_in(&sources, "askama", &["src/http/people/"]);
     only_in(&sources, "reqwest", &["actors/src/auth/", "src/client_document.rs"]);
     only_in(&sources, "argon2", &["actors/src/auth/"]);
+    only_in(&sources, "actix_tls", &["src/http/socket.rs"]);
+    only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/src/source/postgres/"]);
     only_in(&sources, "clap", &["src/cli/", "src/main.rs"]);
     only_in(&sources, "println!", &["src/cli/"]);
 }
@@ -74,6 +76,7 @@ fn numbers_and_files_have_their_places() {
             "src/cli/",
             "src/audit/",
             "src/sample/",
+            "src/edge/listener.rs",
             "actors/src/auth/",
             "actors/src/source/postgres/connecting/",
             "actors/src/source/sqlite/opening.rs",

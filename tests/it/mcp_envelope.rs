@@ -75,7 +75,7 @@ async fn the_handshake_negotiates_a_version() {
         let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let (status, body) = app.mcp(&app.writer, "initialize", params).await;
         assert_eq!((status, &body["result"]["protocolVersion"]), (200, &json!(given)), "{asked}");
-        let offered = json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {}, "completions": {}, "logging": {}});
+        let offered = json!({"tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {}, "logging": {}});
         assert_eq!(body["result"]["capabilities"], offered, "what is offered is what answers");
     }
     let (status, body) = app.mcp(&app.writer, "initialize", json!({})).await;

@@ -77,7 +77,7 @@ async fn a_subscription_is_acknowledged_told_of_changes_and_ended_with_its_resul
 #[actix_web::test]
 async fn who_listens_for_nothing_that_is_served_hears_nothing() {
     let (mut app, file) = waiting().await;
-    let mut events = listen(&app, &json!(1), json!({"promptsListChanged": true})).await;
+    let mut events = listen(&app, &json!(1), json!({"tasksListChanged": true})).await;
     assert_eq!(events.message().await["params"]["notifications"].get("toolsListChanged"), None);
     let mut others = listen(&app, &json!(2), json!({"toolsListChanged": true})).await;
     others.message().await;

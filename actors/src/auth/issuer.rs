@@ -110,6 +110,11 @@ impl Issuer {
         &self.settings.issuer
     }
 
+    /// Takes over the connections that its tokens reach at most.
+    pub(crate) fn set_reach(&mut self, reach: Reach) {
+        self.settings.reach = reach;
+    }
+
     /// Who shows this token at `endpoint`, and until when that holds without another look.
     pub(crate) fn verify(
         &self,

@@ -48,7 +48,7 @@ pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
-pub use self::supervisor::Auth;
+pub use self::supervisor::{Auth, Reconfigure};
 
 use self::attempts::Attempts;
 use self::cache::Cache;

@@ -8,11 +8,13 @@ use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, ArbiterHandle, Handler, Message};
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::{AuthActor, AuthSettings};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
+use crate::principal::Reach;
 
 /// The first delay before a fresh actor is started; it doubles with each death.
 const RESTART_MIN: Duration = Duration::from_millis(100);
@@ -23,7 +25,11 @@ const HEALTHY: Duration = Duration::from_secs(60);
 
 /// Where credentials are judged: the actor that does it, whichever it is at the moment.
 #[derive(Clone)]
-pub struct Auth(Arc<ArcSwap<Occupant>>);
+pub struct Auth {
+    current: Arc<ArcSwap<Occupant>>,
+    /// What the next actor is started with.
+    settings: Arc<ArcSwap<AuthSettings>>,
+}
 
 /// An actor and the thread that is its alone.
 pub(super) struct Occupant {
@@ -40,13 +46,26 @@ impl Auth {
         let (died, deaths) = mpsc::unbounded_channel();
         let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
         let current = Arc::new(ArcSwap::from_pointee(occupant));
-        actix::spawn(supervise(Arc::downgrade(&current), settings, died, deaths));
-        Ok(Self(current))
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
+        Ok(Self { current, settings })
+    }
+
+    /// Takes over settings that were read anew, for this actor and for each that replaces it. An
+    /// actor that is being replaced needs no message.
+    pub async fn reconfigure(&self, change: Reconfigure) {
+        self.settings.rcu(|settings| {
+            let mut settings = AuthSettings::clone(settings);
+            change.apply(&mut settings);
+            settings
+        });
+        // Who is dead has a successor, which has begun with them or is sent them.
+        let _ = self.send(change).await;
     }
 
     /// The actor that judges at the moment.
     pub(super) fn address(&self) -> Addr<AuthActor> {
-        self.0.load().address.clone()
+        self.current.load().address.clone()
     }
 
     /// Sends `message` and waits for the answer.
@@ -68,6 +87,55 @@ impl Auth {
     }
 }
 
+/// Takes over settings that were read anew.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Reconfigure {
+    /// How long an access token is valid that is issued from now on.
+    pub token_lifetime: Duration,
+    /// Every connection that is configured now.
+    pub connections: Arc<[Uuid]>,
+    /// The connections that the tokens of each trusted issuer reach at most: its tables name them, and
+    /// names can move from one connection to another.
+    pub reaches: Vec<(String, Reach)>,
+}
+
+impl Reconfigure {
+    fn of(settings: &AuthSettings) -> Self {
+        let reaches = settings.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
+        Self {
+            token_lifetime: settings.token_lifetime,
+            connections: Arc::clone(&settings.connections),
+            reaches: reaches.collect(),
+        }
+    }
+
+    fn apply(&self, settings: &mut AuthSettings) {
+        settings.token_lifetime = self.token_lifetime;
+        settings.connections = Arc::clone(&self.connections);
+        for issuer in &mut settings.issuers {
+            if let Some((_, reach)) = self.reaches.iter().find(|(name, _)| *name == issuer.issuer) {
+                issuer.reach = reach.clone();
+            }
+        }
+    }
+}
+
+impl Handler<Reconfigure> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, change: Reconfigure, _: &mut Self::Context) {
+        self.tokens.set_lifetime(change.token_lifetime);
+        self.connections = change.connections;
+        for (name, reach) in change.reaches {
+            if let Some(issuer) = self.issuers.iter_mut().find(|issuer| issuer.name() == name) {
+                issuer.set_reach(reach);
+            }
+        }
+        self.cache.clear();
+    }
+}
+
 /// Tells of its actor's death when it is dropped with it, also on a panic.
 pub(super) struct Obituary(pub(super) Option<mpsc::UnboundedSender<bool>>);
 
@@ -83,7 +151,7 @@ impl Drop for Obituary {
 /// Replaces each actor that dies, until nobody sends to it any more.
 async fn supervise(
     current: Weak<ArcSwap<Occupant>>,
-    settings: AuthSettings,
+    settings: Arc<ArcSwap<AuthSettings>>,
     died: mpsc::UnboundedSender<bool>,
     mut deaths: mpsc::UnboundedReceiver<bool>,
 ) {
@@ -96,20 +164,26 @@ async fn supervise(
         }
         loop {
             let restart_in = backoff.delay();
-            (settings.observer)(&Event::AuthDied { panicked, restart_in });
+            (settings.load().observer)(&Event::AuthDied { panicked, restart_in });
             tokio::time::sleep(restart_in).await;
             let Some(current) = current.upgrade() else { return };
-            match AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await {
+            let begun = settings.load_full();
+            match AuthActor::launch(AuthSettings::clone(&begun), Obituary(Some(died.clone()))).await {
                 Ok(occupant) => {
+                    let address = occupant.address.clone();
                     let before = current.swap(Arc::new(occupant));
                     // Its thread has survived it.
                     before.arbiter.stop();
+                    let now = settings.load_full();
+                    if !Arc::ptr_eq(&begun, &now) {
+                        address.do_send(Reconfigure::of(&now));
+                    }
                     born = Instant::now();
                     break;
                 }
                 Err(error) => {
                     let cause = error.cause().unwrap_or(&error.message).to_owned();
-                    (settings.observer)(&Event::StoreFailed { cause });
+                    (begun.observer)(&Event::StoreFailed { cause });
                 }
             }
         }

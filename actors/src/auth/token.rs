@@ -124,6 +124,11 @@ impl Tokens {
         &self.issuer
     }
 
+    /// How long tokens are valid that are issued from now on.
+    pub(crate) fn set_lifetime(&mut self, lifetime: Duration) {
+        self.lifetime = lifetime;
+    }
+
     pub(crate) fn lifetime(&self) -> Duration {
         self.lifetime
     }

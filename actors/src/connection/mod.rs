@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
+use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use crate::backoff::Backoff;
@@ -60,13 +61,16 @@ pub(crate) fn unavailable(name: &str, until: Instant) -> Error {
         .hint("the connection comes back by itself; try again after the given delay")
 }
 
+/// The names of all connections, as they are now.
+pub(crate) type Names = Arc<ArcSwap<Vec<Arc<str>>>>;
+
 /// What a connection is, for its actor.
 pub(crate) struct Description {
     pub(crate) name: Arc<str>,
     pub(crate) dialect: Dialect,
     pub(crate) access: Access,
-    /// The names of all other connections.
-    pub(crate) others: Arc<[String]>,
+    /// Its own name and those of all others: one that is added or removed concerns nobody's actor.
+    pub(crate) names: Names,
     /// Calls that may run at once.
     pub(crate) permits: usize,
     /// Calls that may wait for a permit.
@@ -79,6 +83,13 @@ pub(crate) struct Description {
     pub(crate) identity: Option<Arc<Mapping>>,
 }
 
+impl Description {
+    /// The names of all other connections.
+    pub(crate) fn others(&self) -> Vec<Arc<str>> {
+        self.names.load().iter().filter(|name| **name != self.name).cloned().collect()
+    }
+}
+
 /// Owns one connection.
 pub(crate) struct ConnectionActor {
     runner: Arc<Runner>,
@@ -88,6 +99,8 @@ pub(crate) struct ConnectionActor {
     attempting: bool,
     /// Something changed while the source was being asked: what it said may be older.
     again: bool,
+    /// Another actor has taken its place; what runs here may end.
+    retired: bool,
     observer: Observer,
     /// Dropped with the actor, also when a panic ends it.
     _obituary: Obituary,
@@ -124,6 +137,7 @@ impl ConnectionActor {
             backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
             attempting: false,
             again: false,
+            retired: false,
             observer,
             _obituary: obituary,
         }
@@ -135,13 +149,15 @@ impl ConnectionActor {
 
     /// Asks the source for a sign of life, unless that is already under way.
     fn attempt(&mut self, ctx: &mut Context<Self>) {
-        if std::mem::replace(&mut self.attempting, true) {
+        if self.retired || std::mem::replace(&mut self.attempting, true) {
             return;
         }
         let ping = self.source.ping().into_actor(self);
         ctx.spawn(ping.map(|result, actor, ctx| {
             actor.attempting = false;
             match result {
+                // How its source fares is the successor's to tell.
+                _ if actor.retired => {}
                 Ok(profile) => {
                     actor.up(profile);
                     if std::mem::take(&mut actor.again) {
@@ -272,6 +288,28 @@ impl Handler<Check> for ConnectionActor {
             self.again = self.attempting;
             self.attempt(ctx);
         }
+    }
+}
+
+/// Another actor has taken this one's place: the calls that it let in go on to their end, and then
+/// it ends.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Retire;
+
+impl Handler<Retire> for ConnectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
+        if std::mem::replace(&mut self.retired, true) {
+            return;
+        }
+        let (idle, source) = (self.runner.idle(), Arc::clone(&self.source));
+        let ended = async move {
+            idle.await;
+            source.close().await;
+        };
+        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
     }
 }
 

@@ -41,6 +41,14 @@ impl Runner {
         Self { description, source, permits, waiting: AtomicUsize::new(0) }
     }
 
+    /// Completes when every call that was let in, and every one that waits, has ended.
+    pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
+        let all = u32::try_from(self.description.permits).unwrap_or(u32::MAX);
+        let permits = Arc::clone(&self.permits);
+        // Permits are given in the order in which they are asked for.
+        async move { drop(permits.acquire_many_owned(all).await) }
+    }
+
     /// Carries out `call`.
     pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
         let abandoned = call.abandoned.clone();
@@ -248,7 +256,7 @@ impl Runner {
             return Ok(());
         }
         let name = &self.description.name;
-        Err(Error::not_found(if self.description.others.iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
+        Err(Error::not_found(if self.description.others().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
             format!("procedure: {catalog} is another connection; this call addresses {name}")
         } else {
             format!("procedure: there is no connection {catalog}; this call addresses {name}")
@@ -306,7 +314,8 @@ async fn table_names(source: Arc<dyn Source>, identity: Assumed) -> Result<Vec<S
 }
 
 fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
-    let others: Vec<&str> = description.others.iter().map(String::as_str).collect();
+    let others = description.others();
+    let others: Vec<&str> = others.iter().map(AsRef::as_ref).collect();
     sql::statements(text, description.dialect, Naming { connection: &description.name, others: &others })
 }
 

@@ -23,7 +23,7 @@ use crate::reply::Reply;
 use crate::source::{Access, Profile, Source};
 use crate::sql::Dialect;
 
-use supervisor::{Drain, Supervisor};
+use supervisor::{Drain, Ping, Reload, Supervisor};
 
 /// What callers of a connection that was given up are told to wait: only a restart of the service
 /// brings it back.
@@ -140,6 +140,8 @@ pub(crate) type Snapshot = HashMap<Uuid, Entry>;
 pub struct Directory {
     snapshot: Arc<ArcSwap<Snapshot>>,
     supervisor: Addr<Supervisor>,
+    /// Counts what was announced.
+    revision: watch::Sender<u64>,
 }
 
 impl Directory {
@@ -147,7 +149,34 @@ impl Directory {
     pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::new()));
         let supervisor = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
-        Self { snapshot, supervisor }
+        Self { snapshot, supervisor, revision: watch::Sender::new(0) }
+    }
+
+    /// Starts an actor for each of `start`, in the place of the one with the same id where there is
+    /// one, and ends those of `remove`. The old actors' calls go on to their end under the old
+    /// settings; all others are not concerned.
+    ///
+    /// Completes when each new actor had its first attempt; until then the old one answers.
+    ///
+    /// # Errors
+    /// When the supervisor is gone.
+    pub async fn reload(&self, start: Vec<Connection>, remove: Vec<Uuid>) -> Result<()> {
+        self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)
+    }
+
+    /// Tells those who watch [`Directory::revised`] to look again at what they know of a connection.
+    pub fn announce(&self) {
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    /// Changes with each announcement.
+    pub fn revised(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// Whether the supervisor answers. Who asks sets the deadline.
+    pub async fn alive(&self) -> bool {
+        self.supervisor.send(Ping).await.is_ok()
     }
 
     /// The connection with this id.
@@ -167,6 +196,14 @@ impl Directory {
         self.snapshot.load().values().all(Entry::attempted)
     }
 
+    /// Completes when every connection that is there now had its first attempt.
+    pub async fn settled(&self) {
+        for entry in self.list() {
+            // An actor that died has ended its attempt too.
+            let _ = entry.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
+        }
+    }
+
     /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
     /// cancels the call at the source.
     pub async fn ask(&self, entry: &Entry, id: RequestId, by: Arc<Principal>, op: Op, limits: Limits) -> Result<Reply> {
@@ -183,6 +220,8 @@ impl Directory {
         limits: Limits,
         notices: Option<Notices>,
     ) -> Result<Reply> {
+        // The entry can be older than the actor that answers now.
+        let entry = &self.get(entry.id).ok_or_else(|| gone(&entry.name))?;
         let address = match &entry.occupant {
             Occupant::Alive(address) => address,
             Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
@@ -210,4 +249,8 @@ impl Directory {
     pub async fn drain(&self, deadline: Duration) {
         let _ = tokio::time::timeout(deadline, self.supervisor.send(Drain)).await;
     }
+}
+
+fn gone(name: &str) -> Error {
+    Error::not_found(format!("connection {name} was removed from the configuration"))
 }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{Connection, Entry, Intensity, Occupant, Snapshot};
 use crate::backoff::Backoff;
-use crate::connection::{Close, ConnectionActor, Description, Obituary, State};
+use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
 use crate::event::{Event, Observer};
 
 /// Threads that the connections' actors share.
@@ -26,7 +27,12 @@ pub(crate) struct Supervisor {
     arbiters: Vec<Arbiter>,
     intensity: Intensity,
     snapshot: Arc<ArcSwap<Snapshot>>,
+    names: Names,
     observer: Observer,
+    /// Actors whose place another has taken, and whose calls are not over.
+    retired: Vec<Addr<ConnectionActor>>,
+    /// Actors that were started so far: tells each one from its successor.
+    started: u64,
     draining: bool,
 }
 
@@ -36,9 +42,13 @@ struct Child {
     deaths: VecDeque<Instant>,
     backoff: Backoff,
     occupant: Occupant,
+    /// The number of its actor.
+    number: u64,
     state: watch::Receiver<State>,
     /// Which of the arbiters it lives on.
     arbiter: usize,
+    /// What callers find until the first attempt under new settings has ended.
+    previous: Option<Entry>,
 }
 
 impl Supervisor {
@@ -49,27 +59,45 @@ impl Supervisor {
         observer: Observer,
     ) -> Addr<Self> {
         Self::create(|ctx| {
-            let names: Vec<Arc<str>> = connections.iter().map(|connection| Arc::clone(&connection.name)).collect();
             let mut supervisor = Self {
                 children: HashMap::new(),
-                arbiters: (0..ARBITERS.min(connections.len())).map(|_| Arbiter::new()).collect(),
+                arbiters: (0..ARBITERS).map(|_| Arbiter::new()).collect(),
                 intensity,
                 snapshot,
+                names: Names::default(),
                 observer,
+                retired: Vec::new(),
+                started: 0,
                 draining: false,
             };
-            for (index, connection) in connections.into_iter().enumerate() {
-                let child = Child::new(connection, &names, index % ARBITERS, intensity);
-                supervisor.children.insert(child.connection.id, child);
-            }
-            let ids: Vec<Uuid> = supervisor.children.keys().copied().collect();
-            for id in ids {
-                supervisor.occupy(id, &ctx.address());
+            for connection in connections {
+                supervisor.adopt(connection, &ctx.address());
             }
             // Callers look up from the first moment on.
             supervisor.publish();
             supervisor
         })
+    }
+
+    /// Takes a connection in and starts its actor. Gives the actor's number and its state.
+    fn adopt(&mut self, connection: Connection, own: &Addr<Self>) -> (u64, watch::Receiver<State>) {
+        let id = connection.id;
+        let previous = self.children.remove(&id);
+        let arbiter = previous.as_ref().map_or(self.children.len() % ARBITERS, |child| child.arbiter);
+        let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity);
+        child.previous = previous.map(|mut previous| match previous.previous.take() {
+            // Callers never found the one in between.
+            Some(entry) => {
+                self.retire(&previous.occupant);
+                entry
+            }
+            None => previous.entry(),
+        });
+        self.children.insert(id, child);
+        self.occupy(id, own);
+        self.children
+            .get(&id)
+            .map_or((0, watch::channel(State::Connecting).1), |child| (child.number, child.state.clone()))
     }
 
     /// Starts a fresh actor for the connection.
@@ -78,8 +106,11 @@ impl Supervisor {
         let Some(arbiter) = self.arbiters.get(child.arbiter) else { return };
         let (state, watched) = watch::channel(State::Connecting);
         child.state = watched;
+        self.started += 1;
+        let number = self.started;
+        child.number = number;
         let supervisor = own.clone();
-        let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, panicked }))));
+        let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
         let source = Arc::clone(&child.connection.source);
         let observer = Arc::clone(&self.observer);
@@ -89,34 +120,38 @@ impl Supervisor {
         child.occupant = Occupant::Alive(address);
     }
 
+    fn retire(&mut self, occupant: &Occupant) {
+        self.retired.retain(Addr::connected);
+        if let Occupant::Alive(address) = occupant {
+            address.do_send(Retire);
+            self.retired.push(address.clone());
+        }
+    }
+
+    /// Lets callers find the actor with this number, and retires the one that they found before.
+    fn reveal(&mut self, id: Uuid, number: u64) {
+        let previous = self.children.get_mut(&id).filter(|child| child.number == number);
+        if let Some(previous) = previous.and_then(|child| child.previous.take()) {
+            self.publish();
+            self.retire(&previous.occupant);
+        }
+    }
+
     fn publish(&self) {
-        let snapshot = self
-            .children
-            .iter()
-            .map(|(id, child)| {
-                let entry = Entry {
-                    id: *id,
-                    name: Arc::clone(&child.connection.name),
-                    kind: child.connection.kind,
-                    access: child.connection.access,
-                    state: child.state.clone(),
-                    occupant: child.occupant.clone(),
-                };
-                (*id, entry)
-            })
-            .collect();
-        self.snapshot.store(Arc::new(snapshot));
+        let names = self.children.values().map(|child| Arc::clone(&child.connection.name)).collect();
+        self.names.store(Arc::new(names));
+        let found = |child: &Child| child.previous.clone().unwrap_or_else(|| child.entry());
+        self.snapshot.store(Arc::new(self.children.iter().map(|(id, child)| (*id, found(child))).collect()));
     }
 }
 
 impl Child {
-    fn new(connection: Connection, names: &[Arc<str>], arbiter: usize, intensity: Intensity) -> Self {
-        let others = names.iter().filter(|name| **name != connection.name).map(ToString::to_string).collect();
+    fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity) -> Self {
         let description = Description {
             name: Arc::clone(&connection.name),
             dialect: connection.dialect,
             access: connection.access,
-            others,
+            names,
             permits: connection.permits,
             queue: connection.queue,
             instructions: connection.instructions.clone(),
@@ -129,9 +164,22 @@ impl Child {
             deaths: VecDeque::new(),
             backoff: Backoff::new(intensity.backoff, RESTART_MAX, seed),
             occupant: Occupant::GivenUp,
+            number: 0,
             state: watch::channel(State::Connecting).1,
             arbiter,
+            previous: None,
             connection,
+        }
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.connection.id,
+            name: Arc::clone(&self.connection.name),
+            kind: self.connection.kind,
+            access: self.connection.access,
+            state: self.state.clone(),
+            occupant: self.occupant.clone(),
         }
     }
 }
@@ -145,6 +193,7 @@ impl Actor for Supervisor {
 #[rtype(result = "()")]
 struct Died {
     id: Uuid,
+    number: u64,
     panicked: bool,
 }
 
@@ -155,7 +204,9 @@ impl Handler<Died> for Supervisor {
         if self.draining {
             return;
         }
-        let Some(child) = self.children.get_mut(&died.id) else { return };
+        self.reveal(died.id, died.number);
+        // One that was retired or removed is nobody's loss.
+        let Some(child) = self.children.get_mut(&died.id).filter(|child| child.number == died.number) else { return };
         let now = Instant::now();
         child.deaths.push_back(now);
         while child.deaths.front().is_some_and(|death| now.duration_since(*death) > self.intensity.within) {
@@ -177,13 +228,68 @@ impl Handler<Died> for Supervisor {
         self.publish();
         if let Some(delay) = restart_in {
             ctx.run_later(delay, move |supervisor, ctx| {
-                if !supervisor.draining {
+                let waits = supervisor.children.get(&died.id).is_some_and(|child| child.number == died.number);
+                if waits && !supervisor.draining {
                     supervisor.occupy(died.id, &ctx.address());
                     supervisor.publish();
                 }
             });
         }
     }
+}
+
+/// The configuration has changed: some connections are started, anew or for the first time, and
+/// some are there no more. Answered when each of the started ones had its first attempt.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Reload {
+    pub(crate) start: Vec<Connection>,
+    pub(crate) remove: Vec<Uuid>,
+}
+
+impl Handler<Reload> for Supervisor {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, Reload { start, remove }: Reload, ctx: &mut Self::Context) -> Self::Result {
+        let mut begun = Vec::new();
+        if !self.draining {
+            let gone: Vec<Child> = remove.iter().filter_map(|id| self.children.remove(id)).collect();
+            for connection in start {
+                let id = connection.id;
+                let (number, state) = self.adopt(connection, &ctx.address());
+                begun.push(async move {
+                    let mut state = state;
+                    // An actor that died has ended its attempt too.
+                    let _ = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+                    (id, number)
+                });
+            }
+            self.publish();
+            // From here on no caller finds them.
+            for child in gone {
+                self.retire(&child.occupant);
+                if let Some(previous) = child.previous {
+                    self.retire(&previous.occupant);
+                }
+            }
+        }
+        Box::pin(join_all(begun).into_actor(self).map(|begun, supervisor, _| {
+            for (id, number) in begun {
+                supervisor.reveal(id, number);
+            }
+        }))
+    }
+}
+
+/// Asks for a sign of life.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ping;
+
+impl Handler<Ping> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Ping, _: &mut Self::Context) {}
 }
 
 /// No more restarts; every source lets go of its sessions.
@@ -196,15 +302,17 @@ impl Handler<Drain> for Supervisor {
 
     fn handle(&mut self, _: Drain, _: &mut Self::Context) -> Self::Result {
         self.draining = true;
-        let closing: Vec<_> = self
-            .children
-            .values()
-            .filter_map(|child| match &child.occupant {
-                Occupant::Alive(address) => Some(address.send(Close)),
-                _ => None,
-            })
-            .collect();
-        Box::pin(futures_util::future::join_all(closing).into_actor(self).map(|_, supervisor, _| {
+        let mut actors = std::mem::take(&mut self.retired);
+        for child in self.children.values() {
+            let previous = child.previous.as_ref().map(|entry| &entry.occupant);
+            for occupant in [Some(&child.occupant), previous].into_iter().flatten() {
+                if let Occupant::Alive(address) = occupant {
+                    actors.push(address.clone());
+                }
+            }
+        }
+        let closing: Vec<_> = actors.iter().map(|address| address.send(Close)).collect();
+        Box::pin(join_all(closing).into_actor(self).map(|_, supervisor, _| {
             for arbiter in &supervisor.arbiters {
                 arbiter.stop();
             }

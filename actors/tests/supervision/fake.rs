@@ -1,20 +1,21 @@
 //! A source that does what a test tells it to; only for supervision, where no real one fails on
 //! command.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
-use portico_actors::directory::{Connection, Directory, Intensity};
+use portico_actors::directory::{Connection, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
 use portico_actors::principal::{Principal, Reach, Scope};
 use portico_actors::reply::{Part, Reply, Results};
 use portico_actors::source::{Access, Plan, Profile, Source, catalog};
 use portico_actors::sql::Dialect;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
 
@@ -38,6 +39,12 @@ pub(crate) struct Fake {
     pub(crate) running: Arc<AtomicUsize>,
     /// What it says of itself.
     pub(crate) version: AtomicUsize,
+    /// Whether it has let go of its sessions.
+    pub(crate) closed: AtomicBool,
+    /// Whether its first sign of life waits for [`Fake::opened`].
+    pub(crate) held: AtomicBool,
+    /// Lets a sign of life through.
+    pub(crate) opened: Arc<Notify>,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -68,7 +75,14 @@ impl Source for Fake {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let mood = *self.ping.lock().unwrap();
         let product = format!("Fake {}", self.version.load(Ordering::SeqCst));
-        in_mood(mood, Profile { product, ..Profile::default() }).boxed()
+        let held = self.held.load(Ordering::SeqCst).then(|| Arc::clone(&self.opened));
+        async move {
+            if let Some(opened) = held {
+                opened.notified().await;
+            }
+            in_mood(mood, Profile { product, ..Profile::default() }).await
+        }
+        .boxed()
     }
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
@@ -84,7 +98,26 @@ impl Source for Fake {
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
+        self.closed.store(true, Ordering::SeqCst);
         async {}.boxed()
+    }
+}
+
+/// A connection to `source`.
+pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue: usize) -> Connection {
+    Connection {
+        id: Uuid::from_u128(index as u128 + 1),
+        name: format!("c{index}").into(),
+        source: Arc::clone(source) as Arc<dyn Source>,
+        kind: "fake",
+        dialect: Dialect::Sqlite,
+        access: Access::ReadWrite,
+        permits,
+        queue,
+        instructions: None,
+        identity: None,
+        // No test waits for the clock.
+        refresh: Duration::from_hours(24),
     }
 }
 
@@ -113,20 +146,9 @@ impl House {
         let (mut sources, mut ids, mut connections) = (Vec::new(), Vec::new(), Vec::new());
         for (index, ping) in pings.iter().enumerate() {
             let source = Arc::new(Fake { ping: Mutex::new(*ping), ..Fake::default() });
-            let id = Uuid::from_u128(index as u128 + 1);
-            connections.push(Connection {
-                id,
-                name: format!("c{index}").into(),
-                source: Arc::clone(&source) as Arc<dyn Source>,
-                kind: "fake",
-                dialect: Dialect::Sqlite,
-                access: Access::ReadWrite,
-                permits,
-                queue,
-                instructions: None,
-                identity: None,
-                refresh,
-            });
+            let connection = Connection { refresh, ..connection(index, &source, permits, queue) };
+            let id = connection.id;
+            connections.push(connection);
             sources.push(source);
             ids.push(id);
         }
@@ -184,14 +206,13 @@ impl House {
 
 pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
     let entry = directory.get(id).expect("the connection is listed");
-    let by = Arc::new(Principal {
-        subject: "test".to_owned(),
-        scope: Scope::Read,
-        reach: Reach::All,
-        claims: Arc::default(),
-    });
+    ask_entry(&directory, &entry).await
+}
+
+pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Results> {
+    let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Read, reach: Reach::All, claims: Arc::default() });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
-    match directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await? {
+    match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),
         Reply::Text(text) => panic!("a listing answered with {text:?}"),
     }

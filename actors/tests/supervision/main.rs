@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fake;
+mod reload;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,23 +16,23 @@ use portico_actors::directory::Intensity;
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 
-fn run<F: Future<Output = ()>>(test: F) {
+pub(crate) fn run<F: Future<Output = ()>>(test: F) {
     System::new().block_on(test);
 }
 
 /// Deaths are cured quickly, so that tests do not wait.
-fn quick(deaths: usize) -> Intensity {
+pub(crate) fn quick(deaths: usize) -> Intensity {
     Intensity { deaths, within: Duration::from_secs(60), backoff: Duration::from_millis(1) }
 }
 
-fn died(event: &Event) -> Option<(bool, bool)> {
+pub(crate) fn died(event: &Event) -> Option<(bool, bool)> {
     match event {
         Event::ConnectionDied { panicked, restart_in, .. } => Some((*panicked, restart_in.is_some())),
         _ => None,
     }
 }
 
-fn up(event: &Event) -> Option<String> {
+pub(crate) fn up(event: &Event) -> Option<String> {
     match event {
         Event::ConnectionUp { name, .. } => Some(name.to_string()),
         _ => None,

@@ -3,7 +3,7 @@
 mod credentials;
 mod welcome;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, Limits, OAuth, Server, Store, Tokens};
+use crate::config::{Config, Connection, Fingerprint, Keys, Limits, OAuth, Server, Store, Tokens};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -47,7 +47,8 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     }
     let mut config = config(demo.listen, &demo.data_dir, &shop);
     // Port 0 asks the system for a free one: the URLs need its number.
-    let listener = serve::listen(&config)?;
+    let listener = TcpListener::bind(demo.listen)
+        .map_err(|error| Failure::Io(format!("{} cannot be listened on", demo.listen), error))?;
     let address = listener.local_addr().map_err(io("the listener failed"))?;
     config.server.public_url = public_url(address);
     let credentials = credentials::keep(&demo.data_dir, &config)?;
@@ -55,7 +56,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let log_level =
         if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
     log::set_max_level(log_level);
-    actix::System::new().block_on(serve::serve(config, listener, move || announce(&credentials, json)))
+    actix::System::new().block_on(serve::serve(config, listener.into(), None, move || announce(&credentials, json)))
 }
 
 fn announce(credentials: &Credentials, json: bool) {
@@ -69,14 +70,11 @@ fn announce(credentials: &Credentials, json: bool) {
 fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
     Config {
         server: Server {
-            listen,
-            public_url: public_url(listen),
-            allowed_origins: Vec::new(),
-            max_body: Server::DEFAULT_MAX_BODY,
             // Whoever measures what streams cost has one user to do it with.
             max_streams: 20_000,
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
+            ..Server::at(listen, public_url(listen))
         },
         store: Store { path: data_dir.join("portico.db"), key: None },
         audit: crate::audit::Settings::default(),
@@ -103,7 +101,9 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             exposure: Exposure::default(),
             prompts: Arc::default(),
             identity: None,
+            fingerprint: Fingerprint::default(),
         }],
+        keys: Keys::default(),
     }
 }
 

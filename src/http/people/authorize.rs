@@ -225,7 +225,7 @@ async fn client(form: &Form, app: &App) -> Result<Client> {
     if let Some(client) = app.people.client(id.to_owned()).await? {
         return Ok(client);
     }
-    if Documents::is_address(id) && app.config.oauth.client_documents {
+    if Documents::is_address(id) && app.config().oauth.client_documents {
         return app.documents.client(id).await;
     }
     Err(Error::invalid("client_id: this application is not known here")
@@ -248,6 +248,6 @@ fn answer_of(form: &Form, client: &Client, app: &App) -> Result<Answer> {
             .exact("state")
             .filter(|state| !form.repeats("state") && state.len() <= LONGEST_STATE)
             .map(str::to_owned),
-        issuer: app.config.server.public_url.clone(),
+        issuer: app.config().server.public_url.clone(),
     })
 }

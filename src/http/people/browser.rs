@@ -58,7 +58,7 @@ impl Cookie {
 }
 
 fn secure(app: &App) -> bool {
-    app.config.server.public_url.starts_with("https://")
+    app.config().server.public_url.starts_with("https://")
 }
 
 /// A signed-in person's browser.
@@ -113,7 +113,7 @@ pub(super) fn check_token(secret: &SecretString, form: &Form) -> Result<()> {
 /// machine browsers send neither, and cookie and token have to do.
 pub(super) fn check_origin(request: &HttpRequest, app: &App) -> Result<()> {
     let headers = request.headers();
-    let own = |origin: &str| origin.eq_ignore_ascii_case(&app.config.server.public_url);
+    let own = |origin: &str| origin.eq_ignore_ascii_case(&app.config().server.public_url);
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes() == b"same-origin");
     let from_here = headers.get_all(header::ORIGIN).all(|origin| match (origin.to_str(), site) {
         (Ok("null"), None) => !secure(app),

@@ -33,7 +33,7 @@ struct Registration {
 
 /// `POST /oauth/register`.
 pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    if !app.config.oauth.dynamic_registration {
+    if !app.config().oauth.dynamic_registration {
         return error::no_such_path(request).await;
     }
     let mut ending = Ending::begin(&request, &app);

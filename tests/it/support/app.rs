@@ -217,7 +217,9 @@ impl Drop for TestApp {
     }
 }
 
-fn callers(store: &Path) -> (Caller, Caller, Caller) {
+/// A user who may write, one who may read, and a service account that may write on the first
+/// connection.
+pub(crate) fn callers(store: &Path) -> (Caller, Caller, Caller) {
     let mut store = Store::open(store).unwrap();
     let mut user = |name: &str, scope| {
         let email = format!("{name}@example.com");

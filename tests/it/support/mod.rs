@@ -9,6 +9,7 @@ pub(crate) mod mcp;
 pub(crate) mod person;
 pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
+pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod results;
 pub(crate) mod stream;

@@ -90,6 +90,11 @@ impl People {
         self.turn(|actor| work(&mut actor.store)).await
     }
 
+    /// Whether the actor answers. Who asks sets the deadline.
+    pub async fn alive(&self) -> bool {
+        self.turn(|_| Ok(())).await.is_ok()
+    }
+
     /// Signs a person in, with a password or a personal access token, and answers the secret of a
     /// fresh session. Unknown names, wrong passwords and names without one take the same time.
     ///

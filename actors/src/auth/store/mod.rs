@@ -84,7 +84,10 @@ impl Store {
     }
 
     /// Opens a store that another process made, and changes nothing about it.
-    pub(crate) fn open_existing(path: &Path, key: Option<StoreKey>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`Store::open`], and when there is none.
+    pub fn open_existing(path: &Path, key: Option<StoreKey>) -> Result<Self> {
         let connection = connect(path)?;
         schema::check(&connection)?;
         Ok(Self { connection, clock: Clock::system(), key })

@@ -1,0 +1,123 @@
+//! New settings while the service runs: only those concerned are started anew, and what runs on the
+//! old settings goes on to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::StreamExt;
+use portico_actors::error::Kind;
+use tokio::task::{spawn_local, yield_now};
+
+use crate::fake::{Fake, House, Mood, ask, connection};
+use crate::{died, quick, run, up};
+
+async fn until(met: impl Fn() -> bool) {
+    while !met() {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn a_changed_connection_answers_from_its_new_source_and_old_calls_end_on_the_old_one() {
+    run(async {
+        let mut house = House::start(&[Mood::Well, Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.event(up).await;
+        let (changed, other) = (Arc::clone(&house.sources[0]), Arc::clone(&house.sources[1]));
+        let before = house.ask(0).await.unwrap();
+        let fresh = Arc::new(Fake::default());
+        fresh.version.store(7, Ordering::SeqCst);
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        house.product(0, "Fake 7").await;
+        let after = house.ask(0).await.unwrap();
+        assert_eq!((changed.running.load(Ordering::SeqCst), fresh.running.load(Ordering::SeqCst)), (1, 1));
+        assert!(!changed.closed.load(Ordering::SeqCst), "the old source was closed while a call ran there");
+        assert_eq!(before.filter(|part| std::future::ready(part.is_ok())).count().await, 2, "the old call was cut");
+        until(|| changed.closed.load(Ordering::SeqCst)).await;
+        drop(after);
+        assert!(!other.closed.load(Ordering::SeqCst) && !fresh.closed.load(Ordering::SeqCst));
+        assert!(house.answers(0).await && house.answers(1).await);
+    });
+}
+
+#[test]
+fn the_old_actor_answers_until_the_first_attempt_of_the_new_one_has_ended() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let fresh = Arc::new(Fake::default());
+        fresh.held.store(true, Ordering::SeqCst);
+        fresh.set(Mood::Away, Mood::Well);
+        let directory = house.directory.clone();
+        let (opened, id) = (Arc::clone(&fresh.opened), house.ids[0]);
+        let start = vec![connection(0, &fresh, 2, 2)];
+        let reload = spawn_local(async move { directory.reload(start, Vec::new()).await });
+        assert!(house.answers(0).await && house.directory.get(id).unwrap().status() == "up");
+        assert!(!reload.is_finished());
+        opened.notify_one();
+        reload.await.unwrap().unwrap();
+        assert_eq!(house.directory.get(id).unwrap().status(), "down", "the new settings are in force, well or not");
+    });
+}
+
+#[test]
+fn connections_come_and_go() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let gone = Arc::clone(&house.sources[0]);
+        let running = house.ask(0).await.unwrap();
+        let fresh = Arc::new(Fake::default());
+        house.directory.reload(vec![connection(5, &fresh, 1, 1)], vec![house.ids[0]]).await.unwrap();
+        let names: Vec<String> = house.directory.list().iter().map(|entry| entry.name.to_string()).collect();
+        assert_eq!(names, ["c5"]);
+        assert!(ask(house.directory.clone(), connection(5, &fresh, 1, 1).id).await.is_ok());
+        assert!(!gone.closed.load(Ordering::SeqCst));
+        drop(running);
+        until(|| gone.closed.load(Ordering::SeqCst)).await;
+    });
+}
+
+#[test]
+fn who_found_a_connection_before_it_was_removed_is_told_so() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let entry = house.directory.get(house.ids[0]).unwrap();
+        house.directory.reload(Vec::new(), vec![house.ids[0]]).await.unwrap();
+        let error = crate::fake::ask_entry(&house.directory, &entry).await.unwrap_err();
+        assert_eq!(error.kind, Kind::NotFound);
+    });
+}
+
+#[test]
+fn new_settings_whose_actor_dies_are_restarted_like_any_other() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(100), 2, 2);
+        house.event(up).await;
+        let fresh = Arc::new(Fake::default());
+        fresh.set(Mood::Mad, Mood::Well);
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        assert_eq!(house.event(died).await, (true, true));
+        fresh.set(Mood::Well, Mood::Well);
+        house.event(up).await;
+        assert!(house.answers(0).await);
+        assert_eq!(house.sources[0].running.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn what_was_replaced_and_still_runs_is_drained_with_the_rest() {
+    run(async {
+        let mut house = House::start(&[Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        let old = Arc::clone(&house.sources[0]);
+        let running = house.ask(0).await.unwrap();
+        let fresh = Arc::new(Fake::default());
+        house.directory.reload(vec![connection(0, &fresh, 2, 2)], Vec::new()).await.unwrap();
+        assert!(house.directory.alive().await);
+        house.directory.drain(std::time::Duration::from_secs(60)).await;
+        assert!(old.closed.load(Ordering::SeqCst) && fresh.closed.load(Ordering::SeqCst));
+        drop(running);
+    });
+}

@@ -1,0 +1,183 @@
+//! The control socket beside the store: `portico reload`, `health` and `doctor` ask the running
+//! service. One line of JSON each way; only the service's own user and root may ask.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+
+use crate::config::{Problem, Problems};
+use crate::edge::listener;
+use crate::reload::Report;
+
+/// How long somebody who has connected may take to ask.
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of a question at most.
+const LONGEST_QUESTION: u64 = 1024;
+/// How long a reload may take: every source has its own limit on a first attempt, at most 300 s.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(330);
+
+/// What may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Question {
+    /// Read the configuration again.
+    Reload,
+    /// Tell whether every actor answers, and how the connections fare.
+    Health,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// Whether it was done.
+    pub(super) ok: bool,
+    /// In words.
+    pub(super) message: String,
+    /// Names of connections, when it was done.
+    #[serde(default)]
+    pub(super) report: Report,
+    /// What is wrong with the file, when it was not.
+    #[serde(default)]
+    pub(super) problems: Vec<Problem>,
+}
+
+impl From<Result<Report, Problems>> for Answer {
+    fn from(result: Result<Report, Problems>) -> Self {
+        match result {
+            Ok(report) => Self { ok: true, message: report.to_string(), report, problems: Vec::new() },
+            Err(Problems(problems)) => {
+                let message = "the configuration was not taken over; the service goes on as it was".to_owned();
+                Self { ok: false, message, report: Report::default(), problems }
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Words without a report.
+    pub(super) fn words(ok: bool, message: String) -> Self {
+        Self { ok, message, report: Report::default(), problems: Vec::new() }
+    }
+}
+
+/// Where the socket of the service on the store at `store` is.
+pub(super) fn path(store: &Path) -> PathBuf {
+    store.with_extension("control")
+}
+
+/// The socket, taken away when the service ends.
+pub(super) struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Control {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// When another process listens there, or the folder cannot be written to.
+    pub(super) fn open(store: &Path) -> io::Result<Self> {
+        let path = path(store);
+        let listener = listener::bind_unix(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener: UnixListener::from_std(listener)?, path })
+    }
+
+    /// The next question, and where its answer goes.
+    pub(super) async fn next(&self) -> (Question, Asker) {
+        loop {
+            let asked = match self.listener.accept().await {
+                Ok((stream, _)) => timeout(ASK_TIMEOUT, read(stream)).await,
+                Err(error) => {
+                    log::warn!("the control socket failed: {error}");
+                    // Without descriptors the next attempt would fail at once.
+                    tokio::time::sleep(ASK_TIMEOUT).await;
+                    continue;
+                }
+            };
+            match asked {
+                Ok(Ok(asked)) => return asked,
+                Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
+                Err(_) => log::warn!("nothing was asked at the control socket"),
+            }
+        }
+    }
+}
+
+/// Who waits for an answer.
+pub(super) struct Asker(UnixStream);
+
+impl Asker {
+    /// Answers. Whoever has left is not told.
+    pub(super) async fn answer(mut self, answer: &Answer) {
+        let line = serde_json::to_string(answer).unwrap_or_default() + "\n";
+        let _ = timeout(ASK_TIMEOUT, self.0.write_all(line.as_bytes())).await;
+    }
+}
+
+async fn read(mut stream: UnixStream) -> io::Result<(Question, Asker)> {
+    let user = stream.peer_cred()?.uid();
+    if user != 0 && user != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {user} may not ask")));
+    }
+    let mut line = String::new();
+    BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line).await?;
+    Ok((serde_json::from_str(&line)?, Asker(stream)))
+}
+
+/// Why there is no answer.
+pub(super) enum Unanswered {
+    /// No service runs on this store.
+    Nobody(PathBuf),
+    /// The socket failed.
+    Failed(io::Error),
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody(path) => write!(
+                f,
+                "no running service listens at {}; start one with this configuration, or name its own with --config",
+                path.display()
+            ),
+            Self::Failed(error) => write!(f, "the running service did not answer: {error}"),
+        }
+    }
+}
+
+/// Asks the service that runs on the store at `store`.
+pub(super) async fn ask(store: &Path, question: Question) -> Result<Answer, Unanswered> {
+    let path = path(store);
+    let stream = UnixStream::connect(&path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path),
+        _ => Unanswered::Failed(error),
+    })?;
+    let exchange = async move {
+        let mut stream = stream;
+        let line = serde_json::to_string(&question)? + "\n";
+        stream.write_all(line.as_bytes()).await?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).await?;
+        if answer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    };
+    let answered = timeout(ANSWER_TIMEOUT, exchange).await;
+    answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Unanswered::Failed)
+}

@@ -1,0 +1,110 @@
+//! Who may read and write the files that the service lives by.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use portico_actors::source::Locator;
+
+use super::Finding;
+use crate::config::Config;
+
+/// Bits of a mode that let everybody read, and everybody or the group write.
+const OTHERS_READ: u32 = 0o004;
+const OTHERS_WRITE: u32 = 0o022;
+
+/// The configuration, the store, the key of TLS, and databases that are files.
+pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
+    let mut findings = vec![configuration(file)];
+    findings.extend(secret("store", &config.store.path));
+    findings.extend(foreign(&config.store.path));
+    if let Some(tls) = &config.server.tls {
+        findings.extend(secret("tls", &tls.key_file));
+    }
+    for connection in &config.connections {
+        if let Locator::Sqlite(path) = &connection.locator
+            && let Some(mode) = mode(path).filter(|mode| mode & OTHERS_WRITE != 0)
+        {
+            findings.push(Finding::warning(
+                "permissions",
+                format!("{} of connection {} may be written by others ({mode:o})", path.display(), connection.name),
+                format!("chmod go-w {}", path.display()),
+            ));
+        }
+    }
+    findings
+}
+
+fn mode(path: &Path) -> Option<u32> {
+    path.metadata().ok().map(|metadata| metadata.mode() & 0o777)
+}
+
+fn configuration(file: &Path) -> Finding {
+    let path = file.display();
+    let Some(mode) = mode(file) else { return Finding::ok("permissions", format!("{path} is no file of a disk")) };
+    if mode & OTHERS_WRITE != 0 {
+        let message = format!("{path} may be written by others ({mode:o}): whoever writes it reads every database");
+        return Finding::problem("permissions", message, format!("chmod go-w {path}"));
+    }
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    if mode & OTHERS_READ != 0 && text.lines().any(holds_password) {
+        let message = format!("{path} holds a password and may be read by everybody ({mode:o})");
+        return Finding::problem(
+            "permissions",
+            message,
+            format!("chmod o-r {path}, or write ${{credential:NAME}} or ${{NAME}} in the password's place"),
+        );
+    }
+    Finding::ok("permissions", format!("{path} ({mode:o})"))
+}
+
+/// Whether a line has `//user:password@` with the password written out.
+fn holds_password(line: &str) -> bool {
+    let line = line.trim_start();
+    let authority = line.split_once("://").map(|(_, rest)| rest);
+    let password = authority.and_then(|rest| rest.split_once('@')).and_then(|(user, _)| user.split_once(':'));
+    !line.starts_with('#') && password.is_some_and(|(_, password)| !password.is_empty() && !password.starts_with("${"))
+}
+
+/// A store that somebody else made in the service's folder, as root does who forgets to become the
+/// service's user: the service cannot write it.
+fn foreign(store: &Path) -> Option<Finding> {
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (owner, host) = (store.metadata().ok()?.uid(), folder.metadata().ok()?.uid());
+    let shown = store.display();
+    (owner != host && host != 0).then(|| {
+        Finding::problem(
+            "store",
+            format!("{shown} belongs to user {owner}, and its folder to user {host}"),
+            format!("chown --reference={} {shown}*, and run commands as the service's own user", folder.display()),
+        )
+    })
+}
+
+/// A file that is for its owner alone.
+fn secret(subject: &'static str, path: &Path) -> Option<Finding> {
+    let mode = mode(path)?;
+    let shown = path.display();
+    Some(if mode & 0o007 != 0 || mode & OTHERS_WRITE != 0 {
+        Finding::problem(subject, format!("{shown} is open to others ({mode:o})"), format!("chmod 600 {shown}"))
+    } else {
+        Finding::ok(subject, format!("{shown} is closed to others ({mode:o})"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_found_where_it_is_written_out() {
+        assert!(holds_password("url = \"postgres://app:hunter2@db/sales\""));
+        for harmless in [
+            "url = \"postgres://app:${PASSWORD}@db/sales\"",
+            "# url = \"postgres://app:hunter2@db/sales\"",
+            "url = \"postgres://app@db/sales\"",
+            "public_url = \"https://data.example.org:8443\"",
+        ] {
+            assert!(!holds_password(harmless), "{harmless}");
+        }
+    }
+}

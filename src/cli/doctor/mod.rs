@@ -1,0 +1,127 @@
+//! `portico doctor`: looks at everything that keeps a service from running well, and says what to
+//! do about it. It changes nothing.
+
+mod files;
+mod place;
+mod store;
+
+use serde_json::{Value, json};
+
+use super::{Common, Failure, check, print_json};
+use crate::config::{Config, Connection};
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    /// All is well.
+    Ok,
+    /// The service runs, but not as it should.
+    Warning,
+    /// The service does not run, or not safely.
+    Problem,
+}
+
+impl Grade {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+struct Finding {
+    /// What was looked at, in one word.
+    subject: &'static str,
+    grade: Grade,
+    message: String,
+    /// What to do; empty when all is well.
+    remedy: String,
+}
+
+impl Finding {
+    fn ok(subject: &'static str, message: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Ok, message: message.into(), remedy: String::new() }
+    }
+
+    fn warning(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Warning, message: message.into(), remedy: remedy.into() }
+    }
+
+    fn problem(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Problem, message: message.into(), remedy: remedy.into() }
+    }
+}
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let findings = match Config::load(&common.config) {
+        Ok(config) => look(common, &config),
+        Err(problems) => {
+            let told = |problem: &crate::config::Problem| {
+                let place = if problem.line > 0 { format!("line {}: ", problem.line) } else { String::new() };
+                let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+                Finding::problem("configuration", format!("{place}{key}{}", problem.message), problem.remedy.clone())
+            };
+            problems.0.iter().map(told).collect()
+        }
+    };
+    let well = findings.iter().all(|finding| finding.grade != Grade::Problem);
+    if common.json {
+        let findings: Vec<Value> = findings.iter().map(describe).collect();
+        print_json(&json!({"ok": well, "findings": findings}));
+    } else {
+        for finding in &findings {
+            println!("{:<8} {}: {}", finding.grade.word(), finding.subject, finding.message);
+            if !finding.remedy.is_empty() {
+                println!("         -> {}", finding.remedy);
+            }
+        }
+    }
+    if well { Ok(()) } else { Err(Failure::Said) }
+}
+
+fn describe(finding: &Finding) -> Value {
+    let mut value = json!({"subject": finding.subject, "grade": finding.grade.word(), "message": finding.message});
+    if !finding.remedy.is_empty() {
+        value["remedy"] = Value::from(finding.remedy.as_str());
+    }
+    value
+}
+
+fn look(common: &Common, config: &Config) -> Vec<Finding> {
+    let mut findings = vec![Finding::ok("configuration", format!("{} is valid", common.config.display()))];
+    findings.extend(files::permissions(&common.config, config));
+    findings.extend(store::look(config));
+    findings.extend(place::look(config));
+    findings.push(place::clock(config, &common.config));
+    findings.push(place::descriptors(config));
+    findings.extend(sources(config));
+    findings
+}
+
+/// One attempt at each source.
+fn sources(config: &Config) -> Vec<Finding> {
+    let attempts = actix::System::new().block_on(async {
+        let attempts = config.connections.iter().map(check::attempt);
+        futures_util::future::join_all(attempts).await
+    });
+    let tell = |(connection, attempt): (&Connection, Result<_, _>)| match attempt {
+        Ok(portico_actors::source::Profile { product, .. }) => {
+            Finding::ok("source", format!("{}: up, {product}", connection.name))
+        }
+        Err(error) => Finding::problem(
+            "source",
+            format!("{}: down, {}", connection.name, check::words(&error)),
+            "look at url, network and the rights of its user; the service starts without it and goes on trying",
+        ),
+    };
+    config.connections.iter().zip(attempts).map(tell).collect()
+}
+
+/// Sessions that the sources may hold together, and one for housekeeping each.
+fn sessions(config: &Config) -> usize {
+    config.connections.iter().map(|connection| connection.pool + 1).sum()
+}

@@ -1,0 +1,120 @@
+//! The machine: listeners, the origin that clients see, certificates, the clock and descriptors.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use portico_actors::auth::clock::Timestamp;
+use rustix::process::{Resource, getrlimit};
+
+use super::super::control::{self, Question};
+use super::{Finding, sessions};
+use crate::config::{Config, Listen, Tls};
+use crate::edge::expiry;
+use crate::edge::listener::{Listener, Made};
+
+/// Clients that a service should be able to hold at once, besides its sessions at the sources.
+const CLIENTS: usize = 4096;
+/// A certificate that ends sooner should have been renewed.
+const RENEWAL: Duration = Duration::from_hours(24 * 14);
+
+/// Whether it runs or could, and under which name.
+pub(super) fn look(config: &Config) -> Vec<Finding> {
+    let answer = actix::System::new().block_on(control::ask(&config.store.path, Question::Health));
+    let mut findings = match answer {
+        Ok(answer) if answer.ok => vec![Finding::ok("service", format!("runs: {}", answer.message))],
+        Ok(answer) => {
+            let remedy = "look at its log; the service manager restarts it when its watchdog is not fed";
+            vec![Finding::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
+        }
+        Err(control::Unanswered::Nobody(_)) => config.server.listen.iter().map(free).collect(),
+        Err(unanswered) => {
+            vec![Finding::warning("service", unanswered.to_string(), "run this as the service's own user or as root")]
+        }
+    };
+    findings.extend(origin(config));
+    findings.extend(config.server.tls.as_ref().map(certificate));
+    findings
+}
+
+/// Whether somebody else listens there.
+fn free(place: &Listen) -> Finding {
+    match Listener::bind(place) {
+        Ok(listener) => {
+            drop((listener, Made::of(std::slice::from_ref(place))));
+            Finding::ok("listener", format!("{place} is free; no service runs on this store"))
+        }
+        Err(error) => {
+            let remedy = match error.kind() {
+                io::ErrorKind::AddrInUse => "end the process that listens there (ss -ltnp), or choose another address",
+                io::ErrorKind::AddrNotAvailable => "choose an address of this machine, or 0.0.0.0 for all of them",
+                io::ErrorKind::PermissionDenied => "choose a port from 1024 on, or let systemd listen: portico.socket",
+                _ => "choose another address, or make its folder",
+            };
+            Finding::problem("listener", format!("{place} cannot be listened on: {error}"), remedy)
+        }
+    }
+}
+
+/// Whether credentials cross a network in the clear.
+fn origin(config: &Config) -> Option<Finding> {
+    let server = &config.server;
+    let open = server.tls.is_none()
+        && server.listen.iter().any(|place| matches!(place, Listen::Tcp(address) if !address.ip().is_loopback()));
+    let host = server.public_url.split("://").nth(1).unwrap_or_default();
+    let plain = server.public_url.starts_with("http://")
+        && !["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .any(|local| host.split(':').next() == Some(*local) || host == *local);
+    (open || plain).then(|| {
+        Finding::warning(
+            "tls",
+            format!("{} is served without TLS: credentials cross the network in the clear", server.public_url),
+            "configure [server.tls], or listen on loopback behind a proxy with TLS and make public_url https",
+        )
+    })
+}
+
+fn certificate(tls: &Tls) -> Finding {
+    let now = Timestamp::from(SystemTime::now());
+    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::of(first)).map(Timestamp::from_seconds) else {
+        return Finding::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
+    };
+    if end <= now {
+        return Finding::problem("tls", format!("the certificate ended at {end}"), "renew it, then portico reload");
+    }
+    if end <= now.after(RENEWAL) {
+        return Finding::warning("tls", format!("the certificate ends at {end}"), "renew it, then portico reload");
+    }
+    Finding::ok("tls", format!("the certificate ends at {end}"))
+}
+
+/// Whether the clock is behind what has already happened.
+pub(super) fn clock(config: &Config, file: &Path) -> Finding {
+    let now = SystemTime::now();
+    let written = [file, &config.store.path].into_iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max();
+    let shown = Timestamp::from(now);
+    if let Some(written) = written.filter(|written| *written > now + Duration::from_mins(1)) {
+        return Finding::problem(
+            "clock",
+            format!("the clock says {shown}, and files were written at {}", Timestamp::from(written)),
+            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
+        );
+    }
+    Finding::ok("clock", shown.to_string())
+}
+
+/// Whether there are descriptors enough for clients and sessions.
+pub(super) fn descriptors(config: &Config) -> Finding {
+    let needed = CLIENTS + sessions(config);
+    // The service raises its soft limit to the hard one.
+    match getrlimit(Resource::Nofile).maximum {
+        Some(limit) if limit < needed as u64 => Finding::warning(
+            "descriptors",
+            format!("{limit} descriptors; {CLIENTS} clients and all sessions need {needed}"),
+            "LimitNOFILE=65536 in the unit, or ulimit -Hn 65536",
+        ),
+        Some(limit) => Finding::ok("descriptors", format!("{limit}, for clients and {} sessions", sessions(config))),
+        None => Finding::ok("descriptors", "no limit"),
+    }
+}

@@ -1,0 +1,75 @@
+//! The store: whether it can be read, who may call at all, and how old the signing key is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
+
+use super::super::check;
+use super::Finding;
+use crate::config::Config;
+
+/// A key that has signed for longer should be replaced.
+const KEY_AGE: Duration = Duration::from_hours(24 * 365);
+
+pub(super) fn look(config: &Config) -> Vec<Finding> {
+    let path = &config.store.path;
+    if !path.exists() {
+        return vec![missing(path)];
+    }
+    examine(config).unwrap_or_else(|error| {
+        let remedy = "run this as the service's own user; if the file is damaged, restore a backup";
+        vec![Finding::problem("store", format!("{}: {}", path.display(), check::words(&error)), remedy)]
+    })
+}
+
+fn missing(path: &Path) -> Finding {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
+        return Finding::problem(
+            "store",
+            format!("{} is not there, and cannot be made in its folder", path.display()),
+            format!("make {} a folder that the service's user may write to", folder.display()),
+        );
+    }
+    let message = format!("{} is not there; the first start or `portico user add` makes it", path.display());
+    Finding::warning("store", message, "portico user add EMAIL, then portico pat create EMAIL")
+}
+
+fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
+    let store = Store::open_existing(&config.store.path, config.store.key.clone())?;
+    let mut findings = Vec::new();
+    let (users, tokens, accounts) = (store.users()?, store.pats(None)?, store.service_accounts()?);
+    let now = Clock::system().now();
+    let valid =
+        tokens.iter().filter(|token| token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now));
+    let valid = valid.count();
+    let counts = format!("{} users with {valid} valid tokens, {} service accounts", users.len(), accounts.len());
+    findings.push(if valid == 0 && accounts.is_empty() {
+        let remedy = "portico user add EMAIL and portico pat create EMAIL, or portico service-account create NAME";
+        Finding::warning("store", format!("nobody can call: {counts}"), remedy)
+    } else {
+        Finding::ok("store", counts)
+    });
+    let keys = store.keys()?;
+    findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
+        None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),
+        Some(key) if key.created_at.after(KEY_AGE) < now => Finding::warning(
+            "keys",
+            format!("{} signs since {}", key.kid, key.created_at),
+            "portico key rotate; tokens that are out stay valid until they expire",
+        ),
+        Some(key) => Finding::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
+    });
+    let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
+    if let Some(newest) = newest.filter(|newest| *newest > now.after(Duration::from_mins(1))) {
+        findings.push(Finding::problem(
+            "clock",
+            format!("the clock says {now}, and the store was written at {newest}"),
+            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
+        ));
+    }
+    Ok(findings)
+}

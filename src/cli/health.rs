@@ -1,0 +1,24 @@
+//! `portico health`: asks the running service whether its actors answer, for container runtimes.
+
+use serde_json::json;
+
+use super::control::{self, Question};
+use super::{Common, Failure, print_json};
+use crate::config::Config;
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let store = Config::store_of(&common.config)?;
+    let answer = actix::System::new().block_on(control::ask(&store, Question::Health));
+    let (ok, message) = match answer {
+        Ok(answer) => (answer.ok, answer.message),
+        Err(unanswered) => (false, unanswered.to_string()),
+    };
+    if common.json {
+        print_json(&json!({"ok": ok, "message": message}));
+    } else if ok {
+        println!("{message}");
+    } else {
+        eprintln!("portico: {message}");
+    }
+    if ok { Ok(()) } else { Err(Failure::Said) }
+}

@@ -1,0 +1,181 @@
+//! `[server]`: where the service listens, as whom, and how it ends.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::section::{Problem, Section};
+use super::tls::{self, Tls};
+
+/// Where and how the service listens.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Where to listen; never empty.
+    pub listen: Vec<Listen>,
+    /// The origin that clients see: the issuer of tokens and the stem of every URL; no trailing slash.
+    pub public_url: String,
+    /// Origins, besides `public_url` and loopback ones on our own port, whose pages may call us.
+    pub allowed_origins: Vec<String>,
+    /// Bytes of a request's body at most.
+    pub max_body: usize,
+    /// Streams that one principal may have open to listen, at most.
+    pub max_streams: usize,
+    /// How long running calls may go on after the signal to stop.
+    pub shutdown_timeout: Duration,
+    /// Whose word on a client's address is taken.
+    pub trusted_proxies: Proxies,
+    /// TLS on every TCP listener.
+    pub tls: Option<Tls>,
+}
+
+/// One place to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A Unix socket, always without TLS.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Proxies that tell truly where a request comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// Networks that they are in.
+    pub networks: Vec<IpNet>,
+    /// Whether whoever reaches our Unix socket is one.
+    pub unix: bool,
+}
+
+impl Server {
+    /// The port on which the service listens unless told otherwise.
+    pub const DEFAULT_LISTEN: &str = "127.0.0.1:8787";
+    /// Bytes of a request's body at most, unless configured.
+    pub const DEFAULT_MAX_BODY: usize = 4 * 1024 * 1024;
+    /// Streams that one principal may have open to listen, unless configured.
+    pub const DEFAULT_MAX_STREAMS: usize = 1_000;
+    /// How long running calls may go on after the signal to stop, unless configured.
+    pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(30);
+
+    /// The usual settings at `listen`.
+    pub fn at(listen: SocketAddr, public_url: String) -> Self {
+        Self {
+            listen: vec![Listen::Tcp(listen)],
+            public_url,
+            allowed_origins: Vec::new(),
+            max_body: Self::DEFAULT_MAX_BODY,
+            max_streams: Self::DEFAULT_MAX_STREAMS,
+            shutdown_timeout: Self::DEFAULT_SHUTDOWN,
+            trusted_proxies: Proxies::default(),
+            tls: None,
+        }
+    }
+
+    /// The first TCP address.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listen.iter().find_map(|listen| match listen {
+            Listen::Tcp(address) => Some(*address),
+            Listen::Unix(_) => None,
+        })
+    }
+}
+
+pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Server {
+    let mut section = root.section("server", problems);
+    let mut listen = section.string_or_strings("listen", problems);
+    if listen.is_empty() {
+        listen.push(Server::DEFAULT_LISTEN.to_owned());
+    }
+    let listen: Vec<Listen> = listen.iter().filter_map(|text| place(&section, text, base, problems)).collect();
+    let tls = tls::read(&mut section, base, problems);
+    let first = listen.iter().find_map(|listen| match listen {
+        Listen::Tcp(address) => Some(*address),
+        Listen::Unix(_) => None,
+    });
+    let public_url = section.string("public_url", problems).unwrap_or_else(|| {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        first.map_or_else(|| format!("{scheme}://localhost"), |first| format!("{scheme}://localhost:{}", first.port()))
+    });
+    let public_url = public_url.trim_end_matches('/').to_owned();
+    if !is_origin(&public_url) {
+        section.problem(
+            "public_url",
+            format!("{public_url:?} is no origin"),
+            "write scheme, host and port, as in \"https://data.example.org\"",
+            problems,
+        );
+    }
+    let allowed_origins = section.strings("allowed_origins", problems);
+    for origin in allowed_origins.iter().filter(|origin| !is_origin(origin)) {
+        section.problem(
+            "allowed_origins",
+            format!("{origin:?} is no origin"),
+            "write scheme, host and port, as in \"https://app.example.org\"",
+            problems,
+        );
+    }
+    let trusted_proxies = proxies(&mut section, problems);
+    let max_body = section.integer("max_body", 1024..=1 << 30, problems);
+    let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
+    let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
+    section.finish(problems);
+    Server {
+        listen,
+        public_url,
+        allowed_origins,
+        max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
+        max_streams: max_streams.and_then(|count| usize::try_from(count).ok()).unwrap_or(Server::DEFAULT_MAX_STREAMS),
+        shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
+        trusted_proxies,
+        tls,
+    }
+}
+
+fn place(section: &Section<'_>, text: &str, base: &Path, problems: &mut Vec<Problem>) -> Option<Listen> {
+    let place = match text.strip_prefix("unix:") {
+        Some("") => None,
+        Some(path) => Some(Listen::Unix(base.join(path))),
+        None => text.parse().ok().map(Listen::Tcp),
+    };
+    if place.is_none() {
+        let remedy = "write it as \"127.0.0.1:8787\" or \"unix:/run/portico/portico.sock\"";
+        section.problem("listen", format!("{text:?} is no address"), remedy, problems);
+    }
+    place
+}
+
+fn proxies(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Proxies {
+    let mut proxies = Proxies::default();
+    for text in section.strings("trusted_proxies", problems) {
+        let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        match network {
+            Ok(network) => proxies.networks.push(network),
+            Err(_) if text == "unix" => proxies.unix = true,
+            Err(_) => section.problem(
+                "trusted_proxies",
+                format!("{text:?} is no network"),
+                "write a network as \"10.0.0.0/8\", an address, or \"unix\" for whoever reaches the Unix socket",
+                problems,
+            ),
+        }
+    }
+    proxies
+}
+
+/// Whether `text` is `http(s)://host[:port]` and nothing more.
+fn is_origin(text: &str) -> bool {
+    text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).is_some_and(|authority| {
+        !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']) && authority.is_ascii()
+    })
+}

@@ -1,0 +1,103 @@
+//! Where a request comes from when proxies stand in between. Every client can send `Forwarded`
+//! (RFC 7239) or `X-Forwarded-For`: only what a trusted proxy added is believed, read from the end.
+
+use std::net::IpAddr;
+
+use crate::config::Proxies;
+
+/// Who opened the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Somebody at an address.
+    Address(IpAddr),
+    /// Somebody at our Unix socket.
+    Unix,
+}
+
+impl Proxies {
+    fn trust(&self, address: IpAddr) -> bool {
+        // A socket for both families shows IPv4 in IPv6's clothes.
+        let address = address.to_canonical();
+        self.networks.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// The client's address, as far as it is known. `forwarded` are the values of `Forwarded`, and
+/// `x_forwarded` those of `X-Forwarded-For`, each in the order of the headers.
+pub fn client<'h>(
+    peer: Peer,
+    proxies: &Proxies,
+    forwarded: impl Iterator<Item = &'h str>,
+    x_forwarded: impl Iterator<Item = &'h str>,
+) -> Option<IpAddr> {
+    let mut known = match peer {
+        Peer::Address(address) if !proxies.trust(address) => return Some(address.to_canonical()),
+        Peer::Address(address) => Some(address.to_canonical()),
+        Peer::Unix if !proxies.unix => return None,
+        Peer::Unix => None,
+    };
+    let standard: Vec<&str> = forwarded.flat_map(|value| value.split(',')).filter_map(for_parameter).collect();
+    let hops = if standard.is_empty() { x_forwarded.flat_map(|value| value.split(',')).collect() } else { standard };
+    for hop in hops.iter().rev() {
+        // A name or an obfuscated identifier ends what can be known.
+        let Some(address) = node(hop) else { break };
+        known = Some(address);
+        if !proxies.trust(address) {
+            break;
+        }
+    }
+    known
+}
+
+/// The `for` of one element of `Forwarded`; one without it hides where it comes from.
+fn for_parameter(element: &str) -> Option<&str> {
+    if element.trim().is_empty() {
+        return None;
+    }
+    let named = |pair: &'_ str| pair.split_once('=').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
+    let found = element.split(';').find(|pair| named(pair)).and_then(|pair| pair.split_once('='));
+    Some(found.map_or("unknown", |(_, value)| value))
+}
+
+/// `192.0.2.1`, `192.0.2.1:80`, `"[2001:db8::1]:80"`, `2001:db8::1`.
+fn node(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    if let Some(rest) = text.strip_prefix('[') {
+        return rest.split_once(']')?.0.parse().ok();
+    }
+    text.parse().or_else(|_| text.rsplit_once(':').map_or(text, |(host, _)| host).parse()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(peer: &str, forwarded: &[&str], x_forwarded: &[&str]) -> Option<String> {
+        let proxies = Proxies { networks: vec!["10.0.0.0/8".parse().unwrap()], unix: true };
+        let peer = if peer == "unix" { Peer::Unix } else { Peer::Address(peer.parse().unwrap()) };
+        client(peer, &proxies, forwarded.iter().copied(), x_forwarded.iter().copied()).map(|found| found.to_string())
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed_and_only_what_it_added() {
+        for (peer, forwarded, x_forwarded, expected) in [
+            ("192.0.2.9", &["for=1.1.1.1"][..], &["2.2.2.2"][..], Some("192.0.2.9")),
+            ("10.0.0.1", &[], &[], Some("10.0.0.1")),
+            ("10.0.0.1", &[], &["6.6.6.6, 192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &[], &["6.6.6.6", "192.0.2.7, 10.0.0.2"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7;proto=https"], &["9.9.9.9"], Some("192.0.2.7")),
+            ("10.0.0.1", &["For=\"[2001:db8::1]:4711\""], &[], Some("2001:db8::1")),
+            ("10.0.0.1", &["for=6.6.6.6, for=_hidden"], &[], Some("10.0.0.1")),
+            ("10.0.0.1", &["for=6.6.6.6, proto=https"], &[], Some("10.0.0.1")),
+            ("10.0.0.1", &[], &["192.0.2.7:5000"], Some("192.0.2.7")),
+            ("10.0.0.1", &[], &["nonsense"], Some("10.0.0.1")),
+            ("::ffff:10.0.0.1", &[], &["192.0.2.7"], Some("192.0.2.7")),
+            ("unix", &[], &["192.0.2.7"], Some("192.0.2.7")),
+            ("unix", &[], &[], None),
+        ] {
+            assert_eq!(seen(peer, forwarded, x_forwarded).as_deref(), expected, "{peer} {forwarded:?} {x_forwarded:?}");
+        }
+        let nobody = Proxies::default();
+        assert_eq!(client(Peer::Unix, &nobody, ["for=1.1.1.1"].into_iter(), [].into_iter()), None);
+    }
+}

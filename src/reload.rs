@@ -1,0 +1,154 @@
+//! A running service takes over a configuration that was read anew. Only the connections that have
+//! changed are concerned; what is wrong with the new one leaves everything as it was.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use portico_actors::auth::Reconfigure;
+use portico_actors::directory;
+use portico_actors::event::Event;
+
+use crate::app::{App, Current, open};
+use crate::config::{Config, Connection, Problem, Problems};
+
+/// What came of a reload: names of connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Report {
+    /// New, and started.
+    pub added: Vec<String>,
+    /// Started anew under new settings.
+    pub changed: Vec<String>,
+    /// Untouched at the source; what is offered to callers has changed.
+    pub offered: Vec<String>,
+    /// Gone. Calls that run there go on to their end.
+    pub removed: Vec<String>,
+    /// Of those added and changed, the ones whose first attempt has failed.
+    pub down: Vec<String>,
+    /// Whether TLS shows another certificate now.
+    pub certificate: bool,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [
+            ("added", &self.added),
+            ("restarted", &self.changed),
+            ("changed in what is offered", &self.offered),
+            ("removed", &self.removed),
+            ("down", &self.down),
+        ];
+        let mut said: Vec<String> = lists
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+            .collect();
+        if self.certificate {
+            said.push("a new certificate".to_owned());
+        }
+        f.write_str(&if said.is_empty() { "no connection has changed".to_owned() } else { said.join("; ") })
+    }
+}
+
+/// Which connections differ, and how.
+struct Difference<'a> {
+    added: Vec<&'a Connection>,
+    changed: Vec<&'a Connection>,
+    offered: Vec<&'a Connection>,
+    removed: Vec<&'a Connection>,
+}
+
+impl<'a> Difference<'a> {
+    fn between(before: &'a Config, after: &'a Config) -> Self {
+        let mut difference = Self { added: Vec::new(), changed: Vec::new(), offered: Vec::new(), removed: Vec::new() };
+        for now in &after.connections {
+            match before.connections.iter().find(|was| was.id == now.id) {
+                None => difference.added.push(now),
+                Some(was) if was.fingerprint.source != now.fingerprint.source => difference.changed.push(now),
+                Some(was) if was.fingerprint.offer != now.fingerprint.offer => difference.offered.push(now),
+                Some(_) => {}
+            }
+        }
+        let gone = |was: &&Connection| !after.connections.iter().any(|now| now.id == was.id);
+        difference.removed = before.connections.iter().filter(gone).collect();
+        difference
+    }
+}
+
+fn names(connections: &[&Connection]) -> Vec<String> {
+    connections.iter().map(|connection| connection.name.to_string()).collect()
+}
+
+impl App {
+    /// Reads the file at `path` again and takes it over. Calls that run go on under the settings
+    /// that they began with; lists that have changed are told of. Completes when each connection
+    /// that was started had its first attempt.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or cannot change while the service runs; then nothing has.
+    pub async fn reload(&self, path: &Path) -> Result<Report, Problems> {
+        let result = self.take_over(path).await;
+        (self.observer)(&match &result {
+            Ok(report) => Event::Reloaded { summary: report.to_string() },
+            Err(problems) => Event::ReloadRefused { problems: problems.0.iter().map(ToString::to_string).collect() },
+        });
+        result
+    }
+
+    async fn take_over(&self, path: &Path) -> Result<Report, Problems> {
+        let _alone = self.reloading.lock().await;
+        let (running, path) = (self.config(), path.to_owned());
+        let read = tokio::task::spawn_blocking({
+            let running = Arc::clone(&running);
+            move || running.reload(&path)
+        });
+        let config = read.await.map_err(|error| internal(&error))??;
+        let difference = Difference::between(&running, &config);
+        // Whatever can fail comes before the first change.
+        let start = difference.added.iter().chain(&difference.changed).map(|connection| prepared(connection, &config));
+        let start: Vec<directory::Connection> = start.collect::<Result<_, _>>()?;
+        let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
+        let mut report = Report {
+            added: names(&difference.added),
+            changed: names(&difference.changed),
+            offered: names(&difference.offered),
+            removed: names(&difference.removed),
+            ..Report::default()
+        };
+        let removed = difference.removed.iter().map(|connection| connection.id).collect();
+        let reaches = config.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
+        let reconfigured = Reconfigure {
+            token_lifetime: config.tokens.lifetime,
+            connections: config.connections.iter().map(|connection| connection.id).collect(),
+            reaches: reaches.collect(),
+        };
+        if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
+            report.certificate = certificates.renew(tls);
+        }
+        self.current.store(Arc::new(Current::new(config)));
+        self.auth.reconfigure(reconfigured).await;
+        self.directory.reload(start, removed).await.map_err(|error| internal(&error))?;
+        let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| entry.status() != "up");
+        report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();
+        self.directory.announce();
+        Ok(report)
+    }
+}
+
+/// A connection as the Directory runs it, or what is wrong with its table.
+fn prepared(connection: &Connection, config: &Config) -> Result<directory::Connection, Problems> {
+    open(connection).map_err(|error| {
+        let index = config.connections.iter().position(|other| other.id == connection.id).unwrap_or_default();
+        Problems(vec![Problem {
+            line: connection.fingerprint.line,
+            key: format!("connections[{index}].url"),
+            remedy: error.get_hint().unwrap_or("write an address that its driver understands").to_owned(),
+            message: error.message,
+        }])
+    })
+}
+
+fn internal(error: &dyn fmt::Display) -> Problems {
+    let remedy = "look at the log, and restart the service".to_owned();
+    Problems(vec![Problem { line: 0, key: String::new(), message: format!("the reload failed: {error}"), remedy }])
+}

@@ -1,0 +1,113 @@
+//! `portico doctor`, `health` and what packages carry.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, callers, connection};
+use crate::support::fixture;
+use crate::support::process::{Service, configure, portico};
+
+/// Whether it exits well, and the findings that are not.
+fn doctor(folder: &Path) -> (bool, Vec<(String, String, String)>) {
+    let output = portico(folder, &["doctor", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+        panic!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    });
+    assert_eq!(report["ok"], json!(output.status.success()));
+    let text = |finding: &Value, member: &str| finding[member].as_str().unwrap_or_default().to_owned();
+    let findings = report["findings"].as_array().unwrap();
+    let bad = findings.iter().filter(|finding| finding["grade"] != "ok");
+    let bad = bad.map(|finding| {
+        assert!(!text(finding, "remedy").is_empty(), "{finding} says not what to do");
+        (text(finding, "grade"), text(finding, "subject"), text(finding, "message"))
+    });
+    (output.status.success(), bad.collect())
+}
+
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[actix_web::test]
+async fn the_doctor_finds_nothing_wrong_with_a_service_that_is_well() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let mut service = Service::start(folder, "", &table).await;
+    let folder = service.folder.path();
+    let (well, findings) = doctor(folder);
+    // How many descriptors the machine of a test allows is not the test's to say.
+    let findings: Vec<_> = findings.into_iter().filter(|(_, subject, _)| subject != "descriptors").collect();
+    assert!(well && findings.is_empty(), "{findings:?}");
+    let health = portico(folder, &["health"]);
+    let words = String::from_utf8(health.stdout).unwrap();
+    assert!(health.status.success() && words == "1 of 1 connections up\n", "{words}");
+    service.signal("TERM");
+    assert!(service.ended().await.success());
+    let health = portico(service.folder.path(), &["health", "--json"]);
+    assert!(!health.status.success() && String::from_utf8(health.stdout).unwrap().contains("no running service"));
+}
+
+#[actix_web::test]
+async fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("listen = \"{}\"\npublic_url = \"http://data.example.org\"", taken.local_addr().unwrap());
+    let text = format!(
+        "[server]\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{}",
+        connection(CONNECTION, "shop", "postgres://app:hunter2@127.0.0.1:1/none", "connect_timeout = 1")
+    );
+    let config = path.join("config.toml");
+    std::fs::write(&config, text).unwrap();
+    chmod(&config, 0o644);
+    let (well, findings) = doctor(path);
+    let found = |subject: &str, part: &str| {
+        findings.iter().any(|(_, found, message)| found == subject && message.contains(part))
+    };
+    assert!(!well);
+    assert!(found("permissions", "holds a password"), "{findings:?}");
+    assert!(found("store", "is not there"), "{findings:?}");
+    assert!(found("listener", "cannot be listened on"), "{findings:?}");
+    assert!(found("tls", "in the clear"), "{findings:?}");
+    assert!(found("source", "shop: down"), "{findings:?}");
+    assert!(findings.iter().all(|(.., message)| !message.contains("hunter2")), "{findings:?}");
+    assert!(!path.join("portico.db").exists(), "the doctor changed something");
+    // The store of a service that many may read.
+    callers(&path.join("portico.db"));
+    chmod(&path.join("portico.db"), 0o644);
+    chmod(&config, 0o666);
+    let (_, findings) = doctor(path);
+    let found = |subject: &str, part: &str| {
+        findings.iter().any(|(_, found, message)| found == subject && message.contains(part))
+    };
+    assert!(found("store", "open to others") && found("permissions", "written by others"), "{findings:?}");
+    // Only root can give a folder away.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(path, Some(65_534), None).unwrap();
+        let (_, findings) = doctor(path);
+        assert!(findings.iter().any(|(.., message)| message.contains("its folder to user 65534")), "{findings:?}");
+    }
+    configure(path, "listen = \"nowhere\"", "");
+    let (well, findings) = doctor(path);
+    let placed = findings.iter().any(|(.., message)| message.starts_with("line 3: server.listen: "));
+    assert!(!well && placed, "{findings:?}");
+}
+
+#[test]
+fn packages_carry_a_page_and_a_completion_for_every_command() {
+    let folder = TempDir::new().unwrap();
+    for what in ["man", "completions"] {
+        assert!(portico(folder.path(), &["generate", what, what]).status.success());
+    }
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("man").join(name)).unwrap();
+    assert!(page("portico.1").contains("portico\\-reload"));
+    assert!(page("portico-user-add.1").contains("read\\-only"));
+    assert!(!folder.path().join("man/portico-generate.1").exists());
+    let written = |name: &str| std::fs::read_to_string(folder.path().join("completions").join(name)).unwrap();
+    for name in ["portico.bash", "portico.fish", "_portico"] {
+        assert!(written(name).contains("service-account"), "{name}");
+    }
+}

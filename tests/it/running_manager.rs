@@ -1,0 +1,92 @@
+//! What the service manager is told, and what it hands over: the tests stand in for it.
+
+use std::os::unix::net::UnixDatagram;
+
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, connection};
+use crate::support::fixture;
+use crate::support::process::Service;
+
+/// The manager's end of the notification socket.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    fn listen(folder: &TempDir) -> (Self, String) {
+        let path = folder.path().join("notify");
+        (Self(UnixDatagram::bind(&path).unwrap()), path.display().to_string())
+    }
+
+    /// Waits for a message with `line` in it, and gives all of its lines.
+    async fn told(&self, line: &str) -> Vec<String> {
+        let socket = self.0.try_clone().unwrap();
+        let line = line.to_owned();
+        let read = move || loop {
+            let mut buffer = [0; 4096];
+            let length = socket.recv(&mut buffer).unwrap();
+            let lines: Vec<String> =
+                std::str::from_utf8(&buffer[..length]).unwrap().lines().map(str::to_owned).collect();
+            if lines.iter().any(|told| told.starts_with(&line)) {
+                return lines;
+            }
+        };
+        tokio::task::spawn_blocking(read).await.unwrap()
+    }
+}
+
+#[actix_web::test]
+async fn the_manager_is_told_of_start_reload_life_and_end() {
+    let folder = TempDir::new().unwrap();
+    let away = connection(CONNECTION, "shop", "sqlite:not-there.db", "");
+    let (manager, path) = Manager::listen(&folder);
+    let environment = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "20000000".to_owned())];
+    let mut service = Service::start_in(folder, "", &away, &environment).await;
+    let ready = manager.told("READY=1").await;
+    assert!(ready.contains(&"STATUS=0 of 1 connections up; shop down".to_owned()), "{ready:?}");
+    manager.told("WATCHDOG=1").await;
+    service.signal("HUP");
+    let reloading = manager.told("RELOADING=1").await;
+    let stamp = reloading.iter().find_map(|line| line.strip_prefix("MONOTONIC_USEC=")).unwrap();
+    assert!(stamp.parse::<u64>().unwrap() > 0);
+    manager.told("READY=1").await;
+    service.signal("TERM");
+    manager.told("STOPPING=1").await;
+    assert!(service.ended().await.success());
+}
+
+#[actix_web::test]
+async fn a_refused_reload_ends_ready_and_says_so() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let (manager, path) = Manager::listen(&folder);
+    let service = Service::start_in(folder, "", &shop, &[("NOTIFY_SOCKET", path)]).await;
+    manager.told("READY=1").await;
+    std::fs::write(service.folder.path().join("config.toml"), "nonsense").unwrap();
+    service.signal("HUP");
+    manager.told("RELOADING=1").await;
+    let ready = manager.told("READY=1").await;
+    assert!(ready.iter().any(|line| line.ends_with("the last reload was refused")), "{ready:?}");
+}
+
+#[actix_web::test]
+async fn credentials_are_read_from_their_folder_and_read_again() {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    std::fs::write(folder.path().join("database"), format!("{url}\n")).unwrap();
+    let table = connection(CONNECTION, "shop", "${credential:database}", "");
+    let environment = [("CREDENTIALS_DIRECTORY", folder.path().display().to_string())];
+    let service = Service::start_in(folder, "", &table, &environment).await;
+    assert_eq!(service.query("SELECT count(*) FROM customers").await.0, 200);
+    // Who manages users needs no credential of the service's.
+    assert!(service.run(&["user", "list"]).status.success());
+    // The file has not changed, but what it stands for has.
+    let other = service.folder.path().join("other.db");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE fresh (a)").unwrap();
+    std::fs::write(service.folder.path().join("database"), format!("sqlite:{}\n", other.display())).unwrap();
+    let (done, said) = service.reload().await;
+    assert!(done && said["report"]["changed"][0] == "shop", "{said}");
+    assert_eq!(service.query("SELECT count(*) FROM fresh").await.0, 200);
+    std::fs::remove_file(service.folder.path().join("database")).unwrap();
+    let (done, said) = service.reload().await;
+    assert!(!done && said["problems"][0]["key"] == "connections[0].url", "{said}");
+}

@@ -1,0 +1,171 @@
+//! The program itself as a child process, which is stopped, hung up on and watched from outside.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+
+use portico::config::Config;
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::app::{CONNECTION, Caller, callers, read};
+use super::mcp::BOTH;
+use super::stream::Events;
+
+/// `portico serve` in a folder of its own.
+pub(crate) struct Service {
+    pub(crate) folder: TempDir,
+    pub(crate) url: String,
+    pub(crate) http: reqwest::Client,
+    pub(crate) writer: Caller,
+    child: Child,
+    log: UnboundedReceiver<String>,
+    /// What was read of the log, for the words of a test that fails.
+    seen: Vec<String>,
+}
+
+/// A configuration: `server` are keys of `[server]`.
+pub(crate) fn configure(folder: &Path, server: &str, connections: &str) {
+    let listen = if server.contains("listen =") { "" } else { "listen = \"127.0.0.1:0\"\n" };
+    let text = format!(
+        "[server]\npublic_url = \"http://localhost\"\n{listen}{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}"
+    );
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+/// One command, to its end.
+pub(crate) fn portico(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+impl Service {
+    /// Starts it and waits until every connection had its first attempt.
+    pub(crate) async fn start(folder: TempDir, server: &str, connections: &str) -> Self {
+        Self::start_in(folder, server, connections, &[]).await
+    }
+
+    pub(crate) async fn start_in(
+        folder: TempDir,
+        server: &str,
+        connections: &str,
+        environment: &[(&str, String)],
+    ) -> Self {
+        configure(folder.path(), server, connections);
+        let (writer, ..) = callers(&folder.path().join("portico.db"));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
+            .args(["serve"])
+            .current_dir(folder.path())
+            .env("RUST_LOG", "info")
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = child.stderr.take().unwrap();
+        let (tell, log) = unbounded_channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let mut service = Self { folder, url: String::new(), http, writer, child, log, seen: Vec::new() };
+        let line = service.line("listening on ").await;
+        let place = line.split("listening on ").nth(1).unwrap().split([' ', ',']).next().unwrap();
+        service.url = format!("http://{place}");
+        service.line("ready: ").await;
+        service
+    }
+
+    /// The port that the first listener got.
+    pub(crate) fn port(&self) -> u16 {
+        self.url.rsplit_once(':').unwrap().1.parse().unwrap()
+    }
+
+    /// Waits for a line of the log that has `part` in it.
+    pub(crate) async fn line(&mut self, part: &str) -> String {
+        loop {
+            let line = self.log.recv().await;
+            let line = line.unwrap_or_else(|| panic!("the log ended before {part:?}: {:#?}", self.seen));
+            self.seen.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// The rest of the log, to the end of the process.
+    pub(crate) async fn rest(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.log.recv().await {
+            lines.push(line);
+        }
+        lines
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        self.rest().await;
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        portico(self.folder.path(), arguments)
+    }
+
+    /// `portico reload --json`: whether it exits well, and what it prints.
+    pub(crate) async fn reload(&self) -> (bool, Value) {
+        let folder = self.folder.path().to_owned();
+        let output = tokio::task::spawn_blocking(move || portico(&folder, &["reload", "--json"])).await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.success(), serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}")))
+    }
+
+    /// Writes another configuration; the service does not know it yet.
+    pub(crate) fn configure(&self, server: &str, connections: &str) {
+        configure(self.folder.path(), server, connections);
+        Config::load(&self.folder.path().join("config.toml")).expect("the test's own configuration is valid");
+    }
+
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        self.http.get(format!("{}{path}", self.url)).basic_auth(&self.writer.name, Some(&self.writer.secret))
+    }
+
+    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
+        self.http.post(format!("{}{path}", self.url)).basic_auth(&self.writer.name, Some(&self.writer.secret))
+    }
+
+    pub(crate) async fn query(&self, query: &str) -> (u16, Value) {
+        let body = json!({"query": query, "defaultCatalog": "shop"});
+        read(self.post("/api/query").json(&body).send().await.unwrap()).await
+    }
+
+    /// A subscription of 2026-07-28 to every list, acknowledged.
+    pub(crate) async fn listen(&self) -> Events {
+        let all = json!({"toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true});
+        let params = json!({"notifications": all, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}}});
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params});
+        let request = self.post(&format!("/mcp/connections/{CONNECTION}")).header("accept", BOTH);
+        let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen");
+        let mut events = Events::of(request.json(&body).send().await.unwrap());
+        assert_eq!(events.message().await["method"], "notifications/subscriptions/acknowledged");
+        events
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Only our own child; one that has ended already is none any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
