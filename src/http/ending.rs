@@ -108,7 +108,7 @@ impl Ending {
             event.connection_id = Some(entry.id);
         });
         self.record(|request| {
-            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.as_ref());
+            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.clone());
             request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
         });
     }

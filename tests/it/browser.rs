@@ -23,17 +23,17 @@ async fn consent(scripts: bool) {
     browser
         .go(&format!("{}{}", app.url, authorize_path(&client.client_id, &[("redirect_uri", &callback.address)])))
         .await;
-    assert_eq!(browser.text("h1").await, "Sign in");
+    browser.shows("h1", "Sign in").await;
     assert_eq!(browser.spoken("#secret").await.1, "Password or personal access token");
     browser.picture("sign-in").await;
     browser.write("#email", &app.writer.name).await;
     browser.write("#secret", "wrong wrong wrong").await;
     browser.click("button.primary").await;
-    assert!(browser.text("[role=alert]").await.contains("do not belong together"));
+    browser.shows("[role=alert]", "do not belong together").await;
     browser.picture("sign-in-failed").await;
     browser.write("#secret", &app.writer.secret).await;
     browser.click("button.primary").await;
-    assert_eq!(browser.text("h1").await, "Quarterly Reports asks for access");
+    browser.shows("h1", "Quarterly Reports asks for access").await;
     browser.picture("consent").await;
     // Narrowed: one connection less, and only to be read.
     let archive = format!("input[value='{OTHER}']");
@@ -41,7 +41,7 @@ async fn consent(scripts: bool) {
     browser.click(&archive).await;
     browser.click("input[value='read']").await;
     browser.click("button[value='allow']").await;
-    assert_eq!(browser.text("h1").await, "Back at the client");
+    browser.shows("h1", "Back at the client").await;
     let query = callback.query.lock().unwrap().clone().unwrap();
     let answer: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let parameter = |name: &str| answer.iter().find(|(known, _)| known == name).unwrap().1.clone();
@@ -62,7 +62,7 @@ async fn consent(scripts: bool) {
     let ids: Vec<&Value> = listed["connections"].as_array().unwrap().iter().map(|it| &it["connectionId"]).collect();
     assert_eq!(ids, [&json!(CONNECTION)]);
     browser.go(&format!("{}/account", app.url)).await;
-    assert!(browser.text("main").await.contains("Quarterly Reports"));
+    browser.shows("main", "Quarterly Reports").await;
 }
 
 #[actix_web::test]
@@ -87,7 +87,7 @@ async fn tokens(scripts: bool) {
     browser.write("#email", email).await;
     browser.write("#secret", secret.expose_secret()).await;
     browser.click("button.primary").await;
-    assert_eq!(browser.text("h1").await, "Your access");
+    browser.shows("h1", "Your access").await;
     browser.write("#name", "notebook").await;
     browser.click(".panel input[value='read']").await;
     browser.click(".panel button.primary").await;
@@ -99,26 +99,26 @@ async fn tokens(scripts: bool) {
     };
     assert_eq!(status().await, 200);
     browser.go(&format!("{}/account", app.url)).await;
-    assert_eq!(browser.text("tbody tr:first-child .name").await, "notebook");
+    browser.shows("tbody tr:first-child .name", "notebook").await;
     assert_eq!(browser.count(".fresh").await, 0, "the token is shown once");
     browser.click("tbody tr:first-child summary").await;
     assert_eq!(browser.spoken("tbody tr:first-child button").await.1, "Revoke the token notebook");
     browser.click("tbody tr:first-child button").await;
-    assert_eq!(browser.text("tbody tr:first-child .name").await, "first");
+    browser.shows("tbody tr:first-child .name", "first").await;
     assert_eq!(status().await, 401);
     // The same hands look after service accounts.
     browser.click("a[href='/users']").await;
-    assert_eq!(browser.text("h1").await, "Users");
+    browser.shows("h1", "Users").await;
     browser.write("#name", "nightly").await;
     browser.click(&format!(".panel input[value='{CONNECTION}']")).await;
     browser.click(".panel button.primary").await;
-    assert!(browser.text(".fresh").await.contains("ptc_cs_"));
+    browser.shows(".fresh", "ptc_cs_").await;
     browser.picture("users-account-made").await;
     browser.click("a[href='/users?tab=people']").await;
-    assert!(browser.text("h2#list + div").await.contains(&app.reader.name));
+    browser.shows("h2#list + div", &app.reader.name).await;
     browser.picture("users-people").await;
     browser.click("header button:not([name])").await;
-    assert_eq!(browser.text("h1").await, "Sign in");
+    browser.shows("h1", "Sign in").await;
     browser.go(&format!("{}/users", app.url)).await;
     assert!(browser.address().await.contains("/sign-in"));
 }

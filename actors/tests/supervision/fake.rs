@@ -210,7 +210,12 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
 }
 
 pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Results> {
-    let by = Arc::new(Principal { subject: "test".to_owned(), scope: Scope::Read, reach: Reach::All, claims: Arc::default() });
+    let by = Arc::new(Principal {
+        subject: "test".to_owned(),
+        scope: Scope::Read,
+        reach: Reach::All,
+        claims: Arc::default(),
+    });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {
         Reply::Results(results) => Ok(results),

@@ -11,6 +11,8 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::app::pace;
+
 /// The name of an element's reference (`WebDriver` §11).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the browser looks for an element of a page that is loading, in milliseconds.
@@ -66,11 +68,17 @@ impl Browser {
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
+        let answer = self.try_ask(method, path, &body).await;
+        assert!(answer.get("error").is_none(), "{method} {path} {body}: {}", answer["message"]);
+        answer
+    }
+
+    /// The answer of the driver, which may be an error.
+    async fn try_ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let url = format!("http://127.0.0.1:{}/{path}", self.port);
         let request = self.http.request(method.parse().unwrap(), url);
-        let request = if method == "POST" { request.json(&body) } else { request };
+        let request = if method == "POST" { request.json(body) } else { request };
         let mut answer: Value = request.send().await.unwrap().json().await.unwrap();
-        assert!(answer["value"].get("error").is_none(), "{method} {path} {body}: {}", answer["value"]["message"]);
         answer["value"].take()
     }
 
@@ -102,9 +110,29 @@ impl Browser {
         self.of("POST", &format!("{element}/value"), json!({"text": text})).await;
     }
 
+    /// The text of an element, once it is there. One of a page that is just being left is looked for again.
     pub(crate) async fn text(&self, selector: &str) -> String {
-        let element = self.find(selector).await;
-        self.of("GET", &format!("{element}/text"), json!({})).await.as_str().unwrap().to_owned()
+        loop {
+            let element = self.find(selector).await;
+            let path = format!("session/{}/{element}/text", self.session);
+            let answer = self.try_ask("GET", &path, &json!({})).await;
+            match answer.as_str() {
+                Some(text) => return text.to_owned(),
+                None => assert_eq!(answer["error"], "stale element reference", "{answer}"),
+            }
+        }
+    }
+
+    /// Waits until an element's text holds `wanted`: until then the page before may still be there.
+    pub(crate) async fn shows(&self, selector: &str, wanted: &str) {
+        let mut pace = pace();
+        for _ in 0..3_000 {
+            pace.tick().await;
+            if self.text(selector).await.contains(wanted) {
+                return;
+            }
+        }
+        panic!("{selector} never showed {wanted:?}: {:?}", self.text(selector).await);
     }
 
     /// How many elements a selector finds now; ask for something that is there first.
