@@ -5,8 +5,10 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::app::{TestApp, pace};
 use crate::support::fixture;
+use crate::support::mcp::modern;
 use crate::support::pgbouncer::PgBouncer;
 use crate::support::postgres::connect;
+use crate::support::stream::Events;
 
 const POOLED: &str = "access = \"read-write\"\npooler = \"transaction\"\npool = 6\nqueue = 200";
 
@@ -137,6 +139,83 @@ async fn what_a_function_leaves_behind_meets_nobody() {
     }
     nothing_is_left(&pooler, &url).await;
     assert_eq!(app.rows("SELECT count(*) FROM late").await, json!([[0]]));
+}
+
+#[actix_web::test]
+async fn dry_runs_change_nothing_and_leave_nothing() {
+    let setup = "CREATE TABLE parent (id int PRIMARY KEY);
+        CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+        CREATE PROCEDURE note(INOUT word text) LANGUAGE plpgsql
+        AS $$BEGIN INSERT INTO parent VALUES (5); PERFORM set_config('search_path', 'pg_catalog', false); word := word || '!'; END$$;
+        CREATE PROCEDURE commits() LANGUAGE plpgsql AS $$BEGIN COMMIT; END$$";
+    let (app, pooler, url, _admin) = started(setup).await;
+    for _ in 0..3 {
+        let insert =
+            json!({"query": "INSERT INTO parent VALUES (@id) RETURNING id", "parameters": {"@id": 1}, "dryRun": true});
+        assert_eq!(call(&app, "/api/query", insert).await["results"][0]["rows"], json!([[1]]));
+        let script = "INSERT INTO child VALUES (1, 1); CREATE TEMP TABLE mine (id int); INSERT INTO parent VALUES (1)";
+        let answer = call(&app, "/api/query", json!({"query": script, "dryRun": true})).await;
+        assert_eq!(answer["results"][2]["affectedRows"], 1);
+        let batch =
+            json!({"query": "INSERT INTO parent VALUES (@id)", "parameters": [{"id": 1}, {"id": 2}], "dryRun": true});
+        assert_eq!(call(&app, "/api/batch", batch).await["results"].as_array().unwrap().len(), 2);
+        let exec = json!({"procedure": "note", "parameters": ["a"], "dryRun": true});
+        assert_eq!(call(&app, "/api/exec", exec).await["results"][0]["rows"], json!([["a!"]]));
+        // What a commit would have refused is refused.
+        let (_, answer) = app.query(json!({"query": "INSERT INTO child VALUES (1, 7)", "dryRun": true})).await;
+        assert_eq!(answer["error"]["code"], 1401, "{answer}");
+        let (status, answer) = app.exec(json!({"procedure": "commits", "dryRun": true})).await;
+        assert_eq!((status, &answer["error"]["sqlState"]), (400, &json!("2D000")), "{answer}");
+        assert!(answer["error"]["hint"].as_str().unwrap().contains("pooler"), "{answer}");
+    }
+    let counts = "SELECT (SELECT count(*) FROM public.parent), (SELECT count(*) FROM public.child)";
+    assert_eq!(app.rows(counts).await, json!([[0, 0]]));
+    nothing_is_left(&pooler, &url).await;
+}
+
+#[actix_web::test]
+async fn values_that_only_the_source_can_print_come_through() {
+    let setup = "CREATE TYPE spot AS (id int, name text);
+        CREATE PROCEDURE change(INOUT m money, INOUT s spot, OUT n int) LANGUAGE plpgsql
+        AS $$BEGIN m := m * 2; n := 7; END$$;
+        CREATE FUNCTION sets() RETURNS SETOF refcursor LANGUAGE plpgsql AS $$DECLARE a refcursor; b refcursor; BEGIN
+        OPEN a FOR SELECT g, ROW(g, 'x')::spot FROM generate_series(1, 600) g; RETURN NEXT a;
+        OPEN b FOR SELECT 'only'; RETURN NEXT b; END$$";
+    let (app, pooler, url, _admin) = started(setup).await;
+    for _ in 0..3 {
+        let exec =
+            json!({"procedure": "change", "parameters": {"m": {"value": "2.50"}, "s": {"value": "(1,\"a b\")"}}});
+        assert_eq!(call(&app, "/api/exec", exec).await["results"][0]["rows"], json!([["$5.00", "(1,\"a b\")", 7]]));
+        let answer = call(&app, "/api/exec", json!({"procedure": "sets"})).await;
+        let rows = answer["results"][0]["rows"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[599]), (600, &json!([600, "(600,x)"])));
+        assert_eq!(answer["results"][1]["rows"], json!([["only"]]));
+        let batch = json!({"query": "CALL change(CAST(@m AS numeric)::money, NULL, NULL)",
+            "parameters": [{"m": {"value": "1"}}, {"m": {"value": "2"}}]});
+        let answer = call(&app, "/api/batch", batch).await;
+        assert_eq!(answer["results"][1]["rows"], json!([["$4.00", null, 7]]), "{answer}");
+    }
+    nothing_is_left(&pooler, &url).await;
+}
+
+#[actix_web::test]
+async fn notices_reach_the_caller_whose_statement_it_is() {
+    let setup = "CREATE FUNCTION work(word text) RETURNS text LANGUAGE plpgsql AS $$BEGIN \
+        RAISE NOTICE 'at %', word; RETURN word; END$$";
+    let (app, _pooler, _url, _admin) = started(setup).await;
+    let asked = |word: String| {
+        let app = &app;
+        async move {
+            let params = json!({"name": "execute_sql", "arguments": {"query": "SELECT work(@word)", "parameters": {"@word": word}},
+                "_meta": {"io.modelcontextprotocol/logLevel": "notice"}});
+            let response = modern(app, &app.writer, &json!(1), "tools/call", params).send().await.unwrap();
+            let messages = Events::of(response).rest().await;
+            assert_eq!(messages.len(), 2, "{messages:?}");
+            assert_eq!(messages[0]["params"]["data"]["message"], format!("at {word}"));
+            assert_eq!(messages[1]["result"]["structuredContent"]["rows"], json!([[word]]));
+        }
+    };
+    futures_util::future::join_all((0..12).map(|number| asked(format!("word {number}")))).await;
 }
 
 async fn until_asleep(admin: &Client, count: i64) {

@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 use crate::support::app::pace;
 use crate::support::cluster::Cluster;
 use crate::support::postgres::connect;
-use crate::support::results::Subject;
+use crate::support::results::{Subject, plan};
 
 fn url(hosts: &[u16], rest: &str) -> String {
     let hosts: Vec<String> = hosts.iter().map(|port| format!("127.0.0.1:{port}")).collect();
@@ -103,6 +103,10 @@ async fn a_server_that_may_no_longer_write_is_left() {
     let writer = Subject::open(&url(&[first.port, second.port], "?target_session_attrs=read-write"), 2);
     writer.write("INSERT INTO item VALUES (1)").await.unwrap();
     assert_eq!(port(&writer).await.unwrap(), first.port);
+    // A reader's own transaction says the same of its writes, whatever the server is.
+    let refused = writer.source.run(plan("INSERT INTO item VALUES (0)", Access::ReadOnly)).await.unwrap_err();
+    assert_eq!((refused.kind, refused.get_sqlstate()), (Kind::Forbidden, Some("25006")), "{refused:?}");
+    assert_eq!(port(&writer).await.unwrap(), first.port);
     // Demoted without its sessions being cut: what happens behind an address that moves.
     let admin = connect(&first.url("postgres", "postgres")).await;
     admin
@@ -121,6 +125,6 @@ async fn a_server_that_may_no_longer_write_is_left() {
     assert_eq!(port(&writer).await.unwrap(), second.port, "its successor was found");
     // Who only reads stays where it is.
     let reader = Subject::open(&url(&[first.port], "?target_session_attrs=any"), 1);
-    let refused = reader.source.run(crate::support::results::plan("INSERT INTO item VALUES (3)", Access::ReadOnly));
+    let refused = reader.source.run(plan("INSERT INTO item VALUES (3)", Access::ReadOnly));
     assert_eq!(refused.await.unwrap_err().kind, Kind::Forbidden);
 }

@@ -68,18 +68,17 @@ impl Browser {
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let answer = self.try_ask(method, path, &body).await;
-        assert!(answer.get("error").is_none(), "{method} {path} {body}: {}", answer["message"]);
-        answer
+        let answer = self.answer(method, path, &body).await;
+        answer.unwrap_or_else(|error| panic!("{method} {path} {body}: {}", error["message"]))
     }
 
-    /// The answer of the driver, which may be an error.
-    async fn try_ask(&self, method: &str, path: &str, body: &Value) -> Value {
+    async fn answer(&self, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
         let url = format!("http://127.0.0.1:{}/{path}", self.port);
         let request = self.http.request(method.parse().unwrap(), url);
         let request = if method == "POST" { request.json(body) } else { request };
         let mut answer: Value = request.send().await.unwrap().json().await.unwrap();
-        answer["value"].take()
+        let value = answer["value"].take();
+        if value.get("error").is_some() { Err(value) } else { Ok(value) }
     }
 
     async fn of(&self, method: &str, path: &str, body: Value) -> Value {
@@ -94,33 +93,31 @@ impl Browser {
         self.of("GET", "url", json!({})).await.as_str().unwrap().to_owned()
     }
 
-    /// The path of the first element that a CSS selector finds, once it is there.
-    async fn find(&self, selector: &str) -> String {
-        let found = self.of("POST", "element", json!({"using": "css selector", "value": selector})).await;
-        format!("element/{}", found[ELEMENT].as_str().unwrap())
+    /// Asks something of the first element that a CSS selector finds, once it is there. One that
+    /// leaves with its page in between is looked for on the next.
+    async fn of_element(&self, selector: &str, method: &str, action: &str, body: Value) -> Value {
+        loop {
+            let found = self.of("POST", "element", json!({"using": "css selector", "value": selector})).await;
+            let path = format!("session/{}/element/{}/{action}", self.session, found[ELEMENT].as_str().unwrap());
+            match self.answer(method, &path, &body).await {
+                Ok(value) => return value,
+                Err(error) if error["error"] == "stale element reference" => {}
+                Err(error) => panic!("{method} {action} {selector} {body}: {}", error["message"]),
+            }
+        }
     }
 
     pub(crate) async fn click(&self, selector: &str) {
-        let element = self.find(selector).await;
-        self.of("POST", &format!("{element}/click"), json!({})).await;
+        self.of_element(selector, "POST", "click", json!({})).await;
     }
 
     pub(crate) async fn write(&self, selector: &str, text: &str) {
-        let element = self.find(selector).await;
-        self.of("POST", &format!("{element}/value"), json!({"text": text})).await;
+        self.of_element(selector, "POST", "value", json!({"text": text})).await;
     }
 
     /// The text of an element, once it is there. One of a page that is just being left is looked for again.
     pub(crate) async fn text(&self, selector: &str) -> String {
-        loop {
-            let element = self.find(selector).await;
-            let path = format!("session/{}/{element}/text", self.session);
-            let answer = self.try_ask("GET", &path, &json!({})).await;
-            match answer.as_str() {
-                Some(text) => return text.to_owned(),
-                None => assert_eq!(answer["error"], "stale element reference", "{answer}"),
-            }
-        }
+        self.of_element(selector, "GET", "text", json!({})).await.as_str().unwrap().to_owned()
     }
 
     /// Waits until an element's text holds `wanted`: until then the page before may still be there.
@@ -145,9 +142,8 @@ impl Browser {
 
     /// The role and the name that assistive technology is told of an element.
     pub(crate) async fn spoken(&self, selector: &str) -> (String, String) {
-        let element = self.find(selector).await;
-        let role = self.of("GET", &format!("{element}/computedrole"), json!({})).await;
-        let name = self.of("GET", &format!("{element}/computedlabel"), json!({})).await;
+        let role = self.of_element(selector, "GET", "computedrole", json!({})).await;
+        let name = self.of_element(selector, "GET", "computedlabel", json!({})).await;
         (role.as_str().unwrap().to_owned(), name.as_str().unwrap().to_owned())
     }
 
