@@ -12,11 +12,13 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::config::{Config, Connection};
 use crate::mcp::sessions::Sessions;
+use crate::observe::Metrics;
 
 /// Everything a handler may reach.
 pub struct App {
@@ -28,11 +30,15 @@ pub struct App {
     pub auth: Addr<AuthActor>,
     /// Takes every event.
     pub observer: Observer,
+    /// Counts them.
+    pub metrics: Arc<Metrics>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     settings: HashMap<Uuid, Arc<Connection>>,
     attempted: AtomicBool,
     draining: CancellationToken,
+    /// One for each request that may be worked on.
+    slots: Arc<Semaphore>,
 }
 
 impl App {
@@ -42,6 +48,14 @@ impl App {
     /// # Errors
     /// When the store cannot be opened, or a source's address cannot be understood.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
+        let metrics = Arc::new(Metrics::default());
+        let observer: Observer = {
+            let metrics = Arc::clone(&metrics);
+            Arc::new(move |event| {
+                metrics.count(event);
+                observer(event);
+            })
+        };
         let mut connections = Vec::with_capacity(config.connections.len());
         for connection in &config.connections {
             connections.push(open(connection)?);
@@ -52,15 +66,18 @@ impl App {
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
+        let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             config,
             directory,
             auth,
             observer,
+            metrics,
             sessions: Sessions::default(),
             settings,
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
+            slots,
         }))
     }
 
@@ -86,6 +103,16 @@ impl App {
     /// Cancelled when the service goes down.
     pub fn closing(&self) -> CancellationToken {
         self.draining.clone()
+    }
+
+    /// A place among the requests that are worked on, unless as many are as the service takes.
+    pub fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// How many requests are worked on.
+    pub fn running(&self) -> usize {
+        self.config.server.bounds.max_calls - self.slots.available_permits()
     }
 
     /// The connections within the caller's reach, ordered by name.
@@ -132,6 +159,7 @@ fn open(connection: &Connection) -> Result<directory::Connection> {
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,
+        trace_comments: connection.trace_comments,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
     })

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::principal::Principal;
+use crate::trace::TraceParent;
 
 /// Names one request in answers, logs and audit records.
 pub type RequestId = Uuid;
@@ -16,7 +17,7 @@ pub type RequestId = Uuid;
 #[derive(Debug)]
 pub struct Call {
     /// The request this call serves.
-    pub id: RequestId,
+    pub origin: Origin,
     /// Who asks.
     pub by: Arc<Principal>,
     /// What is asked.
@@ -26,6 +27,21 @@ pub struct Call {
     /// Cancelled as soon as nobody waits for the answer: the mailbox does not notice by itself
     /// that a caller dropped its `send` future.
     pub abandoned: CancellationToken,
+}
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The request that it serves.
+    pub id: RequestId,
+    /// The trace that the caller joins it to.
+    pub trace: Option<TraceParent>,
+}
+
+impl From<RequestId> for Origin {
+    fn from(id: RequestId) -> Self {
+        Self { id, trace: None }
+    }
 }
 
 /// The operations, in five shapes.

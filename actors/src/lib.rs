@@ -36,6 +36,8 @@ pub mod event;
 pub mod near;
 pub mod pattern;
 pub mod principal;
+pub mod queue;
 pub mod reply;
 pub mod source;
 pub mod sql;
+pub mod trace;

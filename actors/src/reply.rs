@@ -6,6 +6,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 
@@ -29,6 +30,8 @@ pub struct Results {
     pub writes: bool,
     /// The statement's class in one word, for the log.
     pub class: Option<&'static str>,
+    /// How long the call waited for its turn.
+    pub queued: Duration,
     parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
     /// Let go of after the stream, which is declared before it.
     kept: Option<Box<dyn Send>>,
@@ -51,7 +54,7 @@ pub enum Part {
 impl Results {
     /// Wraps a driver's stream.
     pub fn new(writes: bool, parts: impl Stream<Item = Result<Part, Error>> + Send + 'static) -> Self {
-        Self { writes, class: None, parts: Box::pin(parts.fuse()), kept: None }
+        Self { writes, class: None, queued: Duration::ZERO, parts: Box::pin(parts.fuse()), kept: None }
     }
 
     /// The same results with parts in front that were read from them already.

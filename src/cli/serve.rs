@@ -3,13 +3,14 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use super::{Common, Failure};
+use super::{Common, Failure, start_log};
 use crate::app::App;
 use crate::config::Config;
 use crate::observe;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
+    start_log(&config.log);
     let listener = listen(&config)?;
     actix::System::new().block_on(serve(config, listener, || {}))
 }

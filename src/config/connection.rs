@@ -38,6 +38,8 @@ pub struct Connection {
     pub max_bytes: usize,
     /// How often the source is looked at, and its profile read anew.
     pub refresh: Duration,
+    /// Whether statements carry the caller's trace to the source, as a comment.
+    pub trace_comments: bool,
     /// The administrator's own words for agents.
     pub instructions: Option<String>,
     /// Procedures declared here, for sources without their own.
@@ -126,6 +128,15 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
     let max_rows = section.integer("max_rows", 1..=1_000_000, problems).unwrap_or(Connection::DEFAULT_MAX_ROWS);
     let max_bytes = count(section.integer("max_bytes", 1024..=1 << 30, problems), Connection::DEFAULT_MAX_BYTES);
     let instructions = section.string("instructions", problems);
+    let trace_comments = section.boolean("trace_comments", problems).unwrap_or(false);
+    if trace_comments && matches!(locator, Some(Locator::Sqlite(_))) {
+        section.problem(
+            "trace_comments",
+            "SQLite keeps no statements to look at".to_owned(),
+            "remove this key; the log has the trace's id",
+            problems,
+        );
+    }
     let procedures: Arc<[Declared]> = statement::procedures(section, problems).into();
     if !procedures.is_empty() && matches!(locator, Some(Locator::Postgres(_))) {
         section.problem(
@@ -160,6 +171,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         max_rows,
         max_bytes,
         refresh,
+        trace_comments,
         instructions,
         procedures,
         tools: tools.into(),

@@ -1,9 +1,11 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+mod bounds;
 mod connection;
 mod prompt;
 mod section;
+mod seeing;
 mod statement;
 mod switches;
 
@@ -14,10 +16,12 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+pub use bounds::Bounds;
 pub use connection::Connection;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
+pub use seeing::{Log, LogFormat, MetricsAccess};
 
 /// Everything the service is configured with.
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub struct Config {
     pub store: Store,
     /// `[tokens]`.
     pub tokens: Tokens,
+    /// `[log]`.
+    pub log: Log,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Connection>,
 }
@@ -45,6 +51,12 @@ pub struct Server {
     pub max_body: usize,
     /// How long running calls may go on after the signal to stop.
     pub shutdown_timeout: Duration,
+    /// How much clients may take of the process.
+    pub bounds: Bounds,
+    /// Who may read `/metrics`.
+    pub metrics: MetricsAccess,
+    /// Whether answers tell authenticated callers where their time went.
+    pub server_timing: bool,
 }
 
 /// Where users, tokens, service accounts and keys are kept.
@@ -122,10 +134,11 @@ impl Config {
         let server = server(&mut root, &mut problems);
         let store = store(&mut root, base, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
+        let log = seeing::log(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, connections })
+            Ok(Self { server, store, tokens, log, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))
@@ -167,6 +180,9 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
     }
     let max_body = section.integer("max_body", 1024..=1 << 30, problems);
     let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
+    let bounds = bounds::read(&mut section, problems);
+    let metrics = seeing::metrics(&mut section, problems);
+    let server_timing = section.boolean("server_timing", problems).unwrap_or(false);
     section.finish(problems);
     Server {
         listen,
@@ -174,6 +190,9 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
         allowed_origins,
         max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
         shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
+        bounds,
+        metrics,
+        server_timing,
     }
 }
 

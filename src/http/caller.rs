@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::dev::Payload;
 use actix_web::http::header;
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 
 use super::ending;
 use super::error::{ApiError, Challenge};
+use super::timing::Timing;
 use crate::app::App;
 
 /// The caller of a handler of the SQL API.
@@ -66,7 +68,10 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 /// Validates the request's one credential.
 pub(super) async fn authenticate(request: &HttpRequest, app: &App) -> Result<Arc<Principal>> {
     let credential = credential(request)?;
-    app.auth.send(Authenticate(credential)).await.map_err(Error::internal)?
+    let asked = Instant::now();
+    let principal = app.auth.send(Authenticate(credential)).await.map_err(Error::internal)??;
+    Timing::of(request).authenticated(asked.elapsed());
+    Ok(principal)
 }
 
 fn credential(request: &HttpRequest) -> Result<Credential> {

@@ -1,6 +1,7 @@
 //! `POST /api/query`, `/api/batch` and `/api/exec`: bodies in, result documents out.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
@@ -140,12 +141,18 @@ async fn begin(
         event.connection = Some(Arc::clone(&entry.name));
         event.connection_id = Some(entry.id);
     });
-    let id = ending::request_id(request);
-    let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;
+    let asked_at = Instant::now();
+    let reply = app.directory.ask(entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };
-    answer::begin(results).await
+    let queued = results.queued;
+    let begun = answer::begin(results).await;
+    ending.note(|event| {
+        event.queued = Some(queued);
+        event.source = Some(asked_at.elapsed().saturating_sub(queued));
+    });
+    begun
 }
 
 /// Virtual schemas come later; until then no workspace exists.

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::rt::time::{Interval, interval};
-use actix_web::{HttpRequest, HttpResponse, Responder};
+use actix_web::{HttpRequest, HttpResponse, Responder, web};
 use actix_web_lab::sse::{Data, Event, Sse};
 use futures_util::{Stream, StreamExt};
 
 use super::socket::Socket;
+use crate::app::App;
 use crate::mcp::ServerEvent;
+use crate::observe::Traffic;
 
 /// The media type of event streams.
 pub(super) const MEDIA_TYPE: &str = "text/event-stream";
@@ -23,7 +25,9 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(super) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    let beating = Beating { events: Box::pin(events), socket: Socket::of(request), beats: interval(HEARTBEAT) };
+    let open = Open::of(request);
+    let beating =
+        Beating { events: Box::pin(events), socket: Socket::of(request), beats: interval(HEARTBEAT), _open: open };
     let sse = Sse::from_infallible_stream(beating);
     let mut response = sse.respond_to(request);
     let headers = response.headers_mut();
@@ -38,6 +42,24 @@ struct Beating<S> {
     events: Pin<Box<S>>,
     socket: Option<Socket>,
     beats: Interval,
+    _open: Option<Open>,
+}
+
+/// Counts a stream among the open ones until it is dropped.
+struct Open(Traffic);
+
+impl Open {
+    fn of(request: &HttpRequest) -> Option<Self> {
+        let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
+        traffic.streams.inc();
+        Some(Self(traffic))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.streams.dec();
+    }
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {

@@ -20,13 +20,15 @@ mod tool_result;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use portico_actors::call::RequestId;
+use portico_actors::call::Origin;
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::Principal;
 use portico_actors::reply::Reply;
+use portico_actors::trace::TraceParent;
 
 use crate::config::Connection;
 use crate::encode;
@@ -90,8 +92,8 @@ pub struct Context<'a> {
     pub entry: &'a Entry,
     /// The caller.
     pub by: Arc<Principal>,
-    /// The request.
-    pub request: RequestId,
+    /// The request, and its trace as the header tells it.
+    pub origin: Origin,
     /// Narrows `tools/list`.
     pub filter: &'a Filter,
     /// How the connection was configured.
@@ -152,6 +154,14 @@ pub struct ServerEvent {
 pub struct Summary {
     /// The tool's name, or the method.
     pub what: String,
+    /// What the tool does, in one word.
+    pub operation: Option<&'static str>,
+    /// The trace that the message itself names.
+    pub trace: Option<TraceParent>,
+    /// How long the call waited for its turn.
+    pub queued: Option<Duration>,
+    /// How long the source then took.
+    pub source: Option<Duration>,
     /// The statement's class.
     pub class: Option<&'static str>,
     /// Rows sent.
@@ -245,6 +255,7 @@ async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Su
     let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
     let name = fields.required("name").map_err(wrong)?;
     let arguments = fields.take("arguments");
+    summary.trace = fields.take("_meta").and_then(|meta| trace(meta.get()));
     if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
         return Err(Failure::params("arguments must be an object", Standing::Answered).into());
     }
@@ -259,15 +270,20 @@ async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Su
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
     let (caps, format) = (resolved.caps, resolved.format);
-    let reply = context
-        .directory
-        .ask(context.entry, context.request, Arc::clone(&context.by), resolved.op, resolved.limits)
-        .await;
+    summary.operation = Some(resolved.operation.word());
+    let origin = Origin { trace: summary.trace.or(context.origin.trace), ..context.origin };
+    let asked = Instant::now();
+    let reply =
+        context.directory.ask(context.entry, origin, Arc::clone(&context.by), resolved.op, resolved.limits).await;
     let table = match reply {
         Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
-            encode::tabulate(results, caps, format, |rows| context.progress.read(rows)).await
+            let queued = results.queued;
+            let table = encode::tabulate(results, caps, format, |rows| context.progress.read(rows)).await;
+            summary.queued = Some(queued);
+            summary.source = Some(asked.elapsed().saturating_sub(queued));
+            table
         }
         Err(error) => Err(error),
     };
@@ -278,6 +294,12 @@ async fn call_tool(context: &Context<'_>, params: Option<&str>, summary: &mut Su
         }
         Err(error) => failed(error, summary),
     }
+}
+
+/// The trace in `_meta` of a message.
+fn trace(meta: &str) -> Option<TraceParent> {
+    let traceparent = Fields::parse(meta, "_meta").ok()?.string("traceparent").ok()??;
+    TraceParent::parse(&traceparent)
 }
 
 /// Who can mend it decides the channel.

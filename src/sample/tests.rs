@@ -127,7 +127,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         declared: procedures().into(),
     })
     .unwrap();
-    let plan = Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new() };
+    let plan = Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), trace: None };
     let mut results = source.run(plan).await.unwrap();
     let (mut rows, mut width) = (Vec::new(), 0);
     while let Some(part) = results.next().await {

@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Description, instructions};
 use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::principal::{Principal, Scope};
+use crate::queue::{Permit, Why};
 use crate::reply::{Cell, Part, Reply, Results};
 use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
 use crate::sql::{self, Class, Naming, Statement};
+use crate::trace::TraceParent;
 
 /// How long a call may wait for a permit.
 const QUEUE_DEADLINE: Duration = Duration::from_secs(10);
@@ -29,14 +29,11 @@ const NEAR_CANDIDATES: usize = 5_000;
 pub(crate) struct Runner {
     pub(crate) description: Arc<Description>,
     source: Arc<dyn Source>,
-    permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
 }
 
 impl Runner {
     pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        let permits = Arc::new(Semaphore::new(description.permits));
-        Self { description, source, permits, waiting: AtomicUsize::new(0) }
+        Self { description, source }
     }
 
     /// Carries out `call`.
@@ -50,7 +47,9 @@ impl Runner {
     }
 
     async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
-        let permit = self.permit(call.limits.timeout).await?;
+        let arrived = Instant::now();
+        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let queued = arrived.elapsed();
         if let Op::Instructions(briefing) = &call.op {
             return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
         }
@@ -69,6 +68,7 @@ impl Runner {
             other => other?,
         };
         results.class = class;
+        results.queued = queued;
         Ok(Reply::Results(results.keep(permit)))
     }
 
@@ -79,26 +79,26 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone() }).await
+        self.source.run(Plan { task, access, limits, abandoned: call.abandoned.clone(), trace: self.trace(call) }).await
     }
 
-    async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
-        let busy = |why: &str| {
+    /// The caller's trace, where the source is to be told of it.
+    fn trace(&self, call: &Call) -> Option<TraceParent> {
+        call.origin.trace.filter(|_| self.description.trace_comments)
+    }
+
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
+        self.description.queue.enter(caller, timeout.min(QUEUE_DEADLINE)).await.map_err(|refused| {
+            let why = match refused.why {
+                Why::Full => "its queue is full",
+                Why::TooLate => "its queue is too long for this call to be served in time",
+                Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                Why::TimedOut => "no place became free in time",
+            };
             Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
-                .retry_after(Duration::from_secs(1))
+                .retry_after(refused.retry_after)
                 .hint("try again after the given delay")
-        };
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let place = Place::take(&self.waiting, self.description.queue).ok_or_else(|| busy("its queue is full"))?;
-        let permit = tokio::time::timeout(timeout.min(QUEUE_DEADLINE), Arc::clone(&self.permits).acquire_owned()).await;
-        drop(place);
-        match permit {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) => Err(Error::internal("the permits of a connection are never closed")),
-            Err(_) => Err(busy("no place became free in time")),
-        }
+        })
     }
 
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
@@ -246,6 +246,7 @@ impl Runner {
             access: Access::ReadOnly,
             limits,
             abandoned: call.abandoned.clone(),
+            trace: self.trace(call),
         };
         let mut results = self.source.run(plan).await?;
         let mut names = Vec::new();
@@ -300,22 +301,4 @@ fn quoted_name(message: &str) -> Option<&str> {
     let mut pieces = message.split('"');
     pieces.next()?;
     pieces.next().filter(|name| !name.is_empty())
-}
-
-/// A place in the queue for a permit, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        waiting
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1))
-            .ok()
-            .map(|_| Self(waiting))
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }

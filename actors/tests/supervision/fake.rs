@@ -123,6 +123,7 @@ impl House {
                 access: Access::ReadWrite,
                 permits,
                 queue,
+                trace_comments: false,
                 instructions: None,
                 refresh,
             });

@@ -14,7 +14,7 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, Server, Store, Tokens};
+use crate::config::{Bounds, Config, Connection, Log, MetricsAccess, Server, Store, Tokens};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -75,9 +75,13 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             max_body: Server::DEFAULT_MAX_BODY,
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
+            bounds: Bounds::default(),
+            metrics: MetricsAccess::default(),
+            server_timing: false,
         },
         store: Store { path: data_dir.join("portico.db") },
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME },
+        log: Log::default(),
         connections: vec![Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),
@@ -88,6 +92,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             connect_timeout: Connection::DEFAULT_CONNECT_TIMEOUT,
             max_rows: Connection::DEFAULT_MAX_ROWS,
             max_bytes: Connection::DEFAULT_MAX_BYTES,
+            trace_comments: false,
             instructions: Some(INSTRUCTIONS.to_owned()),
             refresh: directory::Connection::DEFAULT_REFRESH,
             procedures: sample::procedures().into(),

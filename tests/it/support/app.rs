@@ -55,10 +55,15 @@ pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String 
 impl TestApp {
     /// Starts the service with these `[[connections]]` tables in `folder`.
     pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
+        Self::start_with(folder, "", connections).await
+    }
+
+    /// The same with further keys of `[server]`.
+    pub(crate) async fn start_with(folder: TempDir, server: &str, connections: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
         let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            "[server]\nlisten = \"{}\"\npublic_url = \"{url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
             listener.local_addr().unwrap()
         );
         let path = folder.path().join("config.toml");

@@ -43,6 +43,15 @@ pub(crate) async fn with_sqlite(more: &str) -> TestApp {
     app
 }
 
+/// The same with further keys of `[server]`.
+pub(crate) async fn with_server(server: &str, more: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let url = sqlite(&folder, "shop.db");
+    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, more)).await;
+    app.ready().await;
+    app
+}
+
 /// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
 pub(crate) async fn two_connections() -> TestApp {
     let folder = TempDir::new().unwrap();

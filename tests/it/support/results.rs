@@ -86,7 +86,7 @@ pub(crate) fn plan(sql: &str, access: Access) -> Plan {
 }
 
 fn around(task: Task, access: Access) -> Plan {
-    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new() }
+    Plan { task, access, limits: Limits::default(), abandoned: CancellationToken::new(), trace: None }
 }
 
 fn arguments(values: &[(&str, &str)]) -> Vec<Argument> {

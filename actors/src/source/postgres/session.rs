@@ -95,6 +95,12 @@ impl Sessions {
         Ok(Self { pool, tls, running: Arc::default(), processes: Mutex::default(), most })
     }
 
+    /// The sessions that are open now.
+    pub(super) fn count(&self) -> crate::source::Pool {
+        let status = self.pool.status();
+        crate::source::Pool { open: status.size, idle: status.available, most: status.max_size }
+    }
+
     /// One session, waited for as long as `wait`.
     pub(super) async fn take(&self, wait: Duration) -> Result<Arc<Session>> {
         let timeouts = Timeouts { wait: Some(wait), ..self.pool.timeouts() };

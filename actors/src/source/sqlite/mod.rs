@@ -148,7 +148,7 @@ impl Drop for Inner {
 
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
-        let Plan { task, access, limits, abandoned } = plan;
+        let Plan { task, access, limits, abandoned, trace: _ } = plan;
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {

@@ -27,6 +27,7 @@ async fn describe(fixture: &Fixture, facet: Facet, narrow: Narrow) -> Whole {
         access: Access::ReadOnly,
         limits: Limits::default(),
         abandoned: CancellationToken::new(),
+        trace: None,
     };
     whole(fixture.source.run(plan).await.unwrap()).await.unwrap()
 }

@@ -100,6 +100,7 @@ pub(super) fn plan(text: &str, access: Access) -> Plan {
         access,
         limits: Limits::default(),
         abandoned: CancellationToken::new(),
+        trace: None,
     }
 }
 

@@ -129,6 +129,7 @@ async fn procedures_and_their_parameters_are_listed() {
             access: Access::ReadOnly,
             limits: Limits::default(),
             abandoned: CancellationToken::new(),
+            trace: None,
         };
         whole(fixture.source.run(plan).await.unwrap()).await.unwrap().words()
     };
@@ -159,6 +160,7 @@ async fn call(fixture: &Fixture, access: Access, name: &str, given: &[(&str, &st
         access,
         limits: Limits::default(),
         abandoned: CancellationToken::new(),
+        trace: None,
     };
     whole(fixture.source.run(plan).await?).await
 }

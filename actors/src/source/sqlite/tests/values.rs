@@ -32,7 +32,13 @@ async fn bound(
         default_schema: None,
         by_administrator: false,
     });
-    let plan = Plan { task, access: Access::ReadOnly, limits: Limits::default(), abandoned: CancellationToken::new() };
+    let plan = Plan {
+        task,
+        access: Access::ReadOnly,
+        limits: Limits::default(),
+        abandoned: CancellationToken::new(),
+        trace: None,
+    };
     Ok(whole(fixture.source.run(plan).await?).await?.words())
 }
 
