@@ -175,3 +175,46 @@ async fn sessions_at_the_source_and_open_streams_are_told() {
     }
     drop(listening);
 }
+
+/// The names in a text that look like ours.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|each: char| !each.is_ascii_lowercase() && each != '_');
+    words.filter(|word| word.starts_with("portico_") || word.starts_with("process_")).map(str::to_owned).collect()
+}
+
+#[actix_web::test]
+async fn dashboard_alerts_and_manual_name_metrics_that_there_are() {
+    let url = fixture::postgres().await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let app =
+        TestApp::start_with(folder, "metrics = \"open\"", &connection(CONNECTION, "shop", &url, "pool = 1")).await;
+    app.ready().await;
+    app.rows("SELECT 1").await;
+    let mut pace = pace();
+    let known = loop {
+        pace.tick().await;
+        let samples = samples(&app).await;
+        if samples.keys().any(|series| series.starts_with("portico_rows_total")) {
+            break named(&samples.keys().cloned().collect::<Vec<_>>().join("\n"));
+        }
+    };
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["packaging/grafana/portico.json", "packaging/prometheus/alerts.yml", "docs/operating.md"] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let names = named(&text);
+        assert!(names.len() > 8, "{file} names too few: {names:?}");
+        for name in names {
+            // A histogram is named as a whole in prose, and "process_*" stands for several.
+            let there = known.contains(&name) || known.contains(&format!("{name}_bucket")) || name == "process_";
+            assert!(there, "{file} names {name}, which there is not: {known:?}");
+        }
+    }
+    // And every alert has its line in the manual.
+    let manual = std::fs::read_to_string(root.join("docs/operating.md")).unwrap();
+    let rules = std::fs::read_to_string(root.join("packaging/prometheus/alerts.yml")).unwrap();
+    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.len() > 8);
+    for alert in alerts {
+        assert!(manual.contains(&format!("| `{alert}` | ")), "the manual does not say what to do about {alert}");
+    }
+}
