@@ -159,6 +159,7 @@ fn open(connection: &Connection) -> Result<directory::Connection> {
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,
+        queue_timeout: connection.queue_timeout,
         trace_comments: connection.trace_comments,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,

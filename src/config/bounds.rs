@@ -25,7 +25,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             max_calls: 1_000,
-            max_connections: 10_000,
+            max_connections: 25_600,
             max_header: 32 * 1024,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),

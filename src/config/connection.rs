@@ -30,6 +30,8 @@ pub struct Connection {
     pub pool: usize,
     /// Calls that may wait for a session.
     pub queue: usize,
+    /// How long a call may wait for a session.
+    pub queue_timeout: Duration,
     /// How long a connection attempt may take.
     pub connect_timeout: Duration,
     /// Rows of a tool's result at most.
@@ -122,6 +124,9 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
     let pool = count(section.integer("pool", 1..=1000, problems), Connection::DEFAULT_POOL);
     let queue = count(section.integer("queue", 0..=100_000, problems), Connection::DEFAULT_QUEUE);
+    let queue_timeout = section
+        .integer("queue_timeout", 1..=300, problems)
+        .map_or(directory::Connection::DEFAULT_QUEUE_TIMEOUT, Duration::from_secs);
     let connect_timeout = section
         .integer("connect_timeout", 1..=300, problems)
         .map_or(Connection::DEFAULT_CONNECT_TIMEOUT, Duration::from_secs);
@@ -167,6 +172,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         access,
         pool,
         queue,
+        queue_timeout,
         connect_timeout,
         max_rows,
         max_bytes,

@@ -16,11 +16,14 @@ pub(super) async fn metrics(request: HttpRequest, app: web::Data<App>) -> HttpRe
     if app.config.server.metrics == MetricsAccess::Off {
         return error::no_such_path(request).await;
     }
-    match tell(&request, &app).await {
-        // Asked for every few seconds: no line of the log for each.
-        Ok(text) => HttpResponse::Ok().insert_header((header::CONTENT_TYPE, CONTENT_TYPE)).body(text),
+    let mut ending = Ending::begin(&request, &app);
+    match tell(&request, &app, &mut ending).await {
+        Ok(text) => {
+            // Asked for every few seconds: no line of the log for each.
+            ending.forget();
+            HttpResponse::Ok().insert_header((header::CONTENT_TYPE, CONTENT_TYPE)).body(text)
+        }
         Err(refusal) => {
-            let mut ending = Ending::begin(&request, &app);
             ending.finish(0, Some(&refusal));
             let challenge = caller::api_challenge(&request, &app);
             error::api(&refusal, ending::request_id(&request), Some(&challenge))
@@ -28,9 +31,10 @@ pub(super) async fn metrics(request: HttpRequest, app: web::Data<App>) -> HttpRe
     }
 }
 
-async fn tell(request: &HttpRequest, app: &web::Data<App>) -> Result<String> {
+async fn tell(request: &HttpRequest, app: &web::Data<App>, ending: &mut Ending) -> Result<String> {
     if app.config.server.metrics == MetricsAccess::Admin {
         let by = caller::authenticate(request, app).await?;
+        ending.note(|event| event.subject.clone_from(&by.subject));
         if !by.may(Scope::Admin) {
             return Err(Error::forbidden("metrics are for administrators")
                 .hint("use a token of a user who was added with --admin, or set server.metrics")

@@ -11,7 +11,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::operation;
@@ -50,6 +49,11 @@ struct Connection {
 struct Standing {
     connection: String,
     state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -132,7 +136,10 @@ impl Default for Metrics {
             ready: Gauge::default(),
             traffic: Traffic::default(),
         };
-        registry.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        // A gauge and no `info`, which older readers of the text format do not know.
+        let build = Family::<Build, Gauge>::default();
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+        registry.register("build_info", "1 for the version that runs", build);
         registry.register("ready", "Whether the service should be sent requests", metrics.ready.clone());
         metrics.register_calls(registry);
         metrics.register_connections(registry);

@@ -120,7 +120,7 @@ async fn hold(app: &TestApp) -> TcpStream {
 
 #[actix_web::test]
 async fn no_more_is_worked_on_than_the_service_takes() {
-    let app = fixture::with_server("max_calls = 2\nmetrics = \"open\"", "").await;
+    let app = fixture::with_server("max_calls = 2\nbody_timeout = 3600\nmetrics = \"open\"", "").await;
     let held = [hold(&app).await, hold(&app).await];
     let mut pace = pace();
     loop {
@@ -150,9 +150,9 @@ async fn no_more_is_worked_on_than_the_service_takes() {
 #[actix_web::test]
 async fn one_caller_s_many_calls_do_not_keep_another_s_waiting() {
     let url = fixture::postgres().await;
-    let app = fixture::with_postgres(&url, "pool = 1\nqueue = 4").await;
+    let app = fixture::with_postgres(&url, "pool = 1\nqueue = 4\nqueue_timeout = 300").await;
     let marker = database(&url).await;
-    let sleep = json!({"query": "SELECT pg_sleep(250) AS fair_marker"});
+    let sleep = json!({"query": "SELECT pg_sleep(250) AS fair_marker", "timeout": 300});
     let held = tokio::spawn(app.post("/api/query").json(&sleep).send());
     let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%fair\\_marker%' \
                    AND pid <> pg_backend_pid()";
@@ -166,7 +166,7 @@ async fn one_caller_s_many_calls_do_not_keep_another_s_waiting() {
     let refused = || app.events.lock().unwrap().iter().filter(|event| busy(event)).count();
     eventually(|| refused() == 1).await;
     // The reader's first call finds a place all the same, at the cost of the writer.
-    let request = app.http.post(format!("{}/api/query", app.url)).json(&json!({"query": "SELECT 1"}));
+    let request = app.http.post(format!("{}/api/query", app.url)).json(&json!({"query": "SELECT 1", "timeout": 300}));
     let reader = tokio::spawn(request.basic_auth(&app.reader.name, Some(&app.reader.secret)).send());
     eventually(|| refused() == 2).await;
     assert!(!reader.is_finished());

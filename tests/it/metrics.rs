@@ -50,7 +50,7 @@ fn parse(text: &str) -> Samples {
             match pieces[0] {
                 "HELP" | "UNIT" => {}
                 "TYPE" => {
-                    assert!(["counter", "gauge", "histogram", "info"].contains(&pieces[2]), "{line}");
+                    assert!(["counter", "gauge", "histogram"].contains(&pieces[2]), "{line}");
                     assert!(types.insert(pieces[1].to_owned(), pieces[2].to_owned()).is_none(), "twice: {line}");
                 }
                 _ => panic!("{line}"),
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Samples {
                 assert!(!key.is_empty() && !value.trim_end_matches('"').contains(['"', '\n']), "{line}");
             }
         }
-        let families = ["_total", "_bucket", "_sum", "_count", "_info", ""];
+        let families = ["_total", "_bucket", "_sum", "_count", ""];
         let family = families.iter().find_map(|suffix| types.get(name.strip_suffix(suffix)?));
         assert!(family.is_some(), "no type stands in front of {line}");
         assert!(samples.insert(series.to_owned(), value.parse().expect(line)).is_none(), "twice: {line}");

@@ -69,6 +69,8 @@ pub(crate) struct Description {
     pub(crate) others: Arc<[String]>,
     /// Calls that run and calls that wait. It outlives an actor: so do the results of its calls.
     pub(crate) queue: Arc<Queue>,
+    /// How long a call may wait for its turn.
+    pub(crate) queue_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub(crate) trace_comments: bool,
     /// The administrator's own words for `get_instructions`.

@@ -18,8 +18,6 @@ use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Sour
 use crate::sql::{self, Class, Naming, Statement};
 use crate::trace::TraceParent;
 
-/// How long a call may wait for a permit.
-const QUEUE_DEADLINE: Duration = Duration::from_secs(10);
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 /// Names looked through for a near one.
@@ -88,7 +86,7 @@ impl Runner {
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
-        self.description.queue.enter(caller, timeout.min(QUEUE_DEADLINE)).await.map_err(|refused| {
+        self.description.queue.enter(caller, timeout.min(self.description.queue_timeout)).await.map_err(|refused| {
             let why = match refused.why {
                 Why::Full => "its queue is full",
                 Why::TooLate => "its queue is too long for this call to be served in time",

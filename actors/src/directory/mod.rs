@@ -44,6 +44,8 @@ pub struct Connection {
     pub permits: usize,
     /// Calls that may wait for a permit.
     pub queue: usize,
+    /// How long a call may wait for its turn.
+    pub queue_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub trace_comments: bool,
     /// The administrator's own words for `get_instructions`.
@@ -55,6 +57,8 @@ pub struct Connection {
 impl Connection {
     /// How often the source is looked at, unless configured.
     pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
+    /// How long a call may wait for its turn, unless configured.
+    pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 }
 
 /// How often an actor may die before the supervisor gives up, and how fast it is replaced.

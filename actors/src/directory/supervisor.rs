@@ -121,6 +121,7 @@ impl Child {
             access: connection.access,
             others,
             queue: Queue::new(connection.permits, connection.queue),
+            queue_timeout: connection.queue_timeout,
             trace_comments: connection.trace_comments,
             instructions: connection.instructions.clone(),
             refresh: connection.refresh,

@@ -76,7 +76,8 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
             bounds: Bounds::default(),
-            metrics: MetricsAccess::default(),
+            // Whoever can reach this machine alone may look.
+            metrics: if listen.ip().is_loopback() { MetricsAccess::Open } else { MetricsAccess::Admin },
             server_timing: false,
         },
         store: Store { path: data_dir.join("portico.db") },
@@ -89,6 +90,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             access: Access::ReadWrite,
             pool: Connection::DEFAULT_POOL,
             queue: Connection::DEFAULT_QUEUE,
+            queue_timeout: directory::Connection::DEFAULT_QUEUE_TIMEOUT,
             connect_timeout: Connection::DEFAULT_CONNECT_TIMEOUT,
             max_rows: Connection::DEFAULT_MAX_ROWS,
             max_bytes: Connection::DEFAULT_MAX_BYTES,
