@@ -8,6 +8,11 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent([u8; Self::LENGTH]);
 
+/// What stands in front of a trace in a comment, in the form of sqlcommenter.
+const OPENING: &str = "/*traceparent='";
+/// What stands behind it.
+const CLOSING: &str = "'*/";
+
 impl TraceParent {
     /// Octets of version 00.
     const LENGTH: usize = 55;
@@ -54,9 +59,23 @@ impl TraceParent {
         // The statement may end with a comment of its own that goes on to the end of the line.
         let line = statement.rsplit('\n').next().unwrap_or_default();
         statement.push(if line.contains("--") { '\n' } else { ' ' });
-        statement.push_str("/*traceparent='");
+        statement.push_str(OPENING);
         statement.push_str(self.as_str());
-        statement.push_str("'*/");
+        statement.push_str(CLOSING);
+    }
+
+    /// Where in `statement`, which may carry a comment of ours, a position lies; both in characters
+    /// from 1. What a source finds missing behind the comment is missing behind the statement.
+    pub fn position_without_comment(statement: &str, position: usize) -> usize {
+        let start = statement.len().checked_sub(OPENING.len() + Self::LENGTH + CLOSING.len());
+        let cut = start.and_then(|start| Some((statement.get(..start)?, statement.get(start..)?)));
+        match cut {
+            Some((text, comment)) if comment.starts_with(OPENING) => {
+                // A blank or an end of line stands between them.
+                position.min(text.chars().count().max(1))
+            }
+            _ => position,
+        }
     }
 }
 
@@ -108,6 +127,17 @@ mod tests {
         assert_eq!(commented("SELECT 1"), format!("SELECT 1 /*traceparent='{WELL}'*/"));
         assert_eq!(commented("SELECT 1 ; \n"), format!("SELECT 1 /*traceparent='{WELL}'*/"));
         assert_eq!(commented("SELECT 1 -- one"), format!("SELECT 1 -- one\n/*traceparent='{WELL}'*/"));
+    }
+
+    #[test]
+    fn what_is_missing_at_the_end_is_missing_in_front_of_the_comment() {
+        let mut text = "SELECT 'é' FROM".to_owned();
+        TraceParent::parse(WELL).unwrap().comment(&mut text);
+        for (told, meant) in [(1, 1), (15, 15), (16, 16), (17, 16), (90, 16)] {
+            assert_eq!(TraceParent::position_without_comment(&text, told), meant);
+        }
+        assert_eq!(TraceParent::position_without_comment("SELECT 1 FROM", 14), 14);
+        assert_eq!(TraceParent::position_without_comment("é", 2), 2);
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 //! are `source/catalog.rs`'s, their filters those of the tools.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
@@ -109,7 +110,9 @@ async fn begin(
             event.connection = Some(Arc::clone(&only.name));
             event.connection_id = Some(only.id);
         });
-        rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?
+        let asked = Instant::now();
+        let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
+        return answer::begin_timed(asked, results, ending).await;
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));
         merged::rows(facet, wanted, move |entry| {

@@ -146,13 +146,7 @@ async fn begin(
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };
-    let queued = results.queued;
-    let begun = answer::begin(results).await;
-    ending.note(|event| {
-        event.queued = Some(queued);
-        event.source = Some(asked_at.elapsed().saturating_sub(queued));
-    });
-    begun
+    answer::begin_timed(asked_at, results, ending).await
 }
 
 /// Virtual schemas come later; until then no workspace exists.

@@ -85,6 +85,18 @@ async fn a_comment_changes_nothing_about_the_statement() {
         assert_eq!(traced["error"]["code"], plain["error"]["code"], "{wrong}");
         assert_eq!(traced["error"]["sqlState"], plain["error"]["sqlState"], "{wrong}");
     }
+    // And so is the position, which agents are told, also that of what is missing at the end.
+    for wrong in ["SELECT 'é', nonsense FROM orders", "SELECT 1 FROM", "SELECT 1 FROM ;", "SELECT count(* FROM orders"]
+    {
+        let call = async |meta: Value| {
+            let params = json!({"name": "execute_select", "arguments": {"query": wrong}, "_meta": meta});
+            let (_, body) = app.mcp(&app.writer, "tools/call", params).await;
+            body["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        let (traced, plain) = (call(json!({"traceparent": TRACE})).await, call(json!({})).await);
+        assert!(plain.contains("Position"), "{plain}");
+        assert_eq!(traced, plain, "{wrong}");
+    }
 }
 
 #[actix_web::test]
