@@ -14,6 +14,7 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -23,6 +24,7 @@ use crate::mcp::connection::Connected;
 use crate::mcp::features::Features;
 use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
+use crate::observe::Metrics;
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -41,6 +43,8 @@ pub struct App {
     pub documents: Documents,
     /// Takes every event.
     pub observer: Observer,
+    /// Counts them.
+    pub metrics: Arc<Metrics>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     /// Seals what MCP clients carry for us.
@@ -50,6 +54,8 @@ pub struct App {
     requests: Mutex<Throttle<String>>,
     attempted: AtomicBool,
     draining: CancellationToken,
+    /// One for each request that may be worked on.
+    slots: Arc<Semaphore>,
 }
 
 impl App {
@@ -67,6 +73,14 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub async fn start_offering(config: Config, observer: Observer, features: Arc<dyn Features>) -> Result<Arc<Self>> {
+        let metrics = Arc::new(Metrics::default());
+        let observer: Observer = {
+            let metrics = Arc::clone(&metrics);
+            Arc::new(move |event| {
+                metrics.count(event);
+                observer(event);
+            })
+        };
         let mut connections = Vec::with_capacity(config.connections.len());
         for connection in &config.connections {
             connections.push(open(connection)?);
@@ -86,6 +100,7 @@ impl App {
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let settings =
             config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
+        let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             config,
             directory,
@@ -93,6 +108,7 @@ impl App {
             people,
             documents,
             observer,
+            metrics,
             sessions: Sessions::default(),
             seal: Seal::default(),
             features,
@@ -100,6 +116,7 @@ impl App {
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
+            slots,
         }))
     }
 
@@ -139,6 +156,16 @@ impl App {
     pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests.take(by.subject.clone(), Instant::now())
+    }
+
+    /// A place among the requests that are worked on, unless as many are as the service takes.
+    pub fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// How many requests are worked on.
+    pub fn running(&self) -> usize {
+        self.config.server.bounds.max_calls - self.slots.available_permits()
     }
 
     /// The connections within the caller's reach, ordered by name.
@@ -185,6 +212,8 @@ fn open(connection: &Connection) -> Result<directory::Connection> {
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,
+        queue_timeout: connection.queue_timeout,
+        trace_comments: connection.trace_comments,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
     })

@@ -36,8 +36,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     let config = Config::parse(&text, &folder, &|_| None)?;
     let mut store = Store::open(&config.store.path).map_err(|error| error.message)?;
-    let account =
-        NewServiceAccount { name: "conformance".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Write };
+    let account = NewServiceAccount {
+        name: "conformance".to_owned(),
+        reach: Reach::Only([CONNECTION].into()),
+        scope: Scope::Write,
+    };
     let (account, secret) = store.create_service_account(account).map_err(|error| error.message)?;
     let app = App::start_offering(config, Arc::new(|_| {}), Arc::new(fixture::Fixture::default()));
     let app = app.await.map_err(|error| error.message)?;

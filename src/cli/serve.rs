@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::{Common, Failure};
+use super::{Common, Failure, start_log};
 use crate::app::App;
 use crate::config::Config;
 use crate::observe;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
+    start_log(&config.log);
     let listener = listen(&config)?;
     actix::System::new().block_on(serve(config, listener, || {}))
 }

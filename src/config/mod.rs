@@ -1,11 +1,13 @@
 //! `config.toml` and the environment become a [`Config`]: data and its validation, no behaviour.
 //! Secrets are of types that print nothing.
 
+mod bounds;
 mod connection;
 mod issuer;
 mod limits;
 mod prompt;
 mod section;
+mod seeing;
 mod statement;
 mod switches;
 
@@ -17,11 +19,13 @@ use std::time::Duration;
 use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
+pub use bounds::Bounds;
 pub use connection::Connection;
 pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
+pub use seeing::{Log, LogFormat, MetricsAccess};
 
 /// The variable of the environment with the key that encrypts signing keys.
 const STORE_KEY: &str = "PORTICO_STORE_KEY";
@@ -39,6 +43,8 @@ pub struct Config {
     pub oauth: OAuth,
     /// `[limits]`.
     pub limits: Limits,
+    /// `[log]`.
+    pub log: Log,
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
     /// `[[connections]]`, in the order of the file.
@@ -60,6 +66,12 @@ pub struct Server {
     pub max_streams: usize,
     /// How long running calls may go on after the signal to stop.
     pub shutdown_timeout: Duration,
+    /// How much clients may take of the process.
+    pub bounds: Bounds,
+    /// Who may read `/metrics`.
+    pub metrics: MetricsAccess,
+    /// Whether answers tell authenticated callers where their time went.
+    pub server_timing: bool,
 }
 
 /// Where users, tokens, service accounts and keys are kept.
@@ -165,11 +177,12 @@ impl Config {
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
         let limits = limits::read(&mut root, &mut problems);
+        let log = seeing::log(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, issuers, connections })
+            Ok(Self { server, store, tokens, oauth, limits, log, issuers, connections })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))
@@ -212,6 +225,9 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
     let max_body = section.integer("max_body", 1024..=1 << 30, problems);
     let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
     let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
+    let bounds = bounds::read(&mut section, problems);
+    let metrics = seeing::metrics(&mut section, problems);
+    let server_timing = section.boolean("server_timing", problems).unwrap_or(false);
     section.finish(problems);
     Server {
         listen,
@@ -220,6 +236,9 @@ fn server(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Server {
         max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
         max_streams: max_streams.and_then(|count| usize::try_from(count).ok()).unwrap_or(Server::DEFAULT_MAX_STREAMS),
         shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
+        bounds,
+        metrics,
+        server_timing,
     }
 }
 

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::dev::Payload;
 use actix_web::http::header;
@@ -18,6 +19,7 @@ use secrecy::SecretString;
 
 use super::ending;
 use super::error::{ApiError, Challenge};
+use super::timing::Timing;
 use crate::app::App;
 
 /// The caller of a handler of the SQL API.
@@ -71,7 +73,9 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
         return Ok(Arc::clone(by));
     }
     let (credential, from) = (credential(request)?, address(request));
+    let asked = Instant::now();
     let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
+    Timing::of(request).authenticated(asked.elapsed());
     match app.count_request(&by) {
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
         Ok(None) => {}

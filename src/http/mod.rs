@@ -9,10 +9,12 @@ mod description;
 mod ending;
 mod error;
 mod health;
+mod load;
 mod mcp;
 mod media;
 mod merged;
 mod metadata;
+mod metrics;
 mod oauth;
 mod oauth_form;
 mod open_streams;
@@ -24,6 +26,7 @@ mod socket;
 mod sql;
 mod sse;
 mod streaming;
+mod timing;
 mod visit;
 mod well_known;
 
@@ -38,8 +41,6 @@ use actix_web::{App as WebApp, HttpServer};
 
 use crate::app::App;
 
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection without a request is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
@@ -77,6 +78,7 @@ fn routes(config: &mut ServiceConfig) {
         .service(error::only(web::resource("/openapi.json").get(description::openapi), "GET"))
         .service(error::only(web::resource("/docs").get(description::docs), "GET"))
         .service(error::only(web::resource("/healthz").get(health::alive), "GET"))
+        .service(error::only(web::resource("/metrics").get(metrics::metrics), "GET"))
         .service(error::only(web::resource("/readyz").get(health::ready), "GET"))
         .default_service(web::to(error::no_such_path));
 }
@@ -87,6 +89,7 @@ fn routes(config: &mut ServiceConfig) {
 /// When the listener cannot be used.
 pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Server> {
     let shutdown = app.config.server.shutdown_timeout.as_secs();
+    let bounds = app.config.server.bounds.clone();
     let data = web::Data::from(app);
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
@@ -97,11 +100,13 @@ pub(crate) fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<Ser
             .app_data(streams.clone())
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
+            .wrap(from_fn(load::bound))
             .wrap(from_fn(ending::identify))
             .configure(routes)
     })
-    .on_connect(socket::attach)
-    .client_request_timeout(HEAD_TIMEOUT)
+    .on_connect(move |stream, data| socket::attach(stream, data, bounds.write_timeout))
+    .client_request_timeout(bounds.header_timeout)
+    .max_connections(bounds.max_connections)
     .keep_alive(KEEP_ALIVE)
     .shutdown_timeout(shutdown)
     // An answer in several pieces must not wait for the client's delayed acknowledgement.

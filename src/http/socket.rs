@@ -18,6 +18,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Kind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_tcp_user_timeout;
 
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -26,11 +27,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 #[derive(Clone)]
 pub(super) struct Socket(Arc<Mutex<Option<OwnedFd>>>);
 
-/// Keeps a handle on each new connection's socket.
-pub(super) fn attach(stream: &dyn Any, data: &mut Extensions) {
+/// Keeps a handle on each new connection's socket. The kernel ends a connection on which what was
+/// written is not taken for `patience`: nothing is asked of a body while its bytes are in the way,
+/// so nobody here would notice.
+pub(super) fn attach(stream: &dyn Any, data: &mut Extensions, patience: Duration) {
     if let Some(stream) = stream.downcast_ref::<TcpStream>()
         && let Ok(handle) = stream.as_fd().try_clone_to_owned()
     {
+        // A platform without it keeps slow readers.
+        let _ = set_tcp_user_timeout(&handle, u32::try_from(patience.as_millis()).unwrap_or(u32::MAX));
         data.insert(Socket(Arc::new(Mutex::new(Some(handle)))));
     }
 }

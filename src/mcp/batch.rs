@@ -54,7 +54,7 @@ pub async fn answer_batch(
         responses.extend(response);
     }
     "batch".clone_into(&mut summary.what);
-    (summary.rows, summary.failure) = (rows, failure);
+    (summary.operation, summary.rows, summary.failure) = (None, rows, failure);
     if responses.is_empty() {
         return Outcome::Accepted;
     }

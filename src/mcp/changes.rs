@@ -227,6 +227,8 @@ mod tests {
             access: Access::ReadOnly,
             permits: 1,
             queue: 1,
+            queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+            trace_comments: false,
             instructions: None,
             refresh: Duration::from_millis(1),
         };

@@ -160,7 +160,8 @@ impl Minting<'_> {
     }
 
     fn resource(&self, asked: Option<&str>) -> Result<Option<Resource>, GrantError> {
-        let ours = |asked| self.tokens.resource(asked).ok_or_else(|| no_target("the resource is not one of this service"));
+        let ours =
+            |asked| self.tokens.resource(asked).ok_or_else(|| no_target("the resource is not one of this service"));
         asked.map(ours).transpose()
     }
 }

@@ -3,24 +3,22 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::ready;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Description, instructions};
 use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::principal::{Principal, Scope};
+use crate::queue::{Permit, Why};
 use crate::reply::{Cell, Part, Reply, Results};
 use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
 use crate::sql::{self, Class, Naming, Statement};
+use crate::trace::TraceParent;
 
-/// How long a call may wait for a permit.
-const QUEUE_DEADLINE: Duration = Duration::from_secs(10);
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 /// Names looked through for a near one.
@@ -30,14 +28,11 @@ const NEAR_CANDIDATES: usize = 5_000;
 pub(crate) struct Runner {
     pub(crate) description: Arc<Description>,
     source: Arc<dyn Source>,
-    permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
 }
 
 impl Runner {
     pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        let permits = Arc::new(Semaphore::new(description.permits));
-        Self { description, source, permits, waiting: AtomicUsize::new(0) }
+        Self { description, source }
     }
 
     /// Carries out `call`.
@@ -51,7 +46,9 @@ impl Runner {
     }
 
     async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
-        let permit = self.permit(call.limits.timeout).await?;
+        let arrived = Instant::now();
+        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let queued = arrived.elapsed();
         if let Op::Instructions(briefing) = &call.op {
             return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
         }
@@ -63,9 +60,10 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.word()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
+        let trace = self.trace(&call);
         let mut results = match self.plan(task, access, &call).await {
             Err(error) if self.wants_near(&error, &call) => {
-                return Err(offer_near(error, Arc::clone(&self.source)).await);
+                return Err(offer_near(error, Arc::clone(&self.source), trace).await);
             }
             other => other?,
         };
@@ -74,7 +72,7 @@ impl Runner {
             let source = Arc::clone(&self.source);
             results = results.mend(move |error| {
                 if names_nothing(&error) {
-                    offer_near(error, Arc::clone(&source)).boxed()
+                    offer_near(error, Arc::clone(&source), trace).boxed()
                 } else {
                     ready(error).boxed()
                 }
@@ -82,6 +80,7 @@ impl Runner {
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
+        results.queued = queued;
         Ok(Reply::Results(results.keep(permit)))
     }
 
@@ -93,26 +92,27 @@ impl Runner {
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
         let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
-        self.source.run(Plan { task, access, limits, abandoned, dry_run: call.op.is_dry_run(), notices }).await
+        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
+        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, trace }).await
     }
 
-    async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
-        let busy = |why: &str| {
+    /// The caller's trace, where the source is to be told of it.
+    fn trace(&self, call: &Call) -> Option<TraceParent> {
+        call.origin.trace.filter(|_| self.description.trace_comments)
+    }
+
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
+        self.description.queue.enter(caller, timeout.min(self.description.queue_timeout)).await.map_err(|refused| {
+            let why = match refused.why {
+                Why::Full => "its queue is full",
+                Why::TooLate => "its queue is too long for this call to be served in time",
+                Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                Why::TimedOut => "no place became free in time",
+            };
             Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
-                .retry_after(Duration::from_secs(1))
+                .retry_after(refused.retry_after)
                 .hint("try again after the given delay")
-        };
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let place = Place::take(&self.waiting, self.description.queue).ok_or_else(|| busy("its queue is full"))?;
-        let permit = tokio::time::timeout(timeout.min(QUEUE_DEADLINE), Arc::clone(&self.permits).acquire_owned()).await;
-        drop(place);
-        match permit {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) => Err(Error::internal("the permits of a connection are never closed")),
-            Err(_) => Err(busy("no place became free in time")),
-        }
+        })
     }
 
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
@@ -257,10 +257,10 @@ fn names_nothing(error: &Error) -> bool {
 
 /// Adds near names to "no such table": the caller's next attempt should succeed. Dropped when
 /// nobody waits for it any more.
-async fn offer_near(error: Error, source: Arc<dyn Source>) -> Error {
+async fn offer_near(error: Error, source: Arc<dyn Source>, trace: Option<TraceParent>) -> Error {
     let Some(sought) = quoted_name(&error.message) else { return error };
     let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
-    let Ok(tables) = table_names(source).await else { return error };
+    let Ok(tables) = table_names(source, trace).await else { return error };
     let offered = near::nearest(&sought, tables.iter().map(String::as_str));
     match near::did_you_mean(&offered) {
         Some(hint) => error.hint(hint),
@@ -269,11 +269,12 @@ async fn offer_near(error: Error, source: Arc<dyn Source>) -> Error {
 }
 
 /// The names of the source's tables, for hints.
-async fn table_names(source: Arc<dyn Source>) -> Result<Vec<String>> {
+async fn table_names(source: Arc<dyn Source>, trace: Option<TraceParent>) -> Result<Vec<String>> {
     /// The place of `TABLE_NAME` in its facet.
     const NAME: usize = 2;
     let plan = Plan {
         limits: Limits { timeout: Duration::from_secs(2), rows: None },
+        trace,
         ..Plan::alone(Task::Describe(Facet::Tables, Narrow::default()), Access::ReadOnly)
     };
     let mut results = source.run(plan).await?;
@@ -331,22 +332,4 @@ fn quoted_name(message: &str) -> Option<&str> {
     let mut pieces = message.split('"');
     pieces.next()?;
     pieces.next().filter(|name| !name.is_empty())
-}
-
-/// A place in the queue for a permit, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        waiting
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1))
-            .ok()
-            .map(|_| Self(waiting))
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }

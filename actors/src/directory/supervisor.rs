@@ -14,6 +14,7 @@ use super::{Connection, Entry, Intensity, Occupant, Snapshot};
 use crate::backoff::Backoff;
 use crate::connection::{Close, ConnectionActor, Description, Obituary, State};
 use crate::event::{Event, Observer};
+use crate::queue::Queue;
 
 /// Threads that the connections' actors share.
 const ARBITERS: usize = 2;
@@ -99,6 +100,8 @@ impl Supervisor {
                     name: Arc::clone(&child.connection.name),
                     kind: child.connection.kind,
                     access: child.connection.access,
+                    queue: Arc::clone(&child.description.queue),
+                    source: Arc::clone(&child.connection.source),
                     state: child.state.clone(),
                     occupant: child.occupant.clone(),
                 };
@@ -117,8 +120,9 @@ impl Child {
             dialect: connection.dialect,
             access: connection.access,
             others,
-            permits: connection.permits,
-            queue: connection.queue,
+            queue: Queue::new(connection.permits, connection.queue),
+            queue_timeout: connection.queue_timeout,
+            trace_comments: connection.trace_comments,
             instructions: connection.instructions.clone(),
             refresh: connection.refresh,
         };

@@ -13,7 +13,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::exposure::Exposure;
-use super::{Access, Invocation, Plan, Procedure, Profile, Source, Task};
+use super::{Access, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use crate::call::{Facet, Limits, Narrow};
 use crate::error::{Error, Kind, Result};
 use crate::near;
@@ -51,6 +51,10 @@ impl Source for Exposed {
 
     fn close(&self) -> BoxFuture<'static, ()> {
         self.0.source.close()
+    }
+
+    fn pool(&self) -> Option<Pool> {
+        self.0.source.pool()
     }
 }
 
@@ -182,6 +186,7 @@ impl Shared {
             abandoned: abandoned.clone(),
             dry_run: false,
             notices: None,
+            trace: None,
         };
         let mut results = self.source.run(plan).await?;
         let mut found = Vec::new();

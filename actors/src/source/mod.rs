@@ -21,6 +21,7 @@ use crate::call::{Argument, Facet, Limits, Narrow, Notices};
 use crate::error::Result;
 use crate::reply::Results;
 use crate::sql::Statement;
+use crate::trace::TraceParent;
 
 pub use drivers::open;
 pub use exposed::narrow;
@@ -46,6 +47,22 @@ pub trait Source: Send + Sync + 'static {
 
     /// Lets go of every session; what still runs is cancelled.
     fn close(&self) -> BoxFuture<'static, ()>;
+
+    /// The sessions that are open now, for gauges; `None` where there are none to count.
+    fn pool(&self) -> Option<Pool> {
+        None
+    }
+}
+
+/// The sessions of a source at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Sessions that are open.
+    pub open: usize,
+    /// Of these, the ones that nobody uses.
+    pub idle: usize,
+    /// Sessions that may be open at most.
+    pub most: usize,
 }
 
 /// One thing to do at a source, ready to be carried out.
@@ -64,13 +81,15 @@ pub struct Plan {
     pub dry_run: bool,
     /// Hears what the source says beside the result, where it says anything.
     pub notices: Option<Notices>,
+    /// Handed to the source as a comment on its statements, where it keeps comments.
+    pub trace: Option<TraceParent>,
 }
 
 impl Plan {
     /// A plan that nobody bounds or leaves, and that is kept.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
-        Self { task, access, limits, abandoned, dry_run: false, notices: None }
+        Self { task, access, limits, abandoned, dry_run: false, notices: None, trace: None }
     }
 }
 

@@ -123,6 +123,8 @@ impl House {
                 access: Access::ReadWrite,
                 permits,
                 queue,
+                queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+                trace_comments: false,
                 instructions: None,
                 refresh,
             });

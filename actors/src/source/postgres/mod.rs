@@ -17,10 +17,11 @@ use self::knowledge::Knowledge;
 use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
-use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
+use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Results;
 use crate::sql::Class;
+use crate::trace::TraceParent;
 
 mod argument;
 mod array;
@@ -110,6 +111,10 @@ impl Source for Postgres {
         }
         .boxed()
     }
+
+    fn pool(&self) -> Option<Pool> {
+        Some(self.shared.sessions.count())
+    }
 }
 
 impl Shared {
@@ -119,7 +124,11 @@ impl Shared {
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;
-        let job = match plan.task {
+        let mut task = plan.task;
+        if let Some(trace) = plan.trace {
+            carry(trace, &mut task);
+        }
+        let mut job = match task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
             Task::Statement(prepared) => job(prepared, terms)?,
             Task::Statements(prepared) => return script::results(self, prepared, terms, clock).await,
@@ -127,6 +136,9 @@ impl Shared {
             Task::Batch(repeated) => return repeated::results(self, repeated, terms, clock).await,
             Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms)).await??,
         };
+        if let (Some(trace), None) = (plan.trace, &job.origin) {
+            trace.comment(&mut job.text);
+        }
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
@@ -143,6 +155,22 @@ impl Shared {
             }
             job => job,
         }
+    }
+}
+
+/// Has every statement of `task` carry the trace. Positions that the source tells stay true: the
+/// comment stands behind the text.
+fn carry(trace: TraceParent, task: &mut Task) {
+    match task {
+        Task::Statement(prepared) => trace.comment(&mut prepared.statement.text),
+        Task::Statements(several) | Task::Columns(several) => {
+            for prepared in several {
+                trace.comment(&mut prepared.statement.text);
+            }
+        }
+        Task::Batch(repeated) => trace.comment(&mut repeated.statement.text),
+        // Statements of our own, which are made later.
+        Task::Describe(..) | Task::Procedure(_) => {}
     }
 }
 
