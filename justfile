@@ -23,6 +23,10 @@ lint:
 bless:
     INSTA_UPDATE=always cargo test --workspace
 
+# What becomes of it at five times its capacity; PORTICO_BENCH is the URL of a PostgreSQL database.
+overload:
+    cargo run --release --example overload
+
 # The figures of the README.
 bench:
     cargo run --release --example bench

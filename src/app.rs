@@ -16,7 +16,7 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,6 +28,7 @@ use crate::mcp::connection::Connected;
 use crate::mcp::features::Features;
 use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
+use crate::observe::Metrics;
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -46,6 +47,8 @@ pub struct App {
     pub observer: Observer,
     /// The audit trail, where there is one.
     pub audit: Option<Arc<Audit>>,
+    /// Counts them.
+    pub metrics: Arc<Metrics>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     /// Seals what MCP clients carry for us.
@@ -59,6 +62,8 @@ pub struct App {
     pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
     draining: CancellationToken,
+    /// One for each request that may be worked on.
+    slots: Arc<Semaphore>,
     /// Requests that are being answered, to the last byte.
     running: watch::Sender<usize>,
 }
@@ -101,6 +106,14 @@ impl App {
     /// # Errors
     /// As [`App::start`].
     pub async fn start_offering(config: Config, observer: Observer, features: Arc<dyn Features>) -> Result<Arc<Self>> {
+        let metrics = Arc::new(Metrics::default());
+        let observer: Observer = {
+            let metrics = Arc::clone(&metrics);
+            Arc::new(move |event| {
+                metrics.count(event);
+                observer(event);
+            })
+        };
         let mut connections = Vec::with_capacity(config.connections.len());
         for connection in &config.connections {
             connections.push(open(connection)?);
@@ -119,6 +132,7 @@ impl App {
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
+        let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             certificates: config.server.tls.as_ref().map(Certificates::new),
             current: ArcSwap::from_pointee(Current::new(config)),
@@ -129,6 +143,7 @@ impl App {
             documents,
             observer,
             audit,
+            metrics,
             sessions: Sessions::default(),
             seal: Seal::default(),
             features,
@@ -136,6 +151,7 @@ impl App {
             attempted: AtomicBool::new(false),
             draining: CancellationToken::new(),
             running: watch::Sender::new(0),
+            slots,
         }))
     }
 
@@ -208,6 +224,16 @@ impl App {
         requests.take(by.subject.clone(), Instant::now())
     }
 
+    /// A place among the requests that are worked on, unless as many are as the service takes.
+    pub fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// How many requests are worked on.
+    pub fn running(&self) -> usize {
+        self.config().server.bounds.max_calls - self.slots.available_permits()
+    }
+
     /// The connections within the caller's reach, ordered by name.
     pub fn reachable(&self, by: &Principal) -> Vec<Entry> {
         let mut entries = self.directory.list();
@@ -255,6 +281,8 @@ pub(crate) fn open(connection: &Connection) -> Result<directory::Connection> {
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,
+        queue_timeout: connection.queue_timeout,
+        trace_comments: connection.trace_comments,
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
         identity: connection.identity.clone(),

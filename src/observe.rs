@@ -1,7 +1,19 @@
 //! What happened becomes lines of the log: one a call, one for each change of a connection.
-//! Metrics and audit are further observers of the same events.
+//! The metrics observe the same events.
 
+pub mod lines;
+pub mod metrics;
+mod operation;
+mod process;
+
+use std::time::Duration;
+
+use log::kv::{self, Key, Source, Value, VisitSource};
+use log::{Level, Metadata, Record};
+use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
+
+pub use metrics::{Metrics, Traffic};
 
 /// Writes `event` to the log. Values of parameters and secrets are in no event.
 pub fn log_event(event: &Event) {
@@ -48,47 +60,97 @@ pub fn log_event(event: &Event) {
 }
 
 fn log_call(call: &CallEnded) {
-    let connection = call.connection.as_deref().map(str::to_owned);
-    let connection = connection.or_else(|| call.connection_id.map(|id| id.to_string()));
-    let level = match (&call.cause, call.failure) {
-        (Some(_), _) => log::Level::Error,
-        _ => log::Level::Info,
-    };
-    log::log!(
-        target: "portico::call",
-        level,
-        "request={} client={} who={} connection={} what={} class={} rows={} ms={} outcome={}{}",
-        call.id,
-        call.client.map_or_else(|| "-".to_owned(), |client| client.to_string()),
-        word(&call.subject),
-        word(connection.as_deref().unwrap_or_default()),
-        word(&call.what),
-        call.class.unwrap_or("-"),
-        call.rows,
-        call.took.as_millis(),
-        call.failure.map_or("ok", portico_actors::error::Kind::word),
-        call.cause.as_deref().map(|cause| format!(" cause={cause:?}")).unwrap_or_default(),
-    );
+    let level = if call.cause.is_some() { Level::Error } else { Level::Info };
+    let metadata = Metadata::builder().level(level).target("portico::call").build();
+    if level <= log::max_level() && log::logger().enabled(&metadata) {
+        let members = Members(call);
+        let record = Record::builder().metadata(metadata).key_values(&members).args(format_args!("")).build();
+        log::logger().log(&record);
+    }
 }
 
-/// A value as one word: what a client chose can neither end the line nor fake a member.
-fn word(text: &str) -> String {
-    let safe = |each: char| each.is_ascii_alphanumeric() || "@._-/+:".contains(each);
-    match text {
-        "" => "-".to_owned(),
-        plain if plain.chars().all(safe) => plain.to_owned(),
-        other => format!("{other:?}"),
+/// The members of a call's line.
+struct Members<'a>(&'a CallEnded);
+
+impl Source for Members<'_> {
+    fn visit<'kvs>(&'kvs self, visitor: &mut dyn VisitSource<'kvs>) -> Result<(), kv::Error> {
+        let Self(call) = self;
+        let milliseconds = |took: Duration| Value::from(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        let mut member = |name: &'static str, value: Value<'kvs>| visitor.visit_pair(Key::from_str(name), value);
+        member("request", Value::from_display(&call.id))?;
+        if let Some(trace) = &call.trace {
+            member("trace", Value::from(trace.trace_id()))?;
+        }
+        if let Some(client) = &call.client {
+            member("client", Value::from_display(client))?;
+        }
+        member("who", Value::from(call.subject.as_str()))?;
+        match (&call.connection, &call.connection_id) {
+            (Some(name), _) => member("connection", Value::from(&**name))?,
+            (None, Some(id)) => member("connection", Value::from_display(id))?,
+            (None, None) => member("connection", Value::from(""))?,
+        }
+        member("what", Value::from(call.what.as_str()))?;
+        member("class", Value::from(call.class.unwrap_or("-")))?;
+        member("rows", Value::from(call.rows))?;
+        if let Some(queued) = call.queued {
+            member("queued_ms", milliseconds(queued))?;
+        }
+        member("ms", milliseconds(call.took))?;
+        member("outcome", Value::from(call.failure.map_or("ok", Kind::word)))?;
+        match &call.cause {
+            Some(cause) => member("cause", Value::from(cause.as_str())),
+            None => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use portico_actors::call::RequestId;
+    use portico_actors::trace::TraceParent;
+
     use super::*;
 
+    /// Gathers the members as text.
+    #[derive(Default)]
+    struct Gathered(Vec<String>);
+
+    impl<'kvs> VisitSource<'kvs> for Gathered {
+        fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
+            self.0.push(format!("{key}={value}"));
+            Ok(())
+        }
+    }
+
     #[test]
-    fn what_a_client_chose_stays_one_word() {
-        assert_eq!(word("ann@example.org"), "ann@example.org");
-        assert_eq!(word(""), "-");
-        assert_eq!(word("a b\noutcome=ok"), "\"a b\\noutcome=ok\"");
+    fn a_call_s_line_begins_with_its_request_and_its_trace() {
+        let trace = TraceParent::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        let call = CallEnded {
+            id: Box::new(RequestId::from_client("web:7/Kq+w==").unwrap()),
+            subject: "ann@example.org".to_owned(),
+            connection: Some("shop".into()),
+            connection_id: None,
+            client: None,
+            what: "execute_select".to_owned(),
+            operation: None,
+            trace,
+            class: Some("select"),
+            rows: 3,
+            queued: Some(Duration::from_millis(2)),
+            source: None,
+            took: Duration::from_millis(12),
+            failure: None,
+            cause: None,
+        };
+        let mut gathered = Gathered::default();
+        Members(&call).visit(&mut gathered).unwrap();
+        assert_eq!(
+            gathered.0.join(" "),
+            "request=web:7/Kq+w== trace=4bf92f3577b34da6a3ce929d0e0e4736 who=ann@example.org \
+             connection=shop what=execute_select class=select rows=3 queued_ms=2 ms=12 outcome=ok"
+        );
     }
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::principal::Principal;
-pub use crate::request::RequestId;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+
+use crate::principal::Principal;
+pub use crate::request::RequestId;
+use crate::trace::TraceParent;
 
 /// One request to one connection, on its way through the mailbox.
 #[derive(Debug)]
 pub struct Call {
     /// The request this call serves.
-    pub id: RequestId,
+    pub origin: Origin,
     /// Who asks.
     pub by: Arc<Principal>,
     /// What is asked.
@@ -71,6 +73,21 @@ impl Notices {
 impl std::fmt::Debug for Notices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Notices")
+    }
+}
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The request that it serves.
+    pub id: RequestId,
+    /// The trace that the caller joins it to.
+    pub trace: Option<TraceParent>,
+}
+
+impl From<RequestId> for Origin {
+    fn from(id: RequestId) -> Self {
+        Self { id, trace: None }
     }
 }
 

@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use crate::call::RequestId;
 use crate::error::Kind;
+use crate::trace::TraceParent;
 
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A request that named a connection came to its end.
-    CallEnded(CallEnded),
+    CallEnded(Box<CallEnded>),
     /// A connection is up: its source answered.
     ConnectionUp {
         /// The connection's name.
@@ -99,10 +100,18 @@ pub struct CallEnded {
     pub connection_id: Option<Uuid>,
     /// The tool's name, or the path.
     pub what: String,
+    /// What a tool does, in a word of a closed set; none where `what` says it already.
+    pub operation: Option<&'static str>,
+    /// The trace that the caller joins the request to.
+    pub trace: Option<TraceParent>,
     /// The statement's class, where there was a statement.
     pub class: Option<&'static str>,
     /// Rows sent.
     pub rows: u64,
+    /// How long it waited for its turn at the connection; none where it came to no turn.
+    pub queued: Option<Duration>,
+    /// How long the source then took until the answer could begin.
+    pub source: Option<Duration>,
     /// From the request's arrival to its last byte.
     pub took: Duration,
     /// `None` for success.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, Stream, StreamExt, stream};
@@ -32,6 +33,8 @@ pub struct Results {
     pub class: Option<&'static str>,
     /// Whether everything that was done is undone at the end.
     pub dry_run: bool,
+    /// How long the call waited for its turn.
+    pub queued: Duration,
     parts: Pin<Box<dyn Stream<Item = Result<Part, Error>> + Send>>,
     /// Let go of after the stream, which is declared before it.
     kept: Option<Box<dyn Send>>,
@@ -54,7 +57,8 @@ pub enum Part {
 impl Results {
     /// Wraps a driver's stream.
     pub fn new(writes: bool, parts: impl Stream<Item = Result<Part, Error>> + Send + 'static) -> Self {
-        Self { writes, class: None, dry_run: false, parts: Box::pin(parts.fuse()), kept: None }
+        let (class, dry_run, queued) = (None, false, Duration::ZERO);
+        Self { writes, class, dry_run, queued, parts: Box::pin(parts.fuse()), kept: None }
     }
 
     /// The same results with parts in front that were read from them already.

@@ -28,7 +28,8 @@ use portico_actors::principal::{Reach, Scope};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::config::{self, Config, Problems};
+use crate::config::{self, Config, Log, Problems};
+use crate::observe::lines;
 
 /// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
 #[derive(Debug, Parser)]
@@ -115,6 +116,10 @@ impl From<Error> for Failure {
 /// Runs one command.
 pub fn run(cli: Cli) -> ExitCode {
     let common = cli.common;
+    // The service's own log is as its configuration wants it.
+    if !matches!(cli.command, Command::Serve) {
+        start_log(&Log::default());
+    }
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
         Command::Serve => serve::run(&common),
@@ -137,6 +142,13 @@ pub fn run(cli: Cli) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Begins to write the log to standard error. `RUST_LOG` goes before the configured level.
+fn start_log(log: &Log) {
+    let level = std::env::var("RUST_LOG").unwrap_or_else(|_| log.level.clone());
+    // A log that was started before stays as it is.
+    let _ = lines::builder(&Log { level, ..log.clone() }).try_init();
 }
 
 fn tell(failure: &Failure, common: &Common) {

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::control::{Answer, Control, Question};
 use super::notify::Notify;
-use super::{Common, Failure};
+use super::{Common, Failure, start_log};
 use crate::app::App;
 use crate::config::Config;
 use crate::edge::listener::{Listener, Listeners, Made};
@@ -27,6 +27,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
+    start_log(&config.log);
     let (listeners, _made) = listen(&config)?;
     let file = common.config.clone();
     actix::System::new().block_on(serve(config, listeners, Some(file), || {}))

@@ -31,6 +31,8 @@ pub struct Connection {
     pub pool: usize,
     /// Calls that may wait for a session.
     pub queue: usize,
+    /// How long a call may wait for a session.
+    pub queue_timeout: Duration,
     /// How long a connection attempt may take.
     pub connect_timeout: Duration,
     /// Rows of a tool's result at most.
@@ -39,6 +41,8 @@ pub struct Connection {
     pub max_bytes: usize,
     /// How often the source is looked at, and its profile read anew.
     pub refresh: Duration,
+    /// Whether statements carry the caller's trace to the source, as a comment.
+    pub trace_comments: bool,
     /// The administrator's own words for agents.
     pub instructions: Option<String>,
     /// Procedures declared here, for sources without their own.
@@ -123,12 +127,24 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
     let pool = count(section.integer("pool", 1..=1000, problems), Connection::DEFAULT_POOL);
     let queue = count(section.integer("queue", 0..=100_000, problems), Connection::DEFAULT_QUEUE);
+    let queue_timeout = section
+        .integer("queue_timeout", 1..=300, problems)
+        .map_or(directory::Connection::DEFAULT_QUEUE_TIMEOUT, Duration::from_secs);
     let connect_timeout = section
         .integer("connect_timeout", 1..=300, problems)
         .map_or(Connection::DEFAULT_CONNECT_TIMEOUT, Duration::from_secs);
     let max_rows = section.integer("max_rows", 1..=1_000_000, problems).unwrap_or(Connection::DEFAULT_MAX_ROWS);
     let max_bytes = count(section.integer("max_bytes", 1024..=1 << 30, problems), Connection::DEFAULT_MAX_BYTES);
     let instructions = section.string("instructions", problems);
+    let trace_comments = section.boolean("trace_comments", problems).unwrap_or(false);
+    if trace_comments && matches!(locator, Some(Locator::Sqlite(_))) {
+        section.problem(
+            "trace_comments",
+            "SQLite keeps no statements to look at".to_owned(),
+            "remove this key; the log has the trace's id",
+            problems,
+        );
+    }
     let procedures: Arc<[Declared]> = statement::procedures(section, problems).into();
     if !procedures.is_empty() && matches!(locator, Some(Locator::Postgres(_))) {
         section.problem(
@@ -160,10 +176,12 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         access,
         pool,
         queue,
+        queue_timeout,
         connect_timeout,
         max_rows,
         max_bytes,
         refresh,
+        trace_comments,
         instructions,
         procedures,
         tools: tools.into(),

@@ -10,10 +10,12 @@ use super::section::{Environment, Problem, line_of, resolve};
 
 /// Keys that take effect at a reload. Each other key outside `[[connections]]` takes a restart: one
 /// that is new here is refused until it is known what becomes of it.
-const RELOADED: [&str; 11] = [
+const RELOADED: [&str; 13] = [
     "server.allowed_origins",
     "server.max_body",
     "server.max_streams",
+    "server.metrics",
+    "server.server_timing",
     "server.shutdown_timeout",
     "server.trusted_proxies",
     "server.tls.certificate",

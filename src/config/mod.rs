@@ -3,6 +3,7 @@
 
 mod address;
 mod audit;
+mod bounds;
 mod connection;
 mod environment;
 mod fingerprint;
@@ -11,6 +12,7 @@ mod issuer;
 mod limits;
 mod prompt;
 mod section;
+mod seeing;
 mod server;
 mod statement;
 mod switches;
@@ -23,6 +25,7 @@ use std::time::Duration;
 use portico_actors::auth::{StoreKey, TrustedIssuer};
 use toml::de::DeTable;
 
+pub use bounds::Bounds;
 pub use connection::Connection;
 pub use environment::lookup;
 pub use fingerprint::{Fingerprint, Keys};
@@ -30,6 +33,7 @@ pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 use section::Section;
 pub use section::{Environment, Problem};
+pub use seeing::{Log, LogFormat, MetricsAccess};
 pub use server::{Listen, Proxies, Server};
 pub use tls::Tls;
 
@@ -49,6 +53,8 @@ pub struct Config {
     pub oauth: OAuth,
     /// `[limits]`.
     pub limits: Limits,
+    /// `[log]`.
+    pub log: Log,
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
     /// `[audit]`.
@@ -167,11 +173,12 @@ impl Config {
         let oauth = oauth(&mut root, &mut problems);
         let limits = limits::read(&mut root, &mut problems);
         let audit = audit::read(&mut root, base, &mut problems);
+        let log = seeing::log(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, issuers, audit, connections, keys })
+            Ok(Self { server, store, tokens, oauth, limits, log, issuers, audit, connections, keys })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::bounds::{self, Bounds};
 use super::section::{Problem, Section};
+use super::seeing::{self, MetricsAccess};
 use super::tls::{self, Tls};
 
 /// Where and how the service listens.
@@ -29,6 +31,12 @@ pub struct Server {
     pub trusted_proxies: Proxies,
     /// TLS on every TCP listener.
     pub tls: Option<Tls>,
+    /// How much clients may take of the process.
+    pub bounds: Bounds,
+    /// Who may read `/metrics`.
+    pub metrics: MetricsAccess,
+    /// Whether answers tell authenticated callers where their time went.
+    pub server_timing: bool,
 }
 
 /// One place to listen.
@@ -79,6 +87,9 @@ impl Server {
             shutdown_timeout: Self::DEFAULT_SHUTDOWN,
             trusted_proxies: Proxies::default(),
             tls: None,
+            bounds: Bounds::default(),
+            metrics: MetricsAccess::Admin,
+            server_timing: false,
         }
     }
 
@@ -129,6 +140,9 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
     let max_body = section.integer("max_body", 1024..=1 << 30, problems);
     let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
     let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
+    let bounds = bounds::read(&mut section, problems);
+    let metrics = seeing::metrics(&mut section, problems);
+    let server_timing = section.boolean("server_timing", problems).unwrap_or(false);
     section.finish(problems);
     Server {
         listen,
@@ -139,6 +153,9 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
         shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
         trusted_proxies,
         tls,
+        bounds,
+        metrics,
+        server_timing,
     }
 }
 

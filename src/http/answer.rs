@@ -1,7 +1,7 @@
 //! How a statement's results and a facet's rows go out, once it is known what they are. What is
 //! asked, and of whom, is for `sql` and `metadata`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{StreamExt, stream};
@@ -42,6 +42,17 @@ pub(super) async fn begin(mut results: Results) -> Result<Results> {
         }
     }
     Ok(results.after(first))
+}
+
+/// The same for results that were asked for at a time, and notes where it went since.
+pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut Ending) -> Result<Results> {
+    let queued = results.queued;
+    let begun = begin(results).await;
+    ending.note(|event| {
+        event.queued = Some(queued);
+        event.source = Some(asked.elapsed().saturating_sub(queued));
+    });
+    begun
 }
 
 /// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.

@@ -2,12 +2,31 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header;
-use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::rt::time::timeout;
+use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
 
-/// The whole body, `most` bytes at most.
-pub(super) async fn read(request: &HttpRequest, mut payload: Payload, most: usize) -> Result<Bytes> {
+use crate::app::App;
+
+/// Bytes that are made room for before they came.
+const RESERVED: usize = 64 * 1024;
+
+/// The whole body, `most` bytes at most, unless the client takes too long to send it.
+pub(super) async fn read(request: &HttpRequest, payload: Payload, most: usize) -> Result<Bytes> {
+    let Some(app) = request.app_data::<Data<App>>() else {
+        return Err(Error::internal("a route without its state"));
+    };
+    let patience = app.config().server.bounds.body_timeout;
+    let body = timeout(patience, gather(request, payload, most)).await.map_err(|_| {
+        Error::new(Kind::TimedOut, format!("the body was not received within {} seconds", patience.as_secs()))
+            .hint("send it faster or in smaller pieces; an administrator can raise server.body_timeout")
+    })??;
+    app.metrics.traffic.received.inc_by(body.len() as u64);
+    Ok(body)
+}
+
+async fn gather(request: &HttpRequest, mut payload: Payload, most: usize) -> Result<Bytes> {
     let too_large = || {
         Error::new(Kind::TooLarge, format!("the body is larger than {most} bytes"))
             .hint("send less at a time; an administrator can raise server.max_body")
@@ -16,7 +35,8 @@ pub(super) async fn read(request: &HttpRequest, mut payload: Payload, most: usiz
     if announced.is_some_and(|length: usize| length > most) {
         return Err(too_large());
     }
-    let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
+    // Memory is given for what came, not for what was announced.
+    let mut body = BytesMut::with_capacity(announced.unwrap_or(0).min(RESERVED));
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| Error::invalid("the body was not received whole"))?;
         if body.len() + chunk.len() > most {

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::dev::Payload;
 use actix_web::http::header;
@@ -16,6 +17,7 @@ use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
 use super::error::{ApiError, Challenge};
+use super::timing::Timing;
 use super::{ending, peer};
 use crate::app::App;
 
@@ -70,7 +72,9 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
         return Ok(Arc::clone(by));
     }
     let (credential, from) = (credential(request)?, peer::client(request, app));
+    let asked = Instant::now();
     let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
+    Timing::of(request).authenticated(asked.elapsed());
     match app.count_request(&by) {
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
         Ok(None) => {}

@@ -9,12 +9,14 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest};
-use portico_actors::call::RequestId;
+use portico_actors::call::{Origin, RequestId};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
+use portico_actors::trace::TraceParent;
 
+use super::timing::Timing;
 use super::trail::{self, Slot};
 use super::{error, peer};
 use crate::app::App;
@@ -51,10 +53,26 @@ pub(super) fn request_id(request: &HttpRequest) -> RequestId {
     request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
 }
 
+/// Where a call of `request` comes from.
+pub(super) fn origin(request: &HttpRequest) -> Origin {
+    Origin { id: request_id(request), trace: trace(request) }
+}
+
+/// The trace that the header `traceparent` joins `request` to. More than one is none (W3C Trace
+/// Context §3.2.1).
+fn trace(request: &HttpRequest) -> Option<TraceParent> {
+    let mut values = request.headers().get_all("traceparent");
+    match (values.next(), values.next()) {
+        (Some(value), None) => TraceParent::parse(value.to_str().ok()?),
+        _ => None,
+    }
+}
+
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
 pub(super) struct Ending {
     event: Option<CallEnded>,
     observer: Observer,
+    timing: Timing,
     started: Instant,
     trail: Option<Trail>,
 }
@@ -75,20 +93,31 @@ impl Ending {
             connection: None,
             connection_id: None,
             what: request.path().to_owned(),
+            operation: None,
+            trace: trace(request),
             class: None,
             rows: 0,
+            queued: None,
+            source: None,
             took: std::time::Duration::ZERO,
             failure: Some(Kind::Abandoned),
             cause: None,
         };
         let trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request, app) });
-        Self { event: Some(event), observer: Arc::clone(&app.observer), started: Instant::now(), trail }
+        Self {
+            event: Some(event),
+            observer: Arc::clone(&app.observer),
+            timing: Timing::of(request),
+            started: Instant::now(),
+            trail,
+        }
     }
 
     /// Notes what is known by now.
     pub(super) fn note(&mut self, note: impl FnOnce(&mut CallEnded)) {
         if let Some(event) = &mut self.event {
             note(event);
+            self.timing.answered(event.queued, event.source);
         }
     }
 
@@ -150,7 +179,7 @@ impl Ending {
             if let Some(Trail { slot, request }) = self.trail.take() {
                 slot.keep(|| Record::of_call(&event, request));
             }
-            (self.observer)(&Event::CallEnded(event));
+            (self.observer)(&Event::CallEnded(Box::new(event)));
         }
     }
 }

@@ -47,6 +47,8 @@ pub(super) const OK: StatusCode = StatusCode::OK;
 pub(super) const UNSUPPORTED_MEDIA_TYPE: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
 /// Of a client that takes none of the media types that this endpoint gives.
 pub(super) const NOT_ACCEPTABLE: StatusCode = StatusCode::NOT_ACCEPTABLE;
+/// Of a request whose head is too large (RFC 6585 §5).
+pub(super) const HEADERS_TOO_LARGE: StatusCode = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
 /// Of a repeated request whose first one is in its way.
 pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
 /// Of a request under a key that belongs to another one.

@@ -2,6 +2,7 @@
 //! are `source/catalog.rs`'s, their filters those of the tools.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
@@ -106,15 +107,17 @@ async fn begin(
     }
     // Chosen by it already; within a connection the name says nothing new.
     let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
-    let id = ending::request_id(request);
+    let origin = ending::origin(request);
     let results = if let [only] = wanted.as_slice() {
         ending.note_connection(app, only, by);
-        rows(app.directory.ask(only, id, Arc::clone(by), op(), limits).await?)?
+        let asked = Instant::now();
+        let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
+        return answer::begin_timed(asked, results, ending).await;
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));
         merged::rows(facet, wanted, move |entry| {
             let (app, by, op) = (app.clone(), Arc::clone(&by), op());
-            async move { rows(app.directory.ask(&entry, id, by, op, limits).await?) }
+            async move { rows(app.directory.ask(&entry, origin, by, op, limits).await?) }
         })
     };
     answer::begin(results).await

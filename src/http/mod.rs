@@ -10,10 +10,12 @@ mod ending;
 mod error;
 mod gate;
 mod health;
+mod load;
 mod mcp;
 mod media;
 mod merged;
 mod metadata;
+mod metrics;
 mod oauth;
 mod oauth_form;
 mod open_streams;
@@ -26,6 +28,7 @@ mod socket;
 mod sql;
 mod sse;
 mod streaming;
+mod timing;
 mod trail;
 mod visit;
 mod well_known;
@@ -42,8 +45,6 @@ use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
 use crate::edge::tls::Certificates;
 
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection without a request is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Seconds that bytes may take that are written and not sent when everything has ended.
@@ -83,6 +84,7 @@ fn routes(config: &mut ServiceConfig) {
         .service(error::only(web::resource("/openapi.json").get(description::openapi), "GET"))
         .service(error::only(web::resource("/docs").get(description::docs), "GET"))
         .service(error::only(web::resource("/healthz").get(health::alive), "GET"))
+        .service(error::only(web::resource("/metrics").get(metrics::metrics), "GET"))
         .service(error::only(web::resource("/readyz").get(health::ready), "GET"))
         .default_service(web::to(error::no_such_path));
 }
@@ -94,6 +96,7 @@ fn routes(config: &mut ServiceConfig) {
 pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Server> {
     let tls = app.certificates.as_ref().map(Certificates::listener);
     let tls = tls.transpose().map_err(std::io::Error::other)?;
+    let bounds = app.config().server.bounds.clone();
     let data = web::Data::from(app);
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
@@ -105,14 +108,16 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             // The last one wrapped sees a request first.
             .wrap(from_fn(origin::check))
             .wrap(from_fn(trail::reserve))
+            .wrap(from_fn(load::bound))
             .wrap(from_fn(gate::keep))
             .wrap(from_fn(ending::identify))
             .wrap(from_fn(socket::attend))
             .configure(routes)
     })
-    .on_connect(socket::attach)
-    .client_request_timeout(HEAD_TIMEOUT)
-    .tls_handshake_timeout(HEAD_TIMEOUT)
+    .on_connect(move |stream, data| socket::attach(stream, data, bounds.write_timeout))
+    .client_request_timeout(bounds.header_timeout)
+    .tls_handshake_timeout(bounds.header_timeout)
+    .max_connections(bounds.max_connections)
     .keep_alive(KEEP_ALIVE)
     // Calls have ended by then: this is for what is on its way to slow readers.
     .shutdown_timeout(LAST_BYTES)

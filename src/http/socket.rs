@@ -25,6 +25,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Kind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_tcp_user_timeout;
 
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -33,17 +34,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 #[derive(Clone)]
 struct Connection(Arc<Mutex<Option<OwnedFd>>>);
 
-/// Keeps a handle on each new connection's socket: TCP, TLS over it, or Unix.
-pub(super) fn attach(stream: &dyn Any, data: &mut Extensions) {
-    let socket = if let Some(stream) = stream.downcast_ref::<TcpStream>() {
-        stream.as_fd()
+/// Keeps a handle on each new connection's socket: TCP, TLS over it, or Unix. The kernel ends a
+/// connection on which what was written is not taken for `patience`: nothing is asked of a body while
+/// its bytes are in the way, so nobody here would notice.
+pub(super) fn attach(stream: &dyn Any, data: &mut Extensions, patience: Duration) {
+    let (socket, is_tcp) = if let Some(stream) = stream.downcast_ref::<TcpStream>() {
+        (stream.as_fd(), true)
     } else if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
-        stream.get_ref().0.as_fd()
+        (stream.get_ref().0.as_fd(), true)
     } else if let Some(stream) = stream.downcast_ref::<UnixStream>() {
-        stream.as_fd()
+        (stream.as_fd(), false)
     } else {
         return;
     };
+    if is_tcp {
+        // A platform without it keeps slow readers.
+        let _ = set_tcp_user_timeout(socket, u32::try_from(patience.as_millis()).unwrap_or(u32::MAX));
+    }
     if let Ok(handle) = socket.try_clone_to_owned() {
         data.insert(Connection(Arc::new(Mutex::new(Some(handle)))));
     }

@@ -1,6 +1,7 @@
 //! `POST /api/query`, `/api/batch` and `/api/exec`: bodies in, result documents out.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
@@ -165,12 +166,12 @@ async fn begin(
         let said = audit.said(&asked.op, entry.kind);
         ending.record(|request| request.said = said);
     }
-    let id = ending::request_id(request);
-    let reply = app.directory.ask(entry, id, Arc::clone(by), asked.op, asked.limits).await?;
+    let asked_at = Instant::now();
+    let reply = app.directory.ask(entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };
-    answer::begin(results).await
+    answer::begin_timed(asked_at, results, ending).await
 }
 
 /// Virtual schemas come later; until then no workspace exists.

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::rt::time::{Interval, Sleep, interval, sleep};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 
 use super::open_streams::Ground;
 use super::socket::Socket;
+use crate::app::App;
 use crate::mcp::ServerEvent;
+use crate::observe::Traffic;
 
 /// The media type of event streams.
 pub(super) const MEDIA_TYPE: &str = "text/event-stream";
@@ -31,8 +33,8 @@ const COMMENT: &[u8] = b": keep-alive\n\n";
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(super) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    let (socket, beats) = (Socket::of(request), interval(HEARTBEAT));
-    response(&mut HttpResponse::Ok(), Beating { events: Box::pin(events), socket, beats })
+    let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
+    response(&mut HttpResponse::Ok(), Beating { events: Box::pin(events), socket, beats, _open: open })
 }
 
 /// The same for events that have no end of their own. The stream ends when its `ground` is gone, and
@@ -45,8 +47,8 @@ pub(super) fn open_idle(
     if let Some(socket) = Socket::of(request) {
         socket.release();
     }
-    let beats = interval(HEARTBEAT);
-    let standing = Standing { events: Box::pin(events), ground, beats, again: None, checking: None };
+    let (beats, open) = (interval(HEARTBEAT), Open::of(request));
+    let standing = Standing { events: Box::pin(events), ground, beats, again: None, checking: None, _open: open };
     // Without a handle on its socket, the connection is not for another request.
     response(HttpResponse::Ok().force_close(), standing)
 }
@@ -68,6 +70,24 @@ struct Beating<S> {
     events: Pin<Box<S>>,
     socket: Option<Socket>,
     beats: Interval,
+    _open: Option<Open>,
+}
+
+/// Counts a stream among the open ones until it is dropped.
+struct Open(Traffic);
+
+impl Open {
+    fn of(request: &HttpRequest) -> Option<Self> {
+        let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
+        traffic.streams.inc();
+        Some(Self(traffic))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.streams.dec();
+    }
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
@@ -93,6 +113,7 @@ struct Standing<S> {
     /// When the second of two comments is due.
     again: Option<Pin<Box<Sleep>>>,
     checking: Option<LocalBoxFuture<'static, ()>>,
+    _open: Option<Open>,
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {

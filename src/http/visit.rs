@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::call::RequestId;
+use portico_actors::call::Origin;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
@@ -30,7 +30,7 @@ pub(super) struct Visit {
     entry: Entry,
     filter: Result<Filter>,
     everything: Filter,
-    request: RequestId,
+    origin: Origin,
     settings: Arc<Connection>,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn enter(
         by: admitted.by,
         filter: Filter::from_query(query.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))),
         everything: Filter::default(),
-        request: ending::request_id(request),
+        origin: ending::origin(request),
         settings,
         entry: admitted.entry,
     })
@@ -71,7 +71,7 @@ impl Visit {
             directory: &self.app.directory,
             entry,
             by: Arc::clone(&self.by),
-            request: self.request,
+            origin: self.origin,
             filter: self.filter.as_ref().unwrap_or(&self.everything),
             settings: &self.settings,
             sessions: &self.app.sessions,
@@ -161,6 +161,10 @@ impl Drop for Account {
         });
         self.ending.note(|event| {
             event.what = summary.what;
+            event.operation = summary.operation;
+            event.trace = summary.trace.or(event.trace);
+            event.queued = summary.queued;
+            event.source = summary.source;
             event.class = summary.class;
             event.rows = summary.rows;
             event.failure = if self.answered { summary.failure } else { Some(Kind::Abandoned) };

@@ -59,7 +59,7 @@ pub async fn answer_batch(
         responses.extend(response);
     }
     "batch".clone_into(&mut summary.what);
-    (summary.rows, summary.failure, summary.calls) = (rows, failure, calls);
+    (summary.operation, summary.rows, summary.failure, summary.calls) = (None, rows, failure, calls);
     if responses.is_empty() {
         return Outcome::Accepted;
     }

@@ -235,6 +235,8 @@ mod tests {
             permits: 1,
             queue: 1,
             identity: None,
+            queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+            trace_comments: false,
             instructions: None,
             refresh: Duration::from_millis(1),
         };

@@ -133,15 +133,19 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
     };
     let (caps, format) = (resolved.caps, resolved.format);
     summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
-    let by = Arc::clone(&context.by);
+    summary.operation = Some(resolved.operation.word());
+    let (by, origin) = (Arc::clone(&context.by), summary.origin(context));
     let notices = context.exchange.notices(&logger(context));
-    let reply =
-        context.directory.ask_hearing(context.entry, context.request, by, resolved.op, resolved.limits, notices).await;
+    let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;
     let table = match reply {
         Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
-            encode::tabulate(results, caps, format, |rows| context.exchange.progress.read(rows)).await
+            let queued = results.queued;
+            let table = encode::tabulate(results, caps, format, |rows| context.exchange.progress.read(rows)).await;
+            summary.queued = Some(queued);
+            summary.source = Some(started.elapsed().saturating_sub(queued));
+            table
         }
         Err(error) => Err(error),
     };

@@ -29,10 +29,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use portico_actors::call::RequestId;
+use portico_actors::call::Origin;
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::{Error, Kind};
 use portico_actors::principal::Principal;
+use portico_actors::trace::TraceParent;
 
 use crate::audit::{Audit, Said};
 use crate::config::Connection;
@@ -98,8 +99,8 @@ pub struct Context<'a> {
     pub entry: &'a Entry,
     /// The caller.
     pub by: Arc<Principal>,
-    /// The request.
-    pub request: RequestId,
+    /// The request, and its trace as the header tells it.
+    pub origin: Origin,
     /// Narrows `tools/list`.
     pub filter: &'a Filter,
     /// How the connection was configured.
@@ -183,6 +184,14 @@ impl ServerEvent {
 pub struct Summary {
     /// The tool's name, or the method.
     pub what: String,
+    /// What the tool does, in one word.
+    pub operation: Option<&'static str>,
+    /// The trace that the message itself names.
+    pub trace: Option<TraceParent>,
+    /// How long the call waited for its turn.
+    pub queued: Option<Duration>,
+    /// How long the source then took.
+    pub source: Option<Duration>,
     /// The statement's class.
     pub class: Option<&'static str>,
     /// Rows sent.
@@ -197,6 +206,13 @@ pub struct Summary {
     pub code: Option<String>,
     /// For the audit trail: the calls of a batch.
     pub calls: Vec<serde_json::Value>,
+}
+
+impl Summary {
+    /// Where a call for this message comes from: the message's own trace goes before the header's.
+    fn origin(&self, context: &Context<'_>) -> Origin {
+        Origin { trace: self.trace.or(context.origin.trace), ..context.origin }
+    }
 }
 
 /// What the caller's lists hold now, as numbers that differ when they do.

@@ -88,7 +88,7 @@ pub(super) async fn rows(
 ) -> Result<Vec<Value>, Failure> {
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
-    let reply = context.directory.ask(context.entry, context.request, by, op, Limits::default()).await;
+    let reply = context.directory.ask(context.entry, summary.origin(context), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most };
     let table = match reply {
         Ok(Reply::Results(results)) => encode::tabulate(results, caps, Format::Json, |_| {}).await,

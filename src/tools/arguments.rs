@@ -18,23 +18,29 @@ pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_
         Operation::GetProcedureParameters => Facet::ProcedureParameters,
         Operation::GetInstructions => {
             fields.finish("arguments")?;
-            return Ok(resolved(Op::Instructions(briefing(offer)), Limits::default(), caps(offer), Format::Json));
+            return Ok(resolved(
+                operation,
+                Op::Instructions(briefing(offer)),
+                Limits::default(),
+                caps(offer),
+                Format::Json,
+            ));
         }
-        Operation::ExecuteProcedure => return procedure(fields, offer),
-        Operation::ExecuteSql => return statement(Verb::Any, fields, offer),
-        Operation::ExecuteSelect => return statement(Verb::Select, fields, offer),
-        Operation::ExecuteInsert => return statement(Verb::Insert, fields, offer),
-        Operation::ExecuteUpdate => return statement(Verb::Update, fields, offer),
+        Operation::ExecuteProcedure => return procedure(operation, fields, offer),
+        Operation::ExecuteSql => return statement(operation, Verb::Any, fields, offer),
+        Operation::ExecuteSelect => return statement(operation, Verb::Select, fields, offer),
+        Operation::ExecuteInsert => return statement(operation, Verb::Insert, fields, offer),
+        Operation::ExecuteUpdate => return statement(operation, Verb::Update, fields, offer),
     };
     let narrow = narrow(facet, &mut fields)?;
     let caps = asked_caps(&mut fields, offer)?;
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
-    Ok(resolved(Op::Describe(facet, narrow), Limits::default(), caps, format))
+    Ok(resolved(operation, Op::Describe(facet, narrow), Limits::default(), caps, format))
 }
 
-fn resolved(op: Op, limits: Limits, caps: Caps, format: Format) -> Resolved {
-    Resolved { op, limits, caps, format }
+fn resolved(operation: Operation, op: Op, limits: Limits, caps: Caps, format: Format) -> Resolved {
+    Resolved { operation, op, limits, caps, format }
 }
 
 /// Each facet takes the filters that its columns have.
@@ -62,7 +68,7 @@ pub(crate) fn narrow(facet: Facet, fields: &mut Fields) -> Result<Narrow> {
     Ok(narrow)
 }
 
-fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+fn statement(operation: Operation, verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
     let sql = Sql {
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
@@ -74,10 +80,10 @@ fn statement(verb: Verb, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolv
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
-    Ok(resolved(Op::Execute(verb, sql), limits, caps, format))
+    Ok(resolved(operation, Op::Execute(verb, sql), limits, caps, format))
 }
 
-fn procedure(mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
+fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
     let call = ProcedureCall {
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
@@ -88,7 +94,7 @@ fn procedure(mut fields: Fields, offer: &Offer<'_>) -> Result<Resolved> {
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
-    Ok(resolved(Op::Procedure(call), limits, caps, format))
+    Ok(resolved(operation, Op::Procedure(call), limits, caps, format))
 }
 
 /// `maxRows` may only lower the connection's own cap.

@@ -55,6 +55,13 @@ pub enum Operation {
     ExecuteUpdate,
 }
 
+impl Operation {
+    /// The word of the `ops` query parameter.
+    pub fn word(self) -> &'static str {
+        OPERATIONS.iter().find(|(_, operation)| *operation == self).map_or("", |(word, _)| word)
+    }
+}
+
 /// The connection and the caller that a catalogue is made for.
 #[derive(Clone, Copy)]
 pub struct Offer<'a> {
@@ -81,6 +88,8 @@ pub struct Offer<'a> {
 /// A call of a tool, understood.
 #[derive(Debug)]
 pub struct Resolved {
+    /// What the tool does, in one word.
+    pub operation: Operation,
     /// What to ask of the connection.
     pub op: Op,
     /// How much may be spent on it.
@@ -165,7 +174,7 @@ impl Tool<'_> {
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
         let limits = Limits { rows: Some(offer.max_rows), ..Limits::default() };
-        Ok(Resolved { op, limits, caps: caps(offer), format: Format::Json })
+        Ok(Resolved { operation: self.operation(), op, limits, caps: caps(offer), format: Format::Json })
     }
 }
 

@@ -221,3 +221,38 @@ async fn passwords_and_clients_are_looked_after_by_commands() {
     let again = portico(&["client", "remove", "Reports", "--config", config], folder);
     assert!(String::from_utf8_lossy(&again.stderr).contains("there is no client"));
 }
+
+#[actix_web::test]
+async fn the_log_is_json_lines_where_it_is_configured_so() {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[log]\nformat = \"json\"\nlevel = \"info\"\n[[connections]]\n\
+         id = \"{}\"\nname = \"shop\"\nurl = \"{url}\"\n",
+        uuid::Uuid::nil()
+    );
+    std::fs::write(folder.path().join("config.toml"), text).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
+        .arg("serve")
+        .current_dir(folder.path())
+        .env_remove("RUST_LOG")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).expect("each line is an object"));
+    let mut until = |met: &dyn Fn(&Value) -> bool| lines.find(|line| met(line)).expect("the service goes on");
+    let listening = until(&|line| line["message"].as_str().is_some_and(|message| message.starts_with("listening on ")));
+    assert_eq!((&listening["level"], &listening["target"]), (&json!("info"), &json!("portico::cli::serve")));
+    let address = listening["message"].as_str().unwrap().split(' ').nth(2).unwrap().to_owned();
+    let id = uuid::Uuid::from_u128(77).to_string();
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = http.post(format!("http://{address}/api/query")).header("x-request-id", &id);
+    assert_eq!(request.header("traceparent", trace).send().await.unwrap().status(), 401);
+    let call = until(&|line| line["target"] == "portico::call");
+    assert_eq!((&call["request"], &call["trace"]), (&json!(id), &json!("4bf92f3577b34da6a3ce929d0e0e4736")));
+    assert_eq!((&call["what"], &call["outcome"]), (&json!("/api/query"), &json!("unauthenticated")));
+    assert_eq!((&call["rows"], call["ms"].is_u64()), (&json!(0), true));
+    interrupt(child);
+}

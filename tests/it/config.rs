@@ -32,11 +32,27 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     assert_eq!(format!("{:?}", config.server), format!("{:?}", default.server));
     assert_eq!(format!("{:?}", config.tokens), format!("{:?}", default.tokens));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", default.limits));
-    assert_eq!(config.store.path, default.store.path);
+    assert_eq!((&config.store.path, &config.log), (&default.store.path, &default.log));
     let other = &default.connections[0];
     assert_eq!(
-        (sales.access, sales.pool, sales.queue, sales.connect_timeout, sales.max_rows, sales.max_bytes),
-        (other.access, other.pool, other.queue, other.connect_timeout, other.max_rows, other.max_bytes)
+        (
+            sales.access,
+            sales.pool,
+            sales.queue,
+            sales.queue_timeout,
+            sales.connect_timeout,
+            sales.max_rows,
+            sales.max_bytes
+        ),
+        (
+            other.access,
+            other.pool,
+            other.queue,
+            other.queue_timeout,
+            other.connect_timeout,
+            other.max_rows,
+            other.max_bytes
+        )
     );
     assert_eq!(other.access, Access::ReadOnly, "what is not said is not allowed");
 }
@@ -160,4 +176,38 @@ fn the_edge_is_read_with_its_remedies() {
         let told = problems.0.iter().any(|problem| problem.key == key && problem.to_string().contains(part));
         assert!(told, "{server}: {problems}");
     }
+}
+
+#[test]
+fn what_can_be_seen_and_how_much_is_served_is_checked() {
+    let text = r#"[server]
+metrics = "everybody"
+max_header = 10
+max_calls = 0
+write_timeout = "long"
+[log]
+format = "xml"
+level = "loud"
+[[connections]]
+id = "6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11"
+name = "shop"
+url = "sqlite:shop.db"
+trace_comments = true
+"#;
+    let found = problems(text);
+    let keys: Vec<(usize, &str)> = found.iter().map(|(line, key, _)| (*line, key.as_str())).collect();
+    assert_eq!(
+        keys,
+        [
+            (2, "server.metrics"),
+            (3, "server.max_header"),
+            (4, "server.max_calls"),
+            (5, "server.write_timeout"),
+            (7, "log.format"),
+            (8, "log.level"),
+            (13, "connections[0].trace_comments"),
+        ]
+    );
+    assert!(found[0].2.contains("\"open\" or \"admin\" or \"off\""), "{found:?}");
+    assert!(found[5].2.contains("info"), "{found:?}");
 }

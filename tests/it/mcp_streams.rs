@@ -1,8 +1,5 @@
 //! Streams that stay open: how many there may be, and that nobody listens who is not let in any more.
 
-use std::sync::Arc;
-
-use portico::mcp::connection::Connected;
 use portico_actors::auth::records::NewUser;
 use portico_actors::principal::{Reach, Scope};
 use serde_json::json;
@@ -16,7 +13,7 @@ use crate::support::stream::Events;
 async fn app(server: &str) -> TestApp {
     let folder = TempDir::new().unwrap();
     let url = fixture::sqlite(&folder, "shop.db");
-    let app = TestApp::with(folder, server, &connection(CONNECTION, "shop", &url, ""), Arc::new(Connected)).await;
+    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, "")).await;
     app.ready().await;
     app
 }

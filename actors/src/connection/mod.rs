@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Observer};
 use crate::identity::Mapping;
+use crate::queue::Queue;
 use crate::reply::{Reply, Results};
 use crate::source::{Access, Profile, Source};
 use crate::sql::{Class, Dialect};
@@ -71,10 +72,12 @@ pub(crate) struct Description {
     pub(crate) access: Access,
     /// Its own name and those of all others: one that is added or removed concerns nobody's actor.
     pub(crate) names: Names,
-    /// Calls that may run at once.
-    pub(crate) permits: usize,
-    /// Calls that may wait for a permit.
-    pub(crate) queue: usize,
+    /// Calls that run and calls that wait. It outlives an actor: so do the results of its calls.
+    pub(crate) queue: Arc<Queue>,
+    /// How long a call may wait for its turn.
+    pub(crate) queue_timeout: Duration,
+    /// Whether statements carry the caller's trace as a comment.
+    pub(crate) trace_comments: bool,
     /// The administrator's own words for `get_instructions`.
     pub(crate) instructions: Option<String>,
     /// How often the source is asked for a sign of life, and its profile read anew.

@@ -3,12 +3,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::ready;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Description, instructions};
 use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
@@ -16,12 +14,12 @@ use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
 use crate::near;
 use crate::principal::{Principal, Scope};
+use crate::queue::{Permit, Why};
 use crate::reply::{Cell, Part, Reply, Results};
 use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
 use crate::sql::{self, Class, Naming, Statement};
+use crate::trace::TraceParent;
 
-/// How long a call may wait for a permit.
-const QUEUE_DEADLINE: Duration = Duration::from_secs(10);
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 /// Names looked through for a near one.
@@ -31,22 +29,16 @@ const NEAR_CANDIDATES: usize = 5_000;
 pub(crate) struct Runner {
     pub(crate) description: Arc<Description>,
     source: Arc<dyn Source>,
-    permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
 }
 
 impl Runner {
     pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        let permits = Arc::new(Semaphore::new(description.permits));
-        Self { description, source, permits, waiting: AtomicUsize::new(0) }
+        Self { description, source }
     }
 
     /// Completes when every call that was let in, and every one that waits, has ended.
     pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
-        let all = u32::try_from(self.description.permits).unwrap_or(u32::MAX);
-        let permits = Arc::clone(&self.permits);
-        // Permits are given in the order in which they are asked for.
-        async move { drop(permits.acquire_many_owned(all).await) }
+        Arc::clone(&self.description.queue).idle()
     }
 
     /// Carries out `call`.
@@ -63,7 +55,9 @@ impl Runner {
         let identity = self.identity(&call)?;
         let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
         let profile = seen.as_ref().unwrap_or(profile);
-        let permit = self.permit(call.limits.timeout).await?;
+        let arrived = Instant::now();
+        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let queued = arrived.elapsed();
         if let Op::Instructions(briefing) = &call.op {
             return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
         }
@@ -75,9 +69,10 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.word()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
+        let trace = self.trace(&call);
         let mut results = match self.plan(task, access, &call).await {
             Err(error) if self.wants_near(&error, &call) => {
-                return Err(offer_near(error, Arc::clone(&self.source), identity).await);
+                return Err(offer_near(error, Arc::clone(&self.source), identity, trace).await);
             }
             other => other?,
         };
@@ -86,7 +81,7 @@ impl Runner {
             let source = Arc::clone(&self.source);
             results = results.mend(move |error| {
                 if names_nothing(&error) {
-                    offer_near(error, Arc::clone(&source), identity.clone()).boxed()
+                    offer_near(error, Arc::clone(&source), identity.clone(), trace).boxed()
                 } else {
                     ready(error).boxed()
                 }
@@ -94,6 +89,7 @@ impl Runner {
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
+        results.queued = queued;
         Ok(Reply::Results(results.keep(permit)))
     }
 
@@ -105,33 +101,33 @@ impl Runner {
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
         let (abandoned, notices, identity) = (call.abandoned.clone(), call.notices.clone(), self.identity(call)?);
-        let dry_run = call.op.is_dry_run();
-        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity }).await
+        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
+        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace }).await
     }
 
     /// Who the caller is to the source, where callers have identities there.
     fn identity(&self, call: &Call) -> Result<Assumed> {
         let Some(mapping) = &self.description.identity else { return Ok(None) };
-        mapping.identity(&self.description.name, &call.by, call.id).map(|identity| Some(Arc::new(identity)))
+        mapping.identity(&self.description.name, &call.by, call.origin.id).map(|identity| Some(Arc::new(identity)))
     }
 
-    async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit> {
-        let busy = |why: &str| {
+    /// The caller's trace, where the source is to be told of it.
+    fn trace(&self, call: &Call) -> Option<TraceParent> {
+        call.origin.trace.filter(|_| self.description.trace_comments)
+    }
+
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
+        self.description.queue.enter(caller, timeout.min(self.description.queue_timeout)).await.map_err(|refused| {
+            let why = match refused.why {
+                Why::Full => "its queue is full",
+                Why::TooLate => "its queue is too long for this call to be served in time",
+                Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                Why::TimedOut => "no place became free in time",
+            };
             Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
-                .retry_after(Duration::from_secs(1))
+                .retry_after(refused.retry_after)
                 .hint("try again after the given delay")
-        };
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let place = Place::take(&self.waiting, self.description.queue).ok_or_else(|| busy("its queue is full"))?;
-        let permit = tokio::time::timeout(timeout.min(QUEUE_DEADLINE), Arc::clone(&self.permits).acquire_owned()).await;
-        drop(place);
-        match permit {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) => Err(Error::internal("the permits of a connection are never closed")),
-            Err(_) => Err(busy("no place became free in time")),
-        }
+        })
     }
 
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
@@ -276,10 +272,10 @@ fn names_nothing(error: &Error) -> bool {
 
 /// Adds near names to "no such table": the caller's next attempt should succeed. Dropped when
 /// nobody waits for it any more.
-async fn offer_near(error: Error, source: Arc<dyn Source>, identity: Assumed) -> Error {
+async fn offer_near(error: Error, source: Arc<dyn Source>, identity: Assumed, trace: Option<TraceParent>) -> Error {
     let Some(sought) = quoted_name(&error.message) else { return error };
     let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
-    let Ok(tables) = table_names(source, identity).await else { return error };
+    let Ok(tables) = table_names(source, identity, trace).await else { return error };
     let offered = near::nearest(&sought, tables.iter().map(String::as_str));
     match near::did_you_mean(&offered) {
         Some(hint) => error.hint(hint),
@@ -288,12 +284,13 @@ async fn offer_near(error: Error, source: Arc<dyn Source>, identity: Assumed) ->
 }
 
 /// The names of the tables that the caller sees, for hints.
-async fn table_names(source: Arc<dyn Source>, identity: Assumed) -> Result<Vec<String>> {
+async fn table_names(source: Arc<dyn Source>, identity: Assumed, trace: Option<TraceParent>) -> Result<Vec<String>> {
     /// The place of `TABLE_NAME` in its facet.
     const NAME: usize = 2;
     let plan = Plan {
         limits: Limits { timeout: Duration::from_secs(2), rows: None },
         identity,
+        trace,
         ..Plan::alone(Task::Describe(Facet::Tables, Narrow::default()), Access::ReadOnly)
     };
     let mut results = source.run(plan).await?;
@@ -352,22 +349,4 @@ fn quoted_name(message: &str) -> Option<&str> {
     let mut pieces = message.split('"');
     pieces.next()?;
     pieces.next().filter(|name| !name.is_empty())
-}
-
-/// A place in the queue for a permit, given back when dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        waiting
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1))
-            .ok()
-            .map(|_| Self(waiting))
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }

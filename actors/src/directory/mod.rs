@@ -13,14 +13,15 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::call::{Call, Limits, Notices, Op, RequestId};
+use crate::call::{Call, Limits, Notices, Op, Origin};
 use crate::connection::{ConnectionActor, State, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
 use crate::identity::Mapping;
 use crate::principal::Principal;
+use crate::queue::{Load, Queue};
 use crate::reply::Reply;
-use crate::source::{Access, Profile, Source};
+use crate::source::{Access, Pool, Profile, Source};
 use crate::sql::Dialect;
 
 use supervisor::{Drain, Ping, Reload, Supervisor};
@@ -48,6 +49,10 @@ pub struct Connection {
     pub permits: usize,
     /// Calls that may wait for a permit.
     pub queue: usize,
+    /// How long a call may wait for its turn.
+    pub queue_timeout: Duration,
+    /// Whether statements carry the caller's trace as a comment.
+    pub trace_comments: bool,
     /// The administrator's own words for `get_instructions`.
     pub instructions: Option<String>,
     /// How often the source is asked for a sign of life, and its profile read anew.
@@ -59,6 +64,8 @@ pub struct Connection {
 impl Connection {
     /// How often the source is looked at, unless configured.
     pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
+    /// How long a call may wait for its turn, unless configured.
+    pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 }
 
 /// How often an actor may die before the supervisor gives up, and how fast it is replaced.
@@ -89,6 +96,8 @@ pub struct Entry {
     pub kind: &'static str,
     /// Whether it may write at all.
     pub access: Access,
+    queue: Arc<Queue>,
+    source: Arc<dyn Source>,
     state: watch::Receiver<State>,
     occupant: Occupant,
 }
@@ -111,6 +120,16 @@ impl Entry {
             Occupant::Replaced(_) => "restarting",
             Occupant::GivenUp => "failed",
         }
+    }
+
+    /// How many calls run and how many wait.
+    pub fn load(&self) -> Load {
+        self.queue.load()
+    }
+
+    /// The sessions that are open at the source; `None` where a source has none to count.
+    pub fn pool(&self) -> Option<Pool> {
+        self.source.pool()
     }
 
     /// What the source said of itself when it was last asked; `None` until it first answered and
@@ -206,15 +225,22 @@ impl Directory {
 
     /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
     /// cancels the call at the source.
-    pub async fn ask(&self, entry: &Entry, id: RequestId, by: Arc<Principal>, op: Op, limits: Limits) -> Result<Reply> {
-        self.ask_hearing(entry, id, by, op, limits, None).await
+    pub async fn ask(
+        &self,
+        entry: &Entry,
+        origin: impl Into<Origin>,
+        by: Arc<Principal>,
+        op: Op,
+        limits: Limits,
+    ) -> Result<Reply> {
+        self.ask_hearing(entry, origin, by, op, limits, None).await
     }
 
     /// The same, where `notices` hears what the source says meanwhile.
     pub async fn ask_hearing(
         &self,
         entry: &Entry,
-        id: RequestId,
+        origin: impl Into<Origin>,
         by: Arc<Principal>,
         op: Op,
         limits: Limits,
@@ -233,7 +259,7 @@ impl Directory {
         };
         let abandoned = CancellationToken::new();
         let guard = abandoned.clone().drop_guard();
-        let call = Call { id, by: by.at(entry.id), op, limits, abandoned, notices };
+        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
         let reply = match address.send(call).await {
             Ok(reply) => reply,
             // The call's own future panicked, or the whole actor did.

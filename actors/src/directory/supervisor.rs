@@ -15,6 +15,7 @@ use super::{Connection, Entry, Intensity, Occupant, Snapshot};
 use crate::backoff::Backoff;
 use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
 use crate::event::{Event, Observer};
+use crate::queue::Queue;
 
 /// Threads that the connections' actors share.
 const ARBITERS: usize = 2;
@@ -152,8 +153,9 @@ impl Child {
             dialect: connection.dialect,
             access: connection.access,
             names,
-            permits: connection.permits,
-            queue: connection.queue,
+            queue: Queue::new(connection.permits, connection.queue),
+            queue_timeout: connection.queue_timeout,
+            trace_comments: connection.trace_comments,
             instructions: connection.instructions.clone(),
             refresh: connection.refresh,
             identity: connection.identity.clone(),
@@ -178,6 +180,8 @@ impl Child {
             name: Arc::clone(&self.connection.name),
             kind: self.connection.kind,
             access: self.connection.access,
+            queue: Arc::clone(&self.description.queue),
+            source: Arc::clone(&self.connection.source),
             state: self.state.clone(),
             occupant: self.occupant.clone(),
         }

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
 
 use super::exposure::Exposure;
-use super::{Access, Invocation, Plan, Procedure, Profile, Source, Task};
+use super::{Access, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use crate::call::{Facet, Limits, Narrow};
 use crate::error::{Error, Kind, Result};
 use crate::near;
@@ -50,6 +50,10 @@ impl Source for Exposed {
 
     fn close(&self) -> BoxFuture<'static, ()> {
         self.0.source.close()
+    }
+
+    fn pool(&self) -> Option<Pool> {
+        self.0.source.pool()
     }
 }
 
@@ -176,6 +180,7 @@ impl Shared {
             dry_run: false,
             notices: None,
             identity: asking.identity.clone(),
+            trace: None,
         };
         let mut results = self.source.run(plan).await?;
         let mut found = Vec::new();

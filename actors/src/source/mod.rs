@@ -22,6 +22,7 @@ use crate::error::Result;
 use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Statement;
+use crate::trace::TraceParent;
 
 pub use address::Address;
 pub use drivers::open;
@@ -48,6 +49,22 @@ pub trait Source: Send + Sync + 'static {
 
     /// Lets go of every session; what still runs is cancelled.
     fn close(&self) -> BoxFuture<'static, ()>;
+
+    /// The sessions that are open now, for gauges; `None` where there are none to count.
+    fn pool(&self) -> Option<Pool> {
+        None
+    }
+}
+
+/// The sessions of a source at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Sessions that are open.
+    pub open: usize,
+    /// Of these, the ones that nobody uses.
+    pub idle: usize,
+    /// Sessions that may be open at most.
+    pub most: usize,
 }
 
 /// One thing to do at a source, ready to be carried out.
@@ -68,13 +85,15 @@ pub struct Plan {
     pub notices: Option<Notices>,
     /// Who the caller is to the source, where callers have identities there.
     pub identity: Assumed,
+    /// Handed to the source as a comment on its statements, where it keeps comments.
+    pub trace: Option<TraceParent>,
 }
 
 impl Plan {
     /// A plan that nobody bounds or leaves, that is kept, and that is the pool's own.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
-        Self { task, access, limits, abandoned, dry_run: false, notices: None, identity: None }
+        Self { task, access, limits, abandoned, dry_run: false, notices: None, identity: None, trace: None }
     }
 }
 

@@ -114,6 +114,8 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         access: Access::ReadWrite,
         permits,
         queue,
+        queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+        trace_comments: false,
         instructions: None,
         identity: None,
         // No test waits for the clock.

@@ -14,7 +14,7 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, Fingerprint, Keys, Limits, OAuth, Server, Store, Tokens};
+use crate::config::{Config, Connection, Fingerprint, Keys, Limits, Log, MetricsAccess, OAuth, Server, Store, Tokens};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -74,6 +74,8 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             max_streams: 20_000,
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
+            // Whoever can reach this machine alone may look.
+            metrics: if listen.ip().is_loopback() { MetricsAccess::Open } else { MetricsAccess::Admin },
             ..Server::at(listen, public_url(listen))
         },
         store: Store { path: data_dir.join("portico.db"), key: None },
@@ -82,6 +84,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         // Whoever tries a demo expects any client to connect.
         oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
         limits: Limits::default(),
+        log: Log::default(),
         issuers: Vec::new(),
         connections: vec![Connection {
             id: CONNECTION_ID,
@@ -90,9 +93,11 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             access: Access::ReadWrite,
             pool: Connection::DEFAULT_POOL,
             queue: Connection::DEFAULT_QUEUE,
+            queue_timeout: directory::Connection::DEFAULT_QUEUE_TIMEOUT,
             connect_timeout: Connection::DEFAULT_CONNECT_TIMEOUT,
             max_rows: Connection::DEFAULT_MAX_ROWS,
             max_bytes: Connection::DEFAULT_MAX_BYTES,
+            trace_comments: false,
             instructions: Some(INSTRUCTIONS.to_owned()),
             refresh: directory::Connection::DEFAULT_REFRESH,
             procedures: sample::procedures().into(),

@@ -66,6 +66,11 @@ impl TestApp {
     }
 
     /// The same, with further keys of `[server]`.
+    pub(crate) async fn start_with(folder: TempDir, server: &str, connections: &str) -> Self {
+        Self::with(folder, server, connections, Arc::new(Connected)).await
+    }
+
+    /// The same, with both.
     pub(crate) async fn with(folder: TempDir, server: &str, connections: &str, features: Arc<dyn Features>) -> Self {
         Self::begin(folder, None, server, connections, features).await
     }

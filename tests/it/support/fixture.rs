@@ -36,9 +36,14 @@ pub(crate) async fn on_sqlite() -> TestApp {
 
 /// The same with further keys of the connection.
 pub(crate) async fn with_sqlite(more: &str) -> TestApp {
+    with_server("", more).await
+}
+
+/// The same with further keys of `[server]`.
+pub(crate) async fn with_server(server: &str, more: &str) -> TestApp {
     let folder = TempDir::new().unwrap();
     let url = sqlite(&folder, "shop.db");
-    let app = TestApp::start(folder, &connection(CONNECTION, "shop", &url, more)).await;
+    let app = TestApp::start_with(folder, server, &connection(CONNECTION, "shop", &url, more)).await;
     app.ready().await;
     app
 }

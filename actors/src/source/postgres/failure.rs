@@ -8,6 +8,7 @@ use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
 use crate::error::{Error, Kind};
 use crate::sql::Statement;
+use crate::trace::TraceParent;
 
 /// `query_canceled`: a statement timeout, a cancel request of ours, or an administrator's.
 pub(super) const CANCELLED: &str = "57014";
@@ -88,7 +89,10 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         failure = failure.hint("this access is read-only; nothing was changed");
     }
     match (position(source, shift), statement) {
-        (Some(position), Some(statement)) => failure.position(statement.original_position(position)),
+        (Some(position), Some(statement)) => {
+            let position = TraceParent::position_without_comment(&statement.text, position);
+            failure.position(statement.original_position(position))
+        }
         _ => failure,
     }
 }

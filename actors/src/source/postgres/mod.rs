@@ -17,11 +17,12 @@ use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
 use super::address::{Address, Pooler};
-use super::{Access, Invocation, Plan, Prepared, Profile, Settings, Source, Task};
+use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::sql::Class;
+use crate::trace::TraceParent;
 
 mod argument;
 mod array;
@@ -124,6 +125,10 @@ impl Source for Postgres {
         }
         .boxed()
     }
+
+    fn pool(&self) -> Option<Pool> {
+        Some(self.shared.sessions.count())
+    }
 }
 
 impl Shared {
@@ -152,8 +157,11 @@ impl Shared {
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;
-        let by = plan.identity;
-        let mut job = match plan.task {
+        let (by, mut task) = (plan.identity, plan.task);
+        if let Some(trace) = plan.trace {
+            carry(trace, &mut task);
+        }
+        let mut job = match task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
             Task::Statement(prepared) => job(prepared, terms, &by)?,
             Task::Statements(prepared) => return script::results(self, prepared, terms, &by, clock).await,
@@ -164,6 +172,9 @@ impl Shared {
         job.identity = by;
         // Our own questions for a facet hold nothing that would have to be prepared.
         job.place.pooled = self.pooled && matches!(job.values, Values::Inferred(_));
+        if let (Some(trace), None) = (plan.trace, &job.origin) {
+            trace.comment(&mut job.text);
+        }
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
@@ -184,6 +195,22 @@ impl Shared {
             }
             job => job,
         }
+    }
+}
+
+/// Has every statement of `task` carry the trace. Positions that the source tells stay true: the
+/// comment stands behind the text.
+fn carry(trace: TraceParent, task: &mut Task) {
+    match task {
+        Task::Statement(prepared) => trace.comment(&mut prepared.statement.text),
+        Task::Statements(several) | Task::Columns(several) => {
+            for prepared in several {
+                trace.comment(&mut prepared.statement.text);
+            }
+        }
+        Task::Batch(repeated) => trace.comment(&mut repeated.statement.text),
+        // Statements of our own, which are made later.
+        Task::Describe(..) | Task::Procedure(_) => {}
     }
 }
 

@@ -134,6 +134,12 @@ impl Sessions {
         Ok(Self { pool, running: Arc::default(), generation, processes: Mutex::default(), most })
     }
 
+    /// The sessions that are open now.
+    pub(super) fn count(&self) -> crate::source::Pool {
+        let status = self.pool.status();
+        crate::source::Pool { open: status.size, idle: status.available, most: status.max_size }
+    }
+
     /// One session for the call of `clock`, waited for as long as that allows.
     pub(super) async fn take(&self, clock: &Clock) -> Result<Arc<Session>> {
         let timeouts = Timeouts { wait: Some(clock.timeout()), ..self.pool.timeouts() };

@@ -1,0 +1,263 @@
+//! Admission to a connection: so many calls run at once, so many more may wait, and whoever cannot
+//! be served in time is told at once. Between those who wait it goes round robin by caller: one who
+//! sends a thousand calls delays another's first one by a single turn.
+
+mod turns;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot};
+
+use self::turns::{Ticket, Turns};
+
+/// Calls that have to have ended before their mean duration says anything.
+const ENOUGH: u32 = 16;
+/// How much of the mean duration is the last call's: one part in so many.
+const WEIGHT: u32 = 8;
+/// The shortest delay that a refused caller is told.
+const SOONEST: Duration = Duration::from_secs(1);
+/// The longest delay that a refused caller is told.
+const LATEST: Duration = Duration::from_secs(60);
+
+/// The permits of one connection and those who wait for one.
+#[derive(Debug)]
+pub struct Queue {
+    permits: usize,
+    most: usize,
+    state: Mutex<State>,
+    /// Told when the last call has ended.
+    ended: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// Empty while a permit is free.
+    turns: Turns<Arc<str>, oneshot::Sender<Verdict>>,
+    /// How long a permit is held, on the average of late.
+    held: Duration,
+    /// How many calls that average is of, up to [`ENOUGH`].
+    known: u32,
+}
+
+/// What becomes of one who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Granted,
+    /// The place was given to a caller with fewer calls.
+    Displaced,
+}
+
+/// How much there is to do, for gauges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Calls that may run at once.
+    pub permits: usize,
+    /// Calls that run.
+    pub running: usize,
+    /// Calls that may wait.
+    pub places: usize,
+    /// Calls that wait.
+    pub waiting: usize,
+    /// Callers who have a call that waits.
+    pub callers: usize,
+}
+
+/// Why a call is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Every place in the queue is taken, and the caller has its share of them.
+    Full,
+    /// At the present pace its turn would come too late.
+    TooLate,
+    /// Its place in the queue was needed for a caller with fewer calls.
+    Displaced,
+    /// Its turn did not come in time.
+    TimedOut,
+}
+
+/// A call is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The reason.
+    pub why: Why,
+    /// When the next attempt is worth making: when who waits now has probably been served.
+    pub retry_after: Duration,
+}
+
+impl Queue {
+    /// Lets `permits` calls run at once, at least one, and `most` more wait.
+    pub fn new(permits: usize, most: usize) -> Arc<Self> {
+        let permits = permits.max(1);
+        let state = State { free: permits, turns: Turns::default(), held: Duration::ZERO, known: 0 };
+        Arc::new(Self { permits, most, state: Mutex::new(state), ended: Notify::new() })
+    }
+
+    /// Waits for a permit, as long as `patience` at most. Dropping the future gives the place back.
+    ///
+    /// # Errors
+    /// There is none in time. It is said at once when that can be foreseen.
+    pub async fn enter(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Permit, Refused> {
+        let mut waiting = match self.join(caller, patience)? {
+            Ok(permit) => return Ok(permit),
+            Err(waiting) => waiting,
+        };
+        let verdict = tokio::time::timeout(patience, &mut waiting.verdict).await;
+        match verdict {
+            Ok(Ok(Verdict::Granted)) => Ok(waiting.take()),
+            Ok(Ok(Verdict::Displaced) | Err(_)) => Err(self.lock().refused(Why::Displaced, &waiting.caller, self)),
+            // A permit that was granted this very moment is given back by the drop.
+            Err(_) => Err(self.lock().refused(Why::TimedOut, &waiting.caller, self)),
+        }
+    }
+
+    /// Completes when no call runs and none waits.
+    pub async fn idle(self: Arc<Self>) {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // From here on nobody's end is missed.
+            ended.as_mut().enable();
+            if self.lock().free == self.permits {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// A permit is free again.
+    fn release(&self, state: &mut State) {
+        state.release();
+        if state.free == self.permits {
+            self.ended.notify_waiters();
+        }
+    }
+
+    /// How much there is to do.
+    pub fn load(&self) -> Load {
+        let state = self.lock();
+        Load {
+            permits: self.permits,
+            running: self.permits - state.free,
+            places: self.most,
+            waiting: state.turns.len(),
+            callers: state.turns.owners(),
+        }
+    }
+
+    /// A permit, or a place in the queue.
+    fn join(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Result<Permit, Waiting>, Refused> {
+        let mut state = self.lock();
+        if state.free > 0 {
+            state.free -= 1;
+            return Ok(Ok(Permit::new(self)));
+        }
+        let caller: Arc<str> = Arc::from(caller);
+        let ahead = state.turns.ahead_of(&caller);
+        // As long as fewer wait than can run at once, the estimate is too rough to refuse by it.
+        if ahead >= self.permits && state.wait(ahead, self.permits).is_some_and(|wait| wait > patience) {
+            return Err(state.refused(Why::TooLate, &caller, self));
+        }
+        if state.turns.len() >= self.most {
+            match state.turns.displace_for(&caller) {
+                // It may have left in this moment.
+                Some(displaced) => drop(displaced.send(Verdict::Displaced)),
+                None => return Err(state.refused(Why::Full, &caller, self)),
+            }
+        }
+        let (tell, verdict) = oneshot::channel();
+        let ticket = state.turns.join(&caller, tell);
+        drop(state);
+        Ok(Err(Waiting { queue: Arc::clone(self), caller, ticket, verdict, over: false }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// How long a call waits with so many turns before its own, as far as that can be foreseen.
+    fn wait(&self, ahead: usize, permits: usize) -> Option<Duration> {
+        let turns = u32::try_from(ahead + 1).unwrap_or(u32::MAX);
+        let permits = u32::try_from(permits).unwrap_or(u32::MAX);
+        (self.known >= ENOUGH).then(|| self.held.saturating_mul(turns) / permits)
+    }
+
+    fn refused(&self, why: Why, caller: &Arc<str>, queue: &Queue) -> Refused {
+        let wait = self.wait(self.turns.ahead_of(caller), queue.permits).unwrap_or(SOONEST);
+        Refused { why, retry_after: wait.clamp(SOONEST, LATEST) }
+    }
+
+    /// A permit is free again: whose turn it is gets it.
+    fn release(&mut self) {
+        while let Some(next) = self.turns.next() {
+            if next.send(Verdict::Granted).is_ok() {
+                return;
+            }
+        }
+        self.free += 1;
+    }
+
+    fn learn(&mut self, held: Duration) {
+        self.known = (self.known + 1).min(ENOUGH);
+        // The first ones weigh the same, or the very first would count for long.
+        let weight = self.known.min(WEIGHT);
+        self.held = self.held.saturating_sub(self.held / weight) + held / weight;
+    }
+}
+
+/// A place in the queue, given back when dropped.
+struct Waiting {
+    queue: Arc<Queue>,
+    caller: Arc<str>,
+    ticket: Ticket,
+    verdict: oneshot::Receiver<Verdict>,
+    over: bool,
+}
+
+impl Waiting {
+    /// The permit that was granted.
+    fn take(mut self) -> Permit {
+        self.over = true;
+        Permit::new(&self.queue)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let mut state = self.queue.lock();
+        // Verdicts are given under the lock: who is not found any more has one.
+        if state.turns.leave(&self.caller, self.ticket).is_none() && self.verdict.try_recv() == Ok(Verdict::Granted) {
+            self.queue.release(&mut state);
+        }
+    }
+}
+
+/// Leave to run one call; given back when dropped.
+#[derive(Debug)]
+pub struct Permit {
+    queue: Arc<Queue>,
+    since: Instant,
+}
+
+impl Permit {
+    fn new(queue: &Arc<Queue>) -> Self {
+        Self { queue: Arc::clone(queue), since: Instant::now() }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.learn(self.since.elapsed());
+        self.queue.release(&mut state);
+    }
+}
+
+#[cfg(test)]
+mod tests;

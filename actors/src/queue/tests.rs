@@ -1,0 +1,133 @@
+//! Who gets in, who waits, and who is told at once.
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use proptest::prelude::*;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+type Entering = LocalBoxFuture<'static, Result<Permit, Refused>>;
+
+/// Begins to wait: the answer, if there is one at once.
+fn enter(queue: &Arc<Queue>, caller: &'static str) -> Result<Result<Permit, Refused>, Entering> {
+    let queue = Arc::clone(queue);
+    let mut entering = async move { queue.enter(caller, PATIENCE).await }.boxed_local();
+    match (&mut entering).now_or_never() {
+        Some(answer) => Ok(answer),
+        None => Err(entering),
+    }
+}
+
+fn waits(queue: &Arc<Queue>, caller: &'static str) -> Entering {
+    match enter(queue, caller) {
+        Err(entering) => entering,
+        Ok(answer) => panic!("it is said at once: {answer:?}"),
+    }
+}
+
+fn refused(queue: &Arc<Queue>, caller: &'static str) -> Refused {
+    let Ok(answer) = enter(queue, caller) else { panic!("it has to wait") };
+    answer.expect_err("every place is taken")
+}
+
+fn why(entering: &mut Entering) -> Option<Result<(), Why>> {
+    entering.now_or_never().map(|answer| answer.map(drop).map_err(|refused| refused.why))
+}
+
+#[actix::test]
+async fn one_who_asks_much_delays_another_by_one_turn() {
+    let queue = Queue::new(1, 10);
+    let held = queue.enter("a", PATIENCE).await.unwrap();
+    let mut greedy: Vec<Entering> = (0..5).map(|_| waits(&queue, "a")).collect();
+    let mut modest = waits(&queue, "b");
+    drop(held);
+    let first = (&mut greedy[0]).now_or_never().expect("the first one's turn").unwrap();
+    assert!((&mut modest).now_or_never().is_none());
+    drop(first);
+    let second = modest.now_or_never().expect("then the other caller's").unwrap();
+    assert!(greedy[1..].iter_mut().all(|waiting| waiting.now_or_never().is_none()));
+    assert_eq!(queue.load(), Load { permits: 1, running: 1, places: 10, waiting: 4, callers: 1 });
+    drop(second);
+    assert!((&mut greedy[1]).now_or_never().is_some());
+}
+
+#[actix::test]
+async fn a_full_queue_makes_room_for_who_has_less_in_it() {
+    let queue = Queue::new(1, 3);
+    let _held = queue.enter("a", PATIENCE).await.unwrap();
+    let mut greedy: Vec<Entering> = (0..3).map(|_| waits(&queue, "a")).collect();
+    assert_eq!(refused(&queue, "a"), Refused { why: Why::Full, retry_after: SOONEST });
+    let _modest = waits(&queue, "b");
+    assert_eq!(why(&mut greedy[2]), Some(Err(Why::Displaced)), "the newest gives way");
+    assert!(greedy[..2].iter_mut().all(|waiting| why(waiting).is_none()));
+    assert_eq!(refused(&queue, "b").why, Why::Full, "one place more would be more than its share");
+}
+
+#[actix::test]
+async fn who_would_be_served_too_late_is_told_at_once_and_when_to_come_back() {
+    let queue = Queue::new(2, 100);
+    for _ in 0..ENOUGH {
+        queue.lock().learn(Duration::from_secs(10));
+    }
+    let _held = [queue.enter("a", PATIENCE).await.unwrap(), queue.enter("a", PATIENCE).await.unwrap()];
+    let _waiting: Vec<Entering> = (0..4).map(|_| waits(&queue, "a")).collect();
+    let late = queue.enter("a", Duration::from_secs(20)).now_or_never().expect("at once").unwrap_err();
+    assert_eq!(late, Refused { why: Why::TooLate, retry_after: Duration::from_secs(25) });
+    assert!(queue.enter("a", Duration::from_secs(30)).now_or_never().is_none(), "in time for the patient");
+    assert!(queue.enter("b", Duration::from_secs(20)).now_or_never().is_none(), "another caller's turn comes earlier");
+}
+
+#[actix::test]
+async fn whose_turn_does_not_come_is_told_so_and_a_turn_that_nobody_takes_is_passed_on() {
+    let queue = Queue::new(1, 3);
+    let held = queue.enter("a", PATIENCE).await.unwrap();
+    assert_eq!(queue.enter("b", Duration::ZERO).await.unwrap_err().why, Why::TimedOut);
+    let (granted, mut next) = (waits(&queue, "a"), waits(&queue, "a"));
+    drop(held);
+    // It was granted, and nobody looked.
+    drop(granted);
+    let last = (&mut next).now_or_never().expect("the turn is passed on").unwrap();
+    drop(last);
+    assert_eq!(queue.load(), Load { permits: 1, running: 0, places: 3, waiting: 0, callers: 0 });
+}
+
+proptest! {
+    #[test]
+    fn no_permit_is_lost_and_none_is_made(
+        permits in 1_usize..4, most in 0_usize..6, steps in proptest::collection::vec((0_usize..3, 0_usize..12), 0..80),
+    ) {
+        // Who waits has a deadline, and so needs a clock.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _clock = runtime.enter();
+        let queue = Queue::new(permits, most);
+        let (mut running, mut waiting): (Vec<Permit>, Vec<Entering>) = (Vec::new(), Vec::new());
+        for (step, which) in steps {
+            match step {
+                0 => match enter(&queue, ["a", "b", "c"][which % 3]) {
+                    Ok(answer) => running.extend(answer),
+                    Err(entering) => waiting.push(entering),
+                },
+                1 if which < running.len() => drop(running.swap_remove(which)),
+                2 if which < waiting.len() => drop(waiting.swap_remove(which)),
+                _ => {}
+            }
+            // Every second time nobody looks, so that turns are dropped that were granted.
+            if which % 2 == 0 {
+                for mut entering in std::mem::take(&mut waiting) {
+                    match (&mut entering).now_or_never() {
+                        Some(answer) => running.extend(answer),
+                        None => waiting.push(entering),
+                    }
+                }
+            }
+            let load = queue.load();
+            prop_assert!(load.running <= permits && load.waiting <= most);
+            prop_assert!(load.running >= running.len(), "more run than have a permit");
+            prop_assert!(load.waiting == 0 || load.running == permits, "somebody waits while a permit is free");
+        }
+        drop((running, waiting));
+        prop_assert_eq!(queue.load(), Load { permits, running: 0, places: most, waiting: 0, callers: 0 });
+    }
+}

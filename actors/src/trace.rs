@@ -1,0 +1,153 @@
+//! The caller's trace, so that what happens here can be joined to it: W3C Trace Context, level 1.
+//! Only the header `traceparent` is read; spans of our own are not recorded.
+
+use std::fmt;
+
+/// A well-formed `traceparent` (W3C Trace Context §3.2): version 00, a trace's id, the caller's
+/// span and flags. Whatever is malformed is no trace at all, as the specification wants it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceParent([u8; Self::LENGTH]);
+
+/// What stands in front of a trace in a comment, in the form of sqlcommenter.
+const OPENING: &str = "/*traceparent='";
+/// What stands behind it.
+const CLOSING: &str = "'*/";
+
+impl TraceParent {
+    /// Octets of version 00.
+    const LENGTH: usize = 55;
+
+    /// Reads a header's value, or a member's of `_meta` in MCP.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; Self::LENGTH] = text.as_bytes().get(..Self::LENGTH)?.try_into().ok()?;
+        let hex = |from: usize, to: usize| {
+            bytes.get(from..to).filter(|hex| hex.iter().all(|each| matches!(each, b'0'..=b'9' | b'a'..=b'f')))
+        };
+        let any = |hex: &&[u8]| hex.iter().any(|each| *each != b'0');
+        let version = hex(0, 2).filter(|version| *version != b"ff")?;
+        hex(3, 35).filter(any)?;
+        hex(36, 52).filter(any)?;
+        hex(53, 55)?;
+        let separated = [2, 35, 52].iter().all(|at| bytes.get(*at) == Some(&b'-'));
+        // Later versions may have more members behind these four (§4.3).
+        let ended = match text.as_bytes().get(Self::LENGTH) {
+            None => true,
+            Some(next) => version != b"00" && *next == b'-',
+        };
+        let mut bytes = bytes;
+        bytes[..2].copy_from_slice(b"00");
+        (separated && ended).then_some(Self(bytes))
+    }
+
+    /// The value as it is handed on.
+    pub fn as_str(&self) -> &str {
+        // Only hexadecimal digits and hyphens are let in.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// The trace's id: 32 hexadecimal digits.
+    pub fn trace_id(&self) -> &str {
+        self.as_str().get(3..35).unwrap_or_default()
+    }
+
+    /// Appends the trace to a statement as a comment in the form of sqlcommenter, behind the
+    /// statement's own text, so that no position in it moves. What it writes are hexadecimal digits
+    /// and hyphens alone, which need no escape.
+    pub fn comment(&self, statement: &mut String) {
+        let end = statement.trim_end_matches(|each: char| each == ';' || each.is_whitespace()).len();
+        statement.truncate(end);
+        // The statement may end with a comment of its own that goes on to the end of the line.
+        let line = statement.rsplit('\n').next().unwrap_or_default();
+        statement.push(if line.contains("--") { '\n' } else { ' ' });
+        statement.push_str(OPENING);
+        statement.push_str(self.as_str());
+        statement.push_str(CLOSING);
+    }
+
+    /// Where in `statement`, which may carry a comment of ours, a position lies; both in characters
+    /// from 1. What a source finds missing behind the comment is missing behind the statement.
+    pub fn position_without_comment(statement: &str, position: usize) -> usize {
+        let start = statement.len().checked_sub(OPENING.len() + Self::LENGTH + CLOSING.len());
+        let cut = start.and_then(|start| Some((statement.get(..start)?, statement.get(start..)?)));
+        match cut {
+            Some((text, comment)) if comment.starts_with(OPENING) => {
+                // A blank or an end of line stands between them.
+                position.min(text.chars().count().max(1))
+            }
+            _ => position,
+        }
+    }
+}
+
+impl fmt::Debug for TraceParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WELL: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn only_well_formed_values_are_taken() {
+        let trace = TraceParent::parse(WELL).unwrap();
+        assert_eq!((trace.as_str(), trace.trace_id()), (WELL, "4bf92f3577b34da6a3ce929d0e0e4736"));
+        let later = format!("cc{}-what-the-future-will-be-like", &WELL[2..]);
+        assert_eq!(TraceParent::parse(&later).unwrap().as_str(), WELL);
+        for wrong in [
+            "",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 ",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473*-/0f067aa0ba902b7-01",
+            "00_4bf92f3577b34da6a3ce929d0e0e4736_00f067aa0ba902b7_01",
+        ] {
+            assert_eq!(TraceParent::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_comment_stands_behind_the_statement() {
+        let commented = |text: &str| {
+            let mut text = text.to_owned();
+            TraceParent::parse(WELL).unwrap().comment(&mut text);
+            text
+        };
+        assert_eq!(commented("SELECT 1"), format!("SELECT 1 /*traceparent='{WELL}'*/"));
+        assert_eq!(commented("SELECT 1 ; \n"), format!("SELECT 1 /*traceparent='{WELL}'*/"));
+        assert_eq!(commented("SELECT 1 -- one"), format!("SELECT 1 -- one\n/*traceparent='{WELL}'*/"));
+    }
+
+    #[test]
+    fn what_is_missing_at_the_end_is_missing_in_front_of_the_comment() {
+        let mut text = "SELECT 'é' FROM".to_owned();
+        TraceParent::parse(WELL).unwrap().comment(&mut text);
+        for (told, meant) in [(1, 1), (15, 15), (16, 16), (17, 16), (90, 16)] {
+            assert_eq!(TraceParent::position_without_comment(&text, told), meant);
+        }
+        assert_eq!(TraceParent::position_without_comment("SELECT 1 FROM", 14), 14);
+        assert_eq!(TraceParent::position_without_comment("é", 2), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_else_gets_into_a_statement(text in "\\PC{0,80}", tail in "[0-9a-f'*/;-]{0,60}") {
+            for text in [text, format!("00-{tail}")] {
+                if let Some(trace) = TraceParent::parse(&text) {
+                    prop_assert!(trace.as_str().bytes().all(|each| each.is_ascii_hexdigit() || each == b'-'));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The bounds of `[server]`: how much one client and all of them together may take of the process.
+
+use std::time::Duration;
+
+use super::section::{Problem, Section};
+
+/// How much is served at once, how large a request may be, and how long a slow client is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Requests that are worked on at once. Streams of events are not counted.
+    pub max_calls: usize,
+    /// Client connections that are open at once on each worker; further ones wait to be accepted.
+    pub max_connections: usize,
+    /// Bytes of a request's head at most: its target and its headers.
+    pub max_header: usize,
+    /// How long a client may take to send a request's head.
+    pub header_timeout: Duration,
+    /// How long a client may take to send a request's body.
+    pub body_timeout: Duration,
+    /// How long an answer may wait for a client that reads none of it.
+    pub write_timeout: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            max_calls: 1_000,
+            max_connections: 25_600,
+            max_header: 32 * 1024,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Reads the bounds among the keys of `[server]`.
+pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bounds {
+    let usual = Bounds::default();
+    let count = |number: Option<u64>, usual: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(usual);
+    let seconds = |number: Option<u64>, usual: Duration| number.map_or(usual, Duration::from_secs);
+    Bounds {
+        max_calls: count(section.integer("max_calls", 1..=1_000_000, problems), usual.max_calls),
+        max_connections: count(section.integer("max_connections", 1..=1_000_000, problems), usual.max_connections),
+        // What the HTTP library takes at most.
+        max_header: count(section.integer("max_header", 1024..=128 * 1024, problems), usual.max_header),
+        header_timeout: seconds(section.integer("header_timeout", 1..=300, problems), usual.header_timeout),
+        body_timeout: seconds(section.integer("body_timeout", 1..=3600, problems), usual.body_timeout),
+        write_timeout: seconds(section.integer("write_timeout", 1..=3600, problems), usual.write_timeout),
+    }
+}

@@ -1,0 +1,47 @@
+//! `GET /metrics`: for those who may see it.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Endpoint, Scope};
+
+use super::ending::Ending;
+use super::{caller, ending, error};
+use crate::app::App;
+use crate::config::MetricsAccess;
+use crate::observe::metrics::CONTENT_TYPE;
+
+/// `GET /metrics`.
+pub(super) async fn metrics(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
+    if app.config().server.metrics == MetricsAccess::Off {
+        return error::no_such_path(request).await;
+    }
+    let mut ending = Ending::begin(&request, &app);
+    match tell(&request, &app, &mut ending).await {
+        Ok(text) => {
+            // Asked for every few seconds: no line of the log for each.
+            ending.forget();
+            HttpResponse::Ok().insert_header((header::CONTENT_TYPE, CONTENT_TYPE)).body(text)
+        }
+        Err(refusal) => {
+            ending.finish(0, Some(&refusal));
+            let challenge = caller::api_challenge(&request, &app);
+            error::api(&refusal, ending::request_id(&request), Some(&challenge))
+        }
+    }
+}
+
+async fn tell(request: &HttpRequest, app: &web::Data<App>, ending: &mut Ending) -> Result<String> {
+    if app.config().server.metrics == MetricsAccess::Admin {
+        let by = caller::authenticate(request, app, Endpoint::Api).await?;
+        ending.note(|event| event.subject.clone_from(&by.subject));
+        if !by.may(Scope::Admin) {
+            return Err(Error::forbidden("metrics are for administrators")
+                .hint("use a token of a user who was added with --admin, or set server.metrics")
+                .needs(Scope::Admin.word()));
+        }
+    }
+    let app = app.clone();
+    let told = web::block(move || app.metrics.tell(&app.directory, app.ready(), app.running())).await;
+    told.map_err(Error::internal)?.map_err(Error::internal)
+}

@@ -1,0 +1,154 @@
+//! What a line of the log looks like: text for people, or a JSON object for programs. Its members
+//! stand behind the message as `name=value`, or beside it in the object.
+
+use std::io::{self, Write};
+
+use log::Record;
+use log::kv::{Error, Key, Value, VisitSource, VisitValue};
+
+use crate::config::{Log, LogFormat};
+
+/// A logger that writes lines as configured to standard error.
+pub fn builder(log: &Log) -> env_logger::Builder {
+    let mut builder = env_logger::Builder::new();
+    builder.parse_filters(&log.level);
+    match log.format {
+        LogFormat::Text => builder.format(|buffer, record| {
+            let time = buffer.timestamp_seconds();
+            let style = buffer.default_level_style(record.level());
+            let level = format!("{style}{:<5}{style:#}", record.level());
+            write_text(buffer, &time.to_string(), &level, record)
+        }),
+        LogFormat::Json => builder.format(|buffer, record| {
+            let time = buffer.timestamp_millis();
+            write_json(buffer, &time.to_string(), record)
+        }),
+    };
+    builder
+}
+
+fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
+    let mut line = format!("[{time} {level} {}]", record.target());
+    // A message that holds an end of line must not begin another entry.
+    let message = record.args().to_string().replace('\n', "\\n").replace('\r', "\\r");
+    if !message.is_empty() {
+        line.push(' ');
+        line.push_str(&message);
+    }
+    let _ = record.key_values().visit(&mut Text(&mut line));
+    writeln!(out, "{line}")
+}
+
+fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Result<()> {
+    let mut object = serde_json::Map::new();
+    object.insert("time".to_owned(), time.into());
+    object.insert("level".to_owned(), record.level().as_str().to_lowercase().into());
+    object.insert("target".to_owned(), record.target().into());
+    let message = record.args().to_string();
+    if !message.is_empty() {
+        object.insert("message".to_owned(), message.into());
+    }
+    let _ = record.key_values().visit(&mut Json(&mut object));
+    writeln!(out, "{}", serde_json::Value::Object(object))
+}
+
+/// A value as one word: what a client chose can neither end the line nor fake a member.
+fn word(text: &str) -> String {
+    let safe = |each: char| each.is_ascii_alphanumeric() || "@._-/+:=".contains(each);
+    match text {
+        "" => "-".to_owned(),
+        plain if plain.chars().all(safe) => plain.to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Appends members as `name=value`.
+struct Text<'a>(&'a mut String);
+
+impl<'kvs> VisitSource<'kvs> for Text<'_> {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+        self.0.push(' ');
+        self.0.push_str(key.as_str());
+        self.0.push('=');
+        self.0.push_str(&word(&value.to_string()));
+        Ok(())
+    }
+}
+
+/// Adds members to an object; a number stays a number.
+struct Json<'a>(&'a mut serde_json::Map<String, serde_json::Value>);
+
+impl<'kvs> VisitSource<'kvs> for Json<'_> {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+        let mut member = Member(serde_json::Value::Null);
+        value.visit(&mut member)?;
+        self.0.insert(key.as_str().to_owned(), member.0);
+        Ok(())
+    }
+}
+
+struct Member(serde_json::Value);
+
+impl VisitValue<'_> for Member {
+    fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
+        self.0 = value.to_string().into();
+        Ok(())
+    }
+
+    fn visit_u64(&mut self, value: u64) -> Result<(), Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_i64(&mut self, value: i64) -> Result<(), Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_bool(&mut self, value: bool) -> Result<(), Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use log::Level;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A line in both forms, without the end of line that each must have.
+    fn lines(message: &str, members: &[(&str, Value<'_>)]) -> (String, serde_json::Value) {
+        let (mut text, mut object) = (Vec::new(), Vec::new());
+        let args = format_args!("{message}");
+        let record = Record::builder().level(Level::Info).target("t").key_values(&members).args(args).build();
+        write_text(&mut text, "now", "INFO ", &record).unwrap();
+        write_json(&mut object, "now", &record).unwrap();
+        let line = |bytes: Vec<u8>| {
+            let line = String::from_utf8(bytes).unwrap().strip_suffix('\n').unwrap().to_owned();
+            assert!(!line.contains(['\n', '\r']), "an entry is one line: {line:?}");
+            line
+        };
+        (line(text), serde_json::from_str(&line(object)).unwrap())
+    }
+
+    #[test]
+    fn members_stand_behind_the_message_or_beside_it() {
+        let members = [("request", Value::from("a-1")), ("rows", Value::from(3_u64)), ("who", Value::from(""))];
+        let (text, object) = lines("it is up", &members);
+        assert_eq!(text, "[now INFO  t] it is up request=a-1 rows=3 who=-");
+        let expected = json!({"time": "now", "level": "info", "target": "t", "message": "it is up",
+            "request": "a-1", "rows": 3, "who": ""});
+        assert_eq!(object, expected);
+    }
+
+    #[test]
+    fn what_a_client_chose_stays_one_word_of_one_line() {
+        let members = [("who", Value::from("a b\noutcome=ok\"}"))];
+        let (text, object) = lines("one\r\ntwo", &members);
+        assert_eq!(text, "[now INFO  t] one\\r\\ntwo who=\"a b\\noutcome=ok\\\"}\"");
+        assert_eq!((&object["who"], &object["message"]), (&json!("a b\noutcome=ok\"}"), &json!("one\r\ntwo")));
+        assert_eq!((word("ann@example.org"), word("web:7/Kq+w==")), ("ann@example.org".into(), "web:7/Kq+w==".into()));
+    }
+}

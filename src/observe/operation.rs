@@ -1,0 +1,109 @@
+//! What a request was for, in one word of a closed set: a client can make no new one.
+
+use crate::tools::OPERATIONS;
+
+/// A request for an access token.
+pub(super) const TOKEN: &str = "token";
+/// Everything that is nothing else: paths, methods and tools that there are not.
+const OTHER: &str = "other";
+
+/// Paths of the SQL API, of identity and of people's pages.
+const PATHS: [(&str, &str); 22] = [
+    ("/api/query", "query"),
+    ("/api/batch", "batch"),
+    ("/api/exec", "exec"),
+    ("/api/connections", "connections"),
+    ("/oauth/token", TOKEN),
+    ("/oauth/revoke", "revoke"),
+    ("/oauth/introspect", "introspect"),
+    ("/oauth/register", "register"),
+    ("/authorize", "authorize"),
+    ("/authorize/decision", "authorize"),
+    ("/sign-in", "sign-in"),
+    ("/sign-out", "sign-out"),
+    ("/account", "account"),
+    ("/account/tokens", "account"),
+    ("/account/tokens/revoke", "account"),
+    ("/account/applications/revoke", "account"),
+    ("/users", "users"),
+    ("/users/accounts", "users"),
+    ("/users/accounts/change", "users"),
+    ("/users/people", "users"),
+    ("/users/people/change", "users"),
+    ("/metrics", "metrics"),
+];
+
+/// The metadata endpoints.
+const METADATA: [&str; 10] = [
+    "/api/catalogs",
+    "/api/schemas",
+    "/api/tables",
+    "/api/columns",
+    "/api/primaryKeys",
+    "/api/importedKeys",
+    "/api/exportedKeys",
+    "/api/indexes",
+    "/api/procedures",
+    "/api/procedureParameters",
+];
+
+/// Methods and streams of MCP that run nothing at the source.
+const PROTOCOL: [&str; 21] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "batch",
+    "listen",
+    "resume",
+    "end of session",
+    "response",
+];
+
+/// What the log adds to the path of a request whose work is undone at its end.
+const DRY_RUN: &str = "?dryRun";
+
+/// The word for what a call says of itself: a path, a method or a tool's name.
+pub(super) fn of(what: &str) -> &'static str {
+    if let Some((operation, _)) = OPERATIONS.iter().find(|(operation, _)| *operation == what) {
+        return operation;
+    }
+    let what = what.strip_suffix(DRY_RUN).unwrap_or(what);
+    if let Some((_, operation)) = PATHS.iter().find(|(path, _)| *path == what) {
+        return operation;
+    }
+    if METADATA.contains(&what) {
+        return "metadata";
+    }
+    PROTOCOL.iter().find(|method| **method == what).copied().unwrap_or(OTHER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_one_word() {
+        assert_eq!(
+            (of("/api/query"), of("execute_select"), of("/api/tables")),
+            ("query", "execute_select", "metadata")
+        );
+        assert_eq!((of("/api/query?dryRun"), of("/users/people/change")), ("query", "users"));
+        assert_eq!(of("tools/list"), "tools/list");
+        for unknown in ["", "execute_selec", "/mcp/connections/x", "/api/tables2", "tools/list\n"] {
+            assert_eq!(of(unknown), OTHER, "{unknown:?}");
+        }
+    }
+}
