@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use portico_actors::error::{Error, Kind};
+use portico_actors::trace::TraceParent;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -124,6 +125,7 @@ pub async fn answer(
     };
     let params = params.as_deref().map(RawValue::get);
     summary.what.clone_from(&method);
+    summary.trace = trace(params);
     let Some(session) = &reception.session else {
         return respond(context, headers, reception.era, &id, &method, params, summary).await;
     };
@@ -137,6 +139,11 @@ pub async fn answer(
         summary.failure = Some(Kind::Abandoned);
         Outcome::Cancelled
     })
+}
+
+/// The trace in `_meta` of a message.
+fn trace(params: Option<&str>) -> Option<TraceParent> {
+    TraceParent::parse(&stateless::meta(params)?.string("traceparent").ok()??)
 }
 
 async fn respond(

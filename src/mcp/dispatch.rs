@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use portico_actors::error::Error;
-use portico_actors::trace::TraceParent;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +48,8 @@ pub(super) async fn dispatch(
     match (method, era) {
         ("tools/list", _) => complete(page("tools", "name", params, &features.tools(context))?),
         ("tools/call", _) => {
-            let asked = asked(context, era, method, "name", params, summary)?;
+            let (asked, fields) = asked(context, era, method, "name", params)?;
+            drop(fields);
             summary.what.clone_from(&asked.name);
             if era == Era::Stateless {
                 stateless::check_arguments(&features.mirrored(&asked.name), asked.arguments.as_deref(), headers)?;
@@ -66,7 +66,7 @@ pub(super) async fn dispatch(
             complete(page("resourceTemplates", "uriTemplate", params, &features.templates(context))?)
         }
         ("resources/read", _) => {
-            let asked = asked(context, era, method, "uri", params, summary)?;
+            let (asked, _) = asked(context, era, method, "uri", params)?;
             let bound = bound(context, method, &asked);
             given(context, era, &bound, features.read(context, asked, summary).await?)
         }
@@ -74,7 +74,7 @@ pub(super) async fn dispatch(
         ("resources/unsubscribe", Era::Session) if subscribes(context) => complete(subscribe(context, params, false)?),
         ("prompts/list", _) => complete(page("prompts", "name", params, &features.prompts(context))?),
         ("prompts/get", _) => {
-            let asked = asked(context, era, method, "name", params, summary)?;
+            let (asked, _) = asked(context, era, method, "name", params)?;
             let arguments: BTreeMap<String, String> = match asked.arguments.as_deref() {
                 Some(arguments) => {
                     serde_json::from_str(arguments).map_err(|_| refuse("arguments must be an object of texts"))?
@@ -111,10 +111,8 @@ fn asked(
     method: &str,
     subject: &'static str,
     params: Option<&str>,
-    summary: &mut Summary,
-) -> Result<Asked, Failure> {
+) -> Result<(Asked, Fields), Failure> {
     let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
-    summary.trace = fields.take("_meta").and_then(|meta| trace(meta.get()));
     let name = fields.required(subject).map_err(wrong)?;
     let arguments = fields.take("arguments");
     if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
@@ -128,13 +126,7 @@ fn asked(
             asked.input.state = Some(context.seal.open(&bound(context, method, &asked), &state).map_err(wrong)?);
         }
     }
-    Ok(asked)
-}
-
-/// The trace in `_meta` of a message.
-fn trace(meta: &str) -> Option<TraceParent> {
-    let traceparent = Fields::parse(meta, "_meta").ok()?.string("traceparent").ok()??;
-    TraceParent::parse(&traceparent)
+    Ok((asked, fields))
 }
 
 fn responses(given: Option<Box<RawValue>>) -> Result<Map<String, Value>, Failure> {

@@ -45,7 +45,8 @@ pub(super) fn meta_names_version(params: Option<&str>) -> bool {
     meta(params).is_some_and(|mut meta| meta.take(META_VERSION).is_some())
 }
 
-fn meta(params: Option<&str>) -> Option<Fields> {
+/// What a message says beside its parameters.
+pub(super) fn meta(params: Option<&str>) -> Option<Fields> {
     let meta = Fields::parse(params?, "params").ok()?.take("_meta")?;
     Fields::parse(meta.get(), "_meta").ok()
 }

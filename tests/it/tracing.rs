@@ -108,8 +108,11 @@ async fn every_call_knows_its_trace() {
     eventually(|| traces(&app).contains(&id)).await;
     app.events.lock().unwrap().clear();
     let meta = json!({"name": "get_tables", "arguments": {}, "_meta": {"traceparent": TRACE}});
-    assert_eq!(app.mcp(&app.writer, "tools/call", meta).await.0, 200);
-    eventually(|| traces(&app).contains(&id)).await;
+    for method in ["tools/call", "resources/list", "ping"] {
+        assert_eq!(app.mcp(&app.writer, method, meta.clone()).await.0, 200);
+        eventually(|| traces(&app).contains(&id)).await;
+        app.events.lock().unwrap().clear();
+    }
 }
 
 #[actix_web::test]
