@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Has systemd read the units, and measures how much of the system the service can reach.
 set -euo pipefail
+# The path that is given starts where the caller is.
+program="$(realpath "${1:-$(dirname "$0")/../../target/debug/portico}")"
 cd "$(dirname "$0")"
-program="$(realpath "${1:-../../target/debug/portico}")"
 
 if ! command -v systemd-analyze >/dev/null 2>&1; then
   echo "systemd-analyze is not here: the units are not checked" >&2

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::auth::key::{Algorithm, NewKey, VerifyingKey};
-use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, TrustedIssuer};
+use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
 
 const THEIRS: &str = "https://id.example.org";
@@ -162,6 +162,24 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     assert_eq!(robot.reach, Reach::each([(SALES, Scope::Read)]));
     claims["scp"] = json!("read write admin");
     assert_eq!(ask(&actor, token(&claims)).await.unwrap().scope, Scope::Read, "a ceiling");
+}
+
+#[actix::test]
+async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again() {
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let house = House::new();
+    let actor = house.trusting(vec![TrustedIssuer { reach: only(&[SALES]), ..issuer(fixed) }]).await;
+    let both = signed(&header(&theirs), &with(claims(), "connection_ids", json!([SALES, STOCK])), &theirs);
+    assert_eq!(ask(&actor, both.clone()).await.unwrap().reach, only(&[SALES]));
+    // The name in the issuer's table is another connection's now.
+    let change = Reconfigure {
+        token_lifetime: crate::auth::TOKEN_LIFETIME,
+        connections: [STOCK].into(),
+        reaches: vec![(THEIRS.to_owned(), only(&[STOCK]))],
+    };
+    actor.send(change).await.unwrap();
+    assert_eq!(ask(&actor, both).await.unwrap().reach, only(&[STOCK]), "what was remembered is judged anew");
 }
 
 #[actix::test]

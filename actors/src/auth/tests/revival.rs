@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use actix::{Handler, Message};
 
-use super::support::{House, basic, user};
+use super::support::{House, SALES, STOCK, basic, user};
 use crate::auth::records::NewPat;
-use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate};
+use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
 use crate::event::Event;
-use crate::principal::Endpoint;
+use crate::principal::{Credential, Endpoint, Scope};
 
 /// What no handler may do.
 #[derive(Message)]
@@ -57,4 +57,39 @@ async fn an_actor_that_panics_is_replaced() {
     // What it knows it has from the store.
     store.remove_user("ann@example.com").unwrap();
     assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
+}
+
+#[actix::test]
+async fn settings_that_were_read_anew_outlive_the_actor() {
+    let house = House::new();
+    house.store().add_user(user("ann@example.com")).unwrap();
+    let settings = AuthSettings { connections: [SALES].into(), ..house.settings() };
+    let auth = Auth::start(settings).await.unwrap();
+    let issued = async || {
+        let ticket = Ticket {
+            subject: "ann@example.com".to_owned(),
+            client_id: "reports".to_owned(),
+            scope: None,
+            most: Scope::Read,
+            connections: None,
+            resource: None,
+            grant: None,
+        };
+        let token = auth.send(Mint(ticket)).await.unwrap().unwrap();
+        let credential = Credential::Bearer(token.token.clone());
+        let by = auth.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap().unwrap();
+        (token.expires_in, by.reach.covers(SALES), by.reach.covers(STOCK))
+    };
+    assert_eq!(issued().await, (Duration::from_hours(1), true, false));
+    let change =
+        Reconfigure { token_lifetime: Duration::from_mins(2), connections: [STOCK].into(), reaches: Vec::new() };
+    auth.reconfigure(change).await;
+    assert_eq!(issued().await, (Duration::from_mins(2), false, true));
+    let before = auth.address();
+    auth.send(Panic).await.unwrap_err();
+    let mut pace = tokio::time::interval(Duration::from_millis(5));
+    while auth.address() == before {
+        pace.tick().await;
+    }
+    assert_eq!(issued().await, (Duration::from_mins(2), false, true));
 }
