@@ -101,7 +101,7 @@ text = "Yes?"
 #[test]
 fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
     let postgres = |more: &str| {
-        let head = HEAD.replace("sqlite:x.db", "postgres://localhost/x");
+        let head = HEAD.replace("sqlite:x.db", "postgres://app@localhost/x");
         Config::parse(&format!("{head}{more}"), Path::new("/base"), &|_| None)
     };
     let config = postgres(

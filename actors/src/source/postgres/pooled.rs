@@ -25,5 +25,5 @@ pub(super) const AFTER_ROLLBACK: &str = concat!("ROLLBACK; ", look!());
 pub(super) const BEFORE_COMMIT: &str = look!();
 /// Keeps what was done, and undoes what a function may have set beyond it. `RESET` brings back the
 /// database's own encoding; the pooler and we rely on UTF-8.
-pub(super) const COMMIT: &str = "COMMIT; RESET SESSION AUTHORIZATION; RESET ALL; SET client_encoding = 'UTF8'; \
+pub(super) const COMMIT: &str = "COMMIT; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET client_encoding = 'UTF8'; \
     CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
