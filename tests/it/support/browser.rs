@@ -27,27 +27,40 @@ pub(crate) struct Browser {
     _profile: TempDir,
 }
 
+/// Whether an element has left with its page. The driver has two words for that, as it notices it.
+fn is_gone(error: &Value) -> bool {
+    let message = error["message"].as_str().unwrap_or_default();
+    error["error"] == "stale element reference" || message.contains("does not belong to the document")
+}
+
 impl Browser {
     /// Starts a browser; `None` where there is none and none is demanded by `PORTICO_BROWSER_TESTS`.
     pub(crate) async fn start(scripts: bool) -> Option<Self> {
-        let started = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut driver = match started {
-            Ok(driver) => driver,
-            Err(error) => {
-                assert!(
-                    std::env::var_os("PORTICO_BROWSER_TESTS").is_none(),
-                    "chromedriver: {error}; install chromium-driver"
-                );
-                #[expect(clippy::print_stdout, reason = "a test that is passed over says so")]
-                {
-                    println!("skipped: there is no chromedriver (apt-get install chromium chromium-driver)");
+        let (driver, lines, port) = loop {
+            let started =
+                Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+            let mut driver = match started {
+                Ok(driver) => driver,
+                Err(error) => {
+                    assert!(
+                        std::env::var_os("PORTICO_BROWSER_TESTS").is_none(),
+                        "chromedriver: {error}; install chromium-driver"
+                    );
+                    #[expect(clippy::print_stdout, reason = "a test that is passed over says so")]
+                    {
+                        println!("skipped: there is no chromedriver (apt-get install chromium chromium-driver)");
+                    }
+                    return None;
                 }
-                return None;
+            };
+            let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map(Result::unwrap);
+            if let Some(told) = lines.find(|line| line.contains("successfully on port")) {
+                let port = told.trim_end_matches('.').rsplit(' ').next().unwrap().parse().unwrap();
+                break (driver, lines, port);
             }
+            // It takes the same port of IPv6 as it was given of IPv4, which another may have: then it ends.
+            driver.wait().unwrap();
         };
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let told = lines.find(|line| line.contains("successfully on port")).expect("chromedriver did not start");
-        let port = told.trim_end_matches('.').rsplit(' ').next().unwrap().parse().unwrap();
         // Nobody may fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let profile = TempDir::new().unwrap();
@@ -101,7 +114,7 @@ impl Browser {
             let path = format!("session/{}/element/{}/{action}", self.session, found[ELEMENT].as_str().unwrap());
             match self.answer(method, &path, &body).await {
                 Ok(value) => return value,
-                Err(error) if error["error"] == "stale element reference" => {}
+                Err(error) if is_gone(&error) => {}
                 Err(error) => panic!("{method} {action} {selector} {body}: {}", error["message"]),
             }
         }
