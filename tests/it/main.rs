@@ -32,6 +32,7 @@ mod mcp_logging;
 mod mcp_progress;
 mod mcp_resources;
 mod mcp_resume;
+mod mcp_rmcp;
 mod mcp_seam;
 mod mcp_sessions;
 mod mcp_streams;
