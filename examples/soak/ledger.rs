@@ -24,7 +24,18 @@ pub(crate) const CUT: i64 = -1;
 pub(crate) const TOOL: i64 = -2;
 /// What a source that is away, falls silent or is slow may bring about: timed out, too many calls
 /// waiting, unavailable.
-const EXCUSED: [i64; 5] = [1500, 1600, 1700, CUT, TOOL];
+const EXCUSED: [i64; 4] = [1500, 1600, 1700, CUT];
+/// The same in a tool's words, which have no codes.
+const EXCUSED_WORDS: [&str; 6] = [
+    "is not available",
+    "is unavailable",
+    "took longer than",
+    "is busy",
+    "every session of this connection",
+    NO_PROCEDURES,
+];
+/// A source that is away may show no procedures of its own.
+pub(crate) const NO_PROCEDURES: &str = "no tool soak_range";
 /// Wrong answers that are printed whole; the others are only counted.
 const PRINTED: u64 = 20;
 
@@ -34,6 +45,11 @@ impl Fault {
         let answer: String = answer.to_string().chars().take(600).collect();
         Self::Wrong(format!("{what}: {answer}"))
     }
+}
+
+/// Whether a fault of the database may have brought this error about.
+fn excused(code: i64, text: &str) -> bool {
+    EXCUSED.contains(&code) || (code == TOOL && EXCUSED_WORDS.iter().any(|words| text.contains(words)))
 }
 
 /// Durations in buckets that are 5 % wide, so that days of them take no more room.
@@ -127,7 +143,7 @@ impl Ledger {
         }
         let what = match ended {
             Some(Ok(())) => return,
-            Some(Err(Fault::Error(code, _))) if may_fail && EXCUSED.contains(&code) => return,
+            Some(Err(Fault::Error(code, ref text))) if may_fail && excused(code, text) => return,
             Some(Err(Fault::Error(code, text))) => format!("error {code} without a cause: {text}"),
             Some(Err(Fault::Wrong(text))) => text,
             None => {
@@ -221,6 +237,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// As it is now.
     pub(crate) fn read() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = |name: &str| {

@@ -71,7 +71,7 @@ async fn main() -> ExitCode {
     let ledger = Rc::new(Ledger::default());
 
     let until = Instant::now() + Duration::from_secs_f64(arguments.minutes * 60.0);
-    let mut load = Load { service: Rc::clone(&service), ledger: Rc::clone(&ledger), weather: Rc::clone(&weather) };
+    let load = Load { service: Rc::clone(&service), ledger: Rc::clone(&ledger), weather: Rc::clone(&weather) };
     println!("{} callers for {} minutes at {}", arguments.callers, arguments.minutes, service.url);
     load.run(arguments.callers, arguments.seed, Instant::now() + WARM_UP).await;
     let before = rest(usize::MAX).await;
@@ -134,7 +134,7 @@ struct Load {
 
 impl Load {
     /// So many callers, each of whom sends its next call when the last one is over.
-    async fn run(&mut self, callers: u64, seed: u64, until: Instant) {
+    async fn run(&self, callers: u64, seed: u64, until: Instant) {
         let tasks: Vec<_> = (0..callers)
             .map(|number| {
                 let caller = Caller::new(Rc::clone(&self.service), seed + number);

@@ -3,7 +3,7 @@
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use super::ledger::{CUT, Fault, Outcome, TOOL};
+use super::ledger::{CUT, Fault, NO_PROCEDURES, Outcome, TOOL};
 use super::service::{Caller, rows, same, sent, whole};
 
 /// What clients of streams accept.
@@ -172,7 +172,7 @@ async fn list(caller: &mut Caller, at: usize) -> Outcome {
     match TOOLS.iter().find(|name| !names.contains(name)) {
         None => Ok(()),
         Some(&"soak_range") if caller.service.targets[at].fails => {
-            Err(Fault::Error(TOOL, format!("no tool soak_range: {names:?}")))
+            Err(Fault::Error(TOOL, format!("{NO_PROCEDURES}: {names:?}")))
         }
         Some(name) => Err(Fault::wrong(format!("no tool {name}"), format!("{names:?}"))),
     }

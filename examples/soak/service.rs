@@ -203,6 +203,7 @@ pub(crate) struct Own {
     pub(crate) certain: BTreeSet<i64>,
     /// A fault came before it could be told what became of them.
     pub(crate) uncertain: BTreeSet<i64>,
+    /// The number of the next one.
     pub(crate) next: i64,
 }
 
@@ -217,12 +218,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// A client that has sent nothing yet.
     pub(crate) fn new(service: Rc<Service>, number: u64) -> Self {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let own = service.targets.iter().map(|_| Own::default()).collect();
         Self { service, http, number, dice: Dice(number), own }
     }
 
+    /// Adds the user's personal access token.
     pub(crate) fn sign(&self, request: RequestBuilder) -> RequestBuilder {
         request.basic_auth(EMAIL, Some(&self.service.pat))
     }

@@ -150,13 +150,19 @@ async fn own_rows(caller: &mut Caller, at: usize) -> Outcome {
     if found.len() < KEPT {
         return Ok(());
     }
-    // Until it is known that they are gone, it is not known that they are there.
-    own.uncertain.append(&mut own.certain);
-    let (lowest, most) = (found.len(), own.uncertain.len());
+    // Until it is known that they are gone, it is not known that they are there. What was uncertain
+    // before stays so: it may still be on its way.
+    let sent = std::mem::take(&mut own.certain);
+    let (lowest, most) = (found.len(), sent.len() + own.uncertain.len());
     let delete = "DELETE FROM soak_kept WHERE caller = @caller";
-    let results = caller.query(at, delete, json!({"caller": caller.number})).await?;
+    let results = match caller.query(at, delete, json!({"caller": caller.number})).await {
+        Ok(results) => results,
+        Err(fault) => {
+            caller.own[at].uncertain.extend(sent);
+            return Err(fault);
+        }
+    };
     let count = results[0]["affectedRows"].as_i64().and_then(|count| usize::try_from(count).ok());
-    caller.own[at].uncertain.clear();
     match count {
         Some(count) if (lowest..=most).contains(&count) => Ok(()),
         _ => Err(Fault::wrong(format!("not {lowest} to {most} rows deleted"), json!(results))),

@@ -1,6 +1,7 @@
 //! When the proxy fails, and so when calls may.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ const BETWEEN: Duration = Duration::from_secs(60);
 pub(crate) struct Weather {
     bad: Cell<bool>,
     restored: Cell<Option<Instant>>,
-    /// What was done, and how often.
-    told: RefCell<Vec<&'static str>>,
+    /// The ways in which it failed, and how often.
+    told: RefCell<BTreeMap<&'static str, u64>>,
 }
 
 impl Weather {
@@ -32,7 +33,8 @@ impl Weather {
     /// The faults so far.
     pub(crate) fn faults(&self) -> String {
         let told = self.told.borrow();
-        if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+        let words: Vec<String> = told.iter().map(|(way, count)| format!("{way} {count}")).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
     }
 }
 
@@ -49,7 +51,7 @@ pub(crate) async fn change(proxy: ChaosProxy, weather: Rc<Weather>, until: Insta
             break;
         }
         weather.bad.set(true);
-        weather.told.borrow_mut().push(way);
+        *weather.told.borrow_mut().entry(way).or_default() += 1;
         match *way {
             "cut" => proxy.break_up(),
             "cut amid a result" => proxy.break_after(50_000),
