@@ -27,6 +27,10 @@ bless:
 overload:
     cargo run --release --example overload
 
+# Mixed load with every answer checked: --minutes N, --callers N, --postgres URL for a database that fails now and then.
+soak *arguments:
+    cargo run --release --example soak -- {{arguments}}
+
 # The figures of the README.
 bench:
     cargo run --release --example bench

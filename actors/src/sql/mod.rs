@@ -10,6 +10,8 @@ mod class;
 mod effects;
 mod functions;
 mod guard;
+#[cfg(any(test, fuzzing))]
+pub mod invariants;
 mod mask;
 mod names;
 mod placeholder;
@@ -182,11 +184,7 @@ pub(crate) fn with_values(text: &str, dialect: Dialect, values: &[String]) -> St
 /// One statement; `before` is the number of characters in front of it.
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
-    let facts = facts(text, tokens, &words, dialect)?;
-    let sure = facts.is_some();
-    let facts = facts
-        .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, &words), mentions: names::scan(text, &words) });
-    let (class, returns_rows) = class::classify(text, &words, facts.effects, dialect);
+    let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
 
@@ -204,6 +202,25 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
     Ok(Statement { text, class, returns_rows, calls_functions, placeholders, names: named, edits, anchors })
+}
+
+/// What one statement is, before anything of it is rewritten.
+struct Reading {
+    facts: tree::Facts,
+    /// Whether the facts come from the parser, not from a scan.
+    sure: bool,
+    class: Class,
+    returns_rows: bool,
+}
+
+/// Reads one statement; `words` are its `tokens` without blanks.
+fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Reading> {
+    let facts = facts(text, tokens, words, dialect)?;
+    let sure = facts.is_some();
+    let facts = facts
+        .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, words), mentions: names::scan(text, words) });
+    let (class, returns_rows) = class::classify(text, words, facts.effects, dialect);
+    Ok(Reading { facts, sure, class, returns_rows })
 }
 
 /// What the parser says, if the statement is one that it is shown and understands.

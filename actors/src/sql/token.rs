@@ -98,7 +98,17 @@ fn undouble<'a>(name: &'a str, doubled: &str, single: &str) -> Cow<'a, str> {
 
 /// Cuts `text` into tokens that cover it without a gap.
 pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, at: 0 };
+    read(text, dialect, true)
+}
+
+/// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
+#[cfg(any(test, fuzzing))]
+pub(super) fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
+    read(text, dialect, dialect == Dialect::Sqlite)
+}
+
+fn read(text: &str, dialect: Dialect, brackets: bool) -> Vec<Token> {
+    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, at: 0 };
     let mut context = Context::new(dialect);
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 4 + 1);
     while reader.at < text.len() {
@@ -121,6 +131,8 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     dialect: Dialect,
+    /// Whether `[x]` may be a name.
+    brackets: bool,
     at: usize,
 }
 
@@ -238,7 +250,7 @@ impl Reader<'_> {
     }
 
     fn bracket(&mut self, context: &Context) -> Kind {
-        match context.name_end(self.text, self.at) {
+        match context.name_end(self.text, self.at).filter(|_| self.brackets) {
             Some(end) => {
                 self.at = end;
                 Kind::Name

@@ -2,6 +2,7 @@
 
 mod brackets;
 mod classes;
+mod generated;
 mod hostile;
 mod naming;
 mod parameters;
