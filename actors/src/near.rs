@@ -3,11 +3,13 @@
 /// How many names are offered at most.
 const OFFERED: usize = 3;
 
-/// The names most like `word`, the nearest first; none when nothing is near.
+/// The names most like `word`, the nearest first; none when nothing is near. `word` itself is none
+/// of them: where it was not found, saying it again does not help.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let sought = word.to_lowercase();
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()
+        .filter(|name| *name != word)
         .filter_map(|name| {
             let candidate = name.to_lowercase();
             let likeness = strsim::jaro_winkler(&sought, &candidate);
@@ -35,6 +37,8 @@ mod tests {
         let names = ["customers", "orders", "order_lines", "payments"];
         assert_eq!(nearest("custmers", names), ["customers"]);
         assert_eq!(nearest("order", names), ["orders", "order_lines"]);
+        assert_eq!(nearest("orders", names), ["order_lines"], "it was not found by that name");
+        assert_eq!(nearest("Orders", names), ["orders", "order_lines"], "quoted, it is another name");
         assert_eq!(nearest("zzz", names), [] as [&str; 0]);
         assert_eq!(did_you_mean(&nearest("paymets", names)).as_deref(), Some("did you mean payments?"));
         assert_eq!(did_you_mean(&[]), None);
