@@ -174,10 +174,7 @@ where
                 Some(Poll::Pending) => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Some(Poll::Ready(Some(part))) => part,
                 Some(Poll::Ready(None)) => {
-                    let surplus = (self.place == Place::Surplus).then(|| {
-                        Error::invalid("the request was carried out, but only its first result has room here")
-                            .hint("Accept: application/json answers several results")
-                    });
+                    let surplus = (self.place == Place::Surplus).then(super::surplus);
                     return self.close(out, surplus);
                 }
             };

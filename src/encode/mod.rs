@@ -10,6 +10,7 @@ mod text;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column};
 
 pub use arrow::Arrow;
@@ -58,6 +59,12 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
             out.push(b'"');
         }
     }
+}
+
+/// A form with room for one result met another one, which nobody could foresee.
+fn surplus() -> Error {
+    Error::invalid("the request was carried out, but only its first result has room here")
+        .hint("Accept: application/json answers several results")
 }
 
 fn write_float(out: &mut Vec<u8>, finite: bool, number: f64, format: impl FnOnce(&mut ryu::Buffer) -> String) {

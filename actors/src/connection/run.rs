@@ -70,7 +70,7 @@ impl Runner {
             Task::Describe(..) | Task::Columns(_) => None,
         };
         let trace = self.trace(&call);
-        let mut results = match self.plan(task, access, &call).await {
+        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
             Err(error) if self.wants_near(&error, &call) => {
                 return Err(offer_near(error, Arc::clone(&self.source), identity, trace).await);
             }
@@ -100,7 +100,19 @@ impl Runner {
 
     /// Hands a plan to the source under limits of its own.
     pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        let (abandoned, notices, identity) = (call.abandoned.clone(), call.notices.clone(), self.identity(call)?);
+        self.plan_as(self.identity(call)?, task, access, limits, call).await
+    }
+
+    /// The same for a caller whose identity is known.
+    async fn plan_as(
+        &self,
+        identity: Assumed,
+        task: Task,
+        access: Access,
+        limits: Limits,
+        call: &Call,
+    ) -> Result<Results> {
+        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
         self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace }).await
     }

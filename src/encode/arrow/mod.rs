@@ -154,10 +154,7 @@ where
     /// The end of the stream; with a failure it is left without its end.
     fn close(&mut self, failure: Option<Error>) -> Poll<Option<Result<Bytes>>> {
         self.results = None;
-        let surplus = (self.surplus && failure.is_none()).then(|| {
-            Error::invalid("the request was carried out, but only its first result has room here")
-                .hint("Accept: application/json answers several results")
-        });
+        let surplus = (self.surplus && failure.is_none()).then(super::surplus);
         let finished = self.open.take().map(|mut open| {
             open.flush()?;
             if failure.is_none() && surplus.is_none() {

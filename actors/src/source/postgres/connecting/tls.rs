@@ -80,16 +80,16 @@ fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
         .with_protocol_versions(versions)
         .map_err(Error::internal)?;
     let verified = tls.mode >= Mode::VerifyCa || (tls.mode == Mode::Require && tls.roots.is_some());
-    let builder = if verified {
+    let chain = if verified {
         let roots = Arc::new(roots(tls.roots.as_ref())?);
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(Error::internal)?;
-        if tls.mode == Mode::VerifyFull {
-            builder.with_webpki_verifier(verifier)
-        } else {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
-        }
+        let provider = Arc::clone(&provider);
+        Some(WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(Error::internal)?)
     } else {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        None
+    };
+    let builder = match chain {
+        Some(verifier) if tls.mode == Mode::VerifyFull => builder.with_webpki_verifier(verifier),
+        chain => builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain, provider })),
     };
     let mut config = match &tls.client {
         None => builder.with_no_client_auth(),
@@ -149,11 +149,16 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(&error))
 }
 
-/// Demands a chain to a root of ours, but takes any name (`verify-ca`).
+/// Asks less of a certificate than a chain to a root of ours and the right name, but still demands
+/// that the server holds its key.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Lenient {
+    /// Demands the chain, and takes any name (`verify-ca`); absent, any certificate is taken.
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -162,7 +167,8 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // The name is looked at last, when everything else has been found good.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -177,7 +183,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -186,49 +192,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate, but still demands that the server holds its key.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
