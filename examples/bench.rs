@@ -1,4 +1,4 @@
-//! Measures Portico beside a bare actix-web + tokio-postgres handler that does the same, in turn,
+//! Measures Portico beside bare actix-web handlers (with tokio-postgres) that do the same, in turn,
 //! on the same machine: only the ratios count.
 //!
 //! ```sh
@@ -6,6 +6,7 @@
 //! ```
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss)]
 
+use std::collections::HashMap;
 use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -19,6 +20,11 @@ use portico_actors::auth::store::Store;
 use portico_actors::principal::{Reach, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
+use tikv_jemallocator::Jemalloc;
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const ROUNDS: usize = 5;
 const PORTICO: u16 = 18_787;
@@ -73,7 +79,8 @@ fn serve_bare(database: String) {
                             Ok::<_, ()>(client)
                         }
                     })
-                    .route("/", web::post().to(bare))
+                    .route("/api/query", web::post().to(bare))
+                    .route("/mcp/connections/{connectionId}", web::post().to(bare_tools))
             })
             .tcp_nodelay(true)
             .bind(("127.0.0.1", BARE))
@@ -97,9 +104,22 @@ async fn bare(body: web::Json<serde_json::Value>, client: web::Data<tokio_postgr
     HttpResponse::Ok().streaming(chunks)
 }
 
+/// Reads the request and answers as many bytes as it names.
+async fn bare_tools(body: web::Json<serde_json::Value>, query: web::Query<HashMap<String, usize>>) -> HttpResponse {
+    assert_eq!(body["method"], "tools/list");
+    HttpResponse::Ok().content_type("application/json").body("x".repeat(query["bytes"]))
+}
+
+/// What is asked for.
+enum Ask<'a> {
+    Rows(&'a str),
+    /// The catalogue of tools; of the bare handler, as many bytes.
+    Tools(usize),
+}
+
 struct Server {
     child: Child,
-    url: String,
+    base: String,
     pat: Option<String>,
 }
 
@@ -130,8 +150,15 @@ impl Server {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    fn request(&self, http: &reqwest::Client, query: &str) -> reqwest::RequestBuilder {
-        let request = http.post(&self.url).json(&json!({"query": query}));
+    fn request(&self, http: &reqwest::Client, ask: &Ask<'_>) -> reqwest::RequestBuilder {
+        let (path, body) = match ask {
+            Ask::Rows(query) => ("/api/query".to_owned(), json!({"query": query})),
+            Ask::Tools(bytes) => (
+                format!("/mcp/connections/{}?bytes={bytes}", uuid::Uuid::nil()),
+                json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+            ),
+        };
+        let request = http.post(format!("{}{path}", self.base)).json(&body);
         match &self.pat {
             Some(pat) => request.basic_auth("bench@example.com", Some(pat)),
             None => request,
@@ -139,9 +166,9 @@ impl Server {
     }
 
     /// One answer, read to its end: time to the first byte and bytes.
-    async fn read(&self, http: &reqwest::Client, query: &str) -> (Duration, usize) {
+    async fn read(&self, http: &reqwest::Client, ask: &Ask<'_>) -> (Duration, usize) {
         let started = Instant::now();
-        let mut response = self.request(http, query).send().await.unwrap().error_for_status().unwrap();
+        let mut response = self.request(http, ask).send().await.unwrap().error_for_status().unwrap();
         let mut bytes = response.chunk().await.unwrap().map_or(0, |chunk| chunk.len());
         let first = started.elapsed();
         while let Some(chunk) = response.chunk().await.unwrap() {
@@ -151,14 +178,14 @@ impl Server {
     }
 }
 
-async fn start(role: &str, port: u16, path: &str) -> Server {
+async fn start(role: &str, port: u16) -> Server {
     let _ = std::fs::remove_file(pat_file());
     let child = Command::new(std::env::current_exe().unwrap()).arg(role).spawn().unwrap();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut server = Server { child, url: format!("http://127.0.0.1:{port}{path}"), pat: None };
+    let mut server = Server { child, base: format!("http://127.0.0.1:{port}"), pat: None };
     loop {
         server.pat = std::fs::read_to_string(pat_file()).ok().filter(|_| role == "portico");
-        let answer = server.request(&http, "SELECT 1, 'x'").send().await;
+        let answer = server.request(&http, &Ask::Rows("SELECT 1, 'x'")).send().await;
         if answer.is_ok_and(|answer| answer.status().is_success()) {
             return server;
         }
@@ -172,13 +199,13 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Requests a second with `callers` at once, and CPU microseconds a request.
-async fn throughput(server: &Server, http: &reqwest::Client, query: &str, callers: usize) -> (f64, f64) {
+async fn throughput(server: &Server, http: &reqwest::Client, ask: &Ask<'_>, callers: usize) -> (f64, f64) {
     let (started, cpu) = (Instant::now(), server.cpu());
     let until = started + Duration::from_secs(2);
     let loops = (0..callers).map(|_| async {
         let mut count = 0_u32;
         while Instant::now() < until {
-            server.read(http, query).await;
+            server.read(http, ask).await;
             count += 1;
         }
         count
@@ -189,17 +216,22 @@ async fn throughput(server: &Server, http: &reqwest::Client, query: &str, caller
 
 async fn measure() {
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let (portico, bare) = (start("portico", PORTICO, "/api/query").await, start("bare", BARE, "/").await);
+    let (portico, bare) = (start("portico", PORTICO).await, start("bare", BARE).await);
     println!("medians of {ROUNDS} interleaved rounds: Portico, bare handler, ratio");
-    let one = "SELECT 1, 'word'";
-    let thousand = "SELECT i, 'row number ' || i FROM generate_series(1, 1000) i";
-    for (name, query, callers) in
-        [("1 row, 1 caller", one, 1), ("1 row, 16 callers", one, 16), ("1,000 rows, 4 callers", thousand, 4)]
-    {
+    let one = Ask::Rows("SELECT 1, 'word'");
+    let thousand = Ask::Rows("SELECT i, 'row number ' || i FROM generate_series(1, 1000) i");
+    let tools = Ask::Tools(portico.read(&http, &Ask::Tools(0)).await.1);
+    for (name, ask, callers) in [
+        ("1 row, 1 caller", &one, 1),
+        ("1 row, 16 callers", &one, 16),
+        ("1,000 rows, 4 callers", &thousand, 4),
+        ("tools/list, 1 caller", &tools, 1),
+        ("tools/list, 16 callers", &tools, 16),
+    ] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            ours.push(throughput(&portico, &http, query, callers).await);
-            theirs.push(throughput(&bare, &http, query, callers).await);
+            ours.push(throughput(&portico, &http, ask, callers).await);
+            theirs.push(throughput(&bare, &http, ask, callers).await);
         }
         let of = |figures: &[(f64, f64)], pick: fn(&(f64, f64)) -> f64| median(figures.iter().map(pick).collect());
         let (a, b) = (of(&ours, |it| it.0), of(&theirs, |it| it.0));
@@ -212,7 +244,7 @@ async fn measure() {
         for (name, server) in [("Portico", &portico), ("bare", &bare)] {
             let before = server.reset_peak();
             let (started, cpu) = (Instant::now(), server.cpu());
-            let (first, bytes) = server.read(&http, &query).await;
+            let (first, bytes) = server.read(&http, &Ask::Rows(&query)).await;
             println!(
                 "{rows} rows, {name}: first byte {:.1} ms, {:.2} s, {:.2} s CPU, {} MB, memory +{} KiB",
                 first.as_secs_f64() * 1e3,

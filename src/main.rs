@@ -4,6 +4,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use portico::cli::Cli;
+use tikv_jemallocator::Jemalloc;
+
+/// Thousands of streams, each with buffers that are hardly used, in a process that runs for years:
+/// `examples/idle_streams` shows what the system's allocator makes of that.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     portico::cli::run(Cli::parse())

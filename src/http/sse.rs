@@ -1,15 +1,17 @@
 //! Server-sent events that may stay open for days: heartbeats, and headers that keep proxies from
 //! holding them back. What the events are is not known here.
 
-use std::convert::Infallible;
 use std::pin::Pin;
+use std::str::Utf8Error;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actix_web::http::ConnectionType;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::rt::time::{Interval, Sleep, interval, sleep};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use bytes::Bytes;
+use actix_web::{HttpRequest, HttpResponse, Responder, web};
+use actix_web_lab::sse::{Data, Event, Sse};
+use bytestring::ByteString;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 
@@ -24,17 +26,22 @@ pub(super) const MEDIA_TYPE: &str = "text/event-stream";
 /// How often a comment is sent, which keeps proxies from closing an idle stream, and the socket
 /// is looked at: a write alone notices a client that left in good order only the second time.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-
+/// After how long a client should take up a stream again that was closed before its end.
+const RETRY: Duration = Duration::from_millis(500);
 /// The second comment of a heartbeat of streams without a handle on their socket: a client that has
 /// left in good order answers the first with a reset, and the second fails.
 const AGAIN: Duration = Duration::from_secs(1);
-const COMMENT: &[u8] = b": keep-alive\n\n";
+const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(super) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
-    response(&mut HttpResponse::Ok(), Beating { events: Box::pin(events), socket, beats, _open: open })
+    response(request, Sse::from_stream(beating(request, events)))
+}
+
+/// The same for a stream that can be taken up again, which tells its client when.
+pub(super) fn open_resumable(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
+    response(request, Sse::from_stream(beating(request, events)).with_retry_duration(RETRY))
 }
 
 /// The same for events that have no end of their own. The stream ends when its `ground` is gone, and
@@ -49,20 +56,35 @@ pub(super) fn open_idle(
     }
     let (beats, open) = (interval(HEARTBEAT), Open::of(request));
     let standing = Standing { events: Box::pin(events), ground, beats, again: None, checking: None, _open: open };
+    let mut response = response(request, Sse::from_stream(standing));
     // Without a handle on its socket, the connection is not for another request.
-    response(HttpResponse::Ok().force_close(), standing)
+    response.head_mut().set_connection_type(ConnectionType::Close);
+    response
 }
 
-fn response(
-    builder: &mut HttpResponseBuilder,
-    events: impl Stream<Item = Result<Bytes, Infallible>> + 'static,
-) -> HttpResponse {
-    builder
-        .content_type(MEDIA_TYPE)
-        .insert_header((header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
-        // nginx gathers what it passes on unless it is told not to.
-        .insert_header((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")))
-        .streaming(events)
+fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
+    let mut response = stream.respond_to(request).map_into_boxed_body();
+    let headers = response.headers_mut();
+    // What is not encoded need not be said to be so (RFC 9110 §8.4).
+    headers.remove(header::CONTENT_ENCODING);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // nginx gathers what it passes on unless it is told not to.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// An event as the responder takes it.
+fn event(event: ServerEvent) -> Result<Event, Utf8Error> {
+    let mut data = Data::new(ByteString::try_from(event.message)?);
+    if let Some(id) = event.id {
+        data.set_id(id);
+    }
+    Ok(data.into())
+}
+
+fn beating<S: Stream<Item = ServerEvent>>(request: &HttpRequest, events: S) -> Beating<S> {
+    let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
+    Beating { events: Box::pin(events), socket, beats, _open: open }
 }
 
 /// Events, and heartbeats between them; it ends when the client is found to have left.
@@ -91,15 +113,15 @@ impl Drop for Open {
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
-    type Item = Result<Bytes, Infallible>;
+    type Item = Result<Event, Utf8Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Poll::Ready(next) = self.events.poll_next_unpin(cx) {
-            return Poll::Ready(next.map(|event| Ok(frame(&event))));
+            return Poll::Ready(next.map(event));
         }
         self.beats.poll_tick(cx).map(|_| {
             let left = self.socket.as_ref().is_some_and(Socket::closed);
-            (!left).then(|| Ok(Bytes::from_static(COMMENT)))
+            (!left).then_some(Ok(COMMENT))
         })
     }
 }
@@ -117,7 +139,7 @@ struct Standing<S> {
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
-    type Item = Result<Bytes, Infallible>;
+    type Item = Result<Event, Utf8Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
@@ -126,42 +148,19 @@ impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
             this.checking = None;
         }
         if let Poll::Ready(next) = this.events.poll_next_unpin(cx) {
-            return Poll::Ready(next.map(|event| Ok(frame(&event))));
+            return Poll::Ready(next.map(event));
         }
         if this.again.as_mut().is_some_and(|again| again.poll_unpin(cx).is_ready()) {
             this.again = None;
-            return Poll::Ready(Some(Ok(Bytes::from_static(COMMENT))));
+            return Poll::Ready(Some(Ok(COMMENT)));
         }
         if this.beats.poll_tick(cx).is_ready() {
             this.checking = Some(this.ground.check());
             this.again = Some(Box::pin(sleep(AGAIN)));
-            return Poll::Ready(Some(Ok(Bytes::from_static(COMMENT))));
+            return Poll::Ready(Some(Ok(COMMENT)));
         }
         Poll::Pending
     }
-}
-
-/// An event as it travels (WHATWG HTML §9.2.5): each line of its data in a field of its own.
-fn frame(event: &ServerEvent) -> Bytes {
-    let mut out = Vec::with_capacity(event.message.len() + 64);
-    if let Some(retry) = event.retry {
-        out.extend_from_slice(format!("retry: {}\n\n", retry.as_millis()).as_bytes());
-        return out.into();
-    }
-    if let Some(id) = &event.id {
-        out.extend_from_slice(format!("id: {id}\n").as_bytes());
-    }
-    // A line break between the members of JSON may go: in its texts there is none.
-    for line in event.message.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(line);
-        out.push(b'\n');
-    }
-    if event.message.is_empty() {
-        out.extend_from_slice(b"data: \n");
-    }
-    out.push(b'\n');
-    out.into()
 }
 
 #[cfg(test)]
@@ -177,14 +176,13 @@ mod tests {
         let events = [
             ServerEvent { id: Some("7-0".to_owned()), ..ServerEvent::default() },
             ServerEvent::message("{\"a\":\r\n1}"),
-            ServerEvent { retry: Some(Duration::from_millis(500)), ..ServerEvent::default() },
         ];
         let request = TestRequest::default().to_http_request();
-        let response = open(&request, stream::iter(events));
+        let response = open_resumable(&request, stream::iter(events));
         let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
         assert_eq!(header("content-type"), MEDIA_TYPE);
         assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-store".to_owned(), "no".to_owned()));
         let body = to_bytes(response.into_body()).await.unwrap();
-        assert_eq!(body, "id: 7-0\ndata: \n\ndata: {\"a\":\ndata: 1}\n\nretry: 500\n\n");
+        assert_eq!(body, "retry: 500\n\nid: 7-0\ndata: \n\ndata: {\"a\":\ndata: 1}\n\n");
     }
 }

@@ -30,13 +30,13 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Opens the stream of an answer that is more than one message.
 pub(super) fn stream(request: &HttpRequest, narration: Narration, session: Option<Arc<Session>>) -> HttpResponse {
     if let Some(session) = session.filter(|session| session.resumes()) {
-        return sse::open(request, record(session, narration));
+        return sse::open_resumable(request, record(session, narration));
     }
     let events = narration.filter_map(|told| {
         ready(match told {
             Told::Message(message) => Some(ServerEvent::message(message)),
             // Only streams that can be taken up again are paused.
-            Told::Pause(_) => None,
+            Told::Pause => None,
         })
     });
     sse::open(request, events.take_until(Box::pin(socket::left(request))))
@@ -55,7 +55,7 @@ fn record(session: Arc<Session>, mut narration: Narration) -> impl Stream<Item =
                 tokio::select! {
                     told = narration.next() => match told {
                         Some(Told::Message(message)) => recording.push(message),
-                        Some(Told::Pause(retry)) => recording.pause(retry),
+                        Some(Told::Pause) => recording.pause(),
                         None => break,
                     },
                     () = &mut deserted => break,
@@ -129,7 +129,7 @@ fn resume(request: &HttpRequest, last: &Header, session: Option<&Session>, endin
         Some((recording, number)) => {
             ending.note(|event| "resume".clone_into(&mut event.what));
             ending.finish(0, None);
-            sse::open(request, recording.follow(Some(number)))
+            sse::open_resumable(request, recording.follow(Some(number)))
         }
         // 404 would say that the session is gone.
         None => refuse(

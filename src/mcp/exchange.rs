@@ -25,8 +25,8 @@ const WAITING: usize = 256;
 pub enum Told {
     /// A notification, or a request to the client.
     Message(Vec<u8>),
-    /// The stream is to be closed here, and may be taken up again after so long.
-    Pause(Duration),
+    /// The stream is to be closed here, and may be taken up again.
+    Pause,
 }
 
 /// What is told, in its order.
@@ -192,10 +192,10 @@ impl Exchange {
         }
     }
 
-    /// Closes the request's stream while it goes on; the client takes it up again after `retry`
+    /// Closes the request's stream while it goes on; the client takes it up again
     /// (MCP 2025-11-25, transports §Sending Messages). Whether the stream can be closed.
-    pub async fn pause(&self, retry: Duration) -> bool {
+    pub async fn pause(&self) -> bool {
         let (Some(told), Some(session)) = (&self.outlet.told, &self.outlet.session) else { return false };
-        session.resumes() && told.send(Told::Pause(retry)).await.is_ok()
+        session.resumes() && told.send(Told::Pause).await.is_ok()
     }
 }

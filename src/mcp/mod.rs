@@ -163,8 +163,6 @@ impl Outcome {
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// After how long a client that loses the stream should come back, where that is told.
-    pub retry: Option<Duration>,
     /// What a client that lost its stream sends as `Last-Event-ID`; within a session it names the
     /// stream, and the place in it.
     pub id: Option<String>,

@@ -32,8 +32,8 @@ struct Kept {
     first: u64,
     bytes: usize,
     ended: bool,
-    /// How often the streams were closed, and after how long a client should come back.
-    paused: (u64, Duration),
+    /// How often the streams were closed.
+    paused: u64,
 }
 
 impl Recording {
@@ -78,9 +78,9 @@ impl Recording {
         self.changed.send_replace(());
     }
 
-    /// Closes the streams that follow now; a client that comes back after `retry` follows on.
-    pub fn pause(&self, retry: Duration) {
-        self.with(|kept| kept.paused = (kept.paused.0 + 1, retry));
+    /// Closes the streams that follow now; a client that comes back follows on.
+    pub fn pause(&self) {
+        self.with(|kept| kept.paused += 1);
         self.changed.send_replace(());
     }
 
@@ -103,7 +103,7 @@ impl Recording {
         let next = after.map_or(0, |after| after.saturating_add(1));
         // A stream that was opened by the first look is closed by a later pause, also by one that
         // came before anything was sent.
-        let paused = if after.is_some() { self.with(|kept| kept.paused.0) } else { 0 };
+        let paused = if after.is_some() { self.with(|kept| kept.paused) } else { 0 };
         stream::unfold(Some((follower, changed, next, paused)), async |open| {
             let (follower, mut changed, next, paused) = open?;
             loop {
@@ -111,17 +111,9 @@ impl Recording {
                 let (kept, ended) = follower.0.at(next);
                 if let Some((number, message)) = kept {
                     let id = Some(format!("{}-{number}", follower.0.stream));
-                    return Some((
-                        ServerEvent { id, message, retry: None },
-                        Some((follower, changed, number + 1, paused)),
-                    ));
+                    return Some((ServerEvent { id, message }, Some((follower, changed, number + 1, paused))));
                 }
-                let (pauses, retry) = follower.0.with(|kept| kept.paused);
-                if pauses > paused {
-                    let last = ServerEvent { retry: Some(retry), ..ServerEvent::default() };
-                    return Some((last, None));
-                }
-                if ended {
+                if ended || follower.0.with(|kept| kept.paused) > paused {
                     return None;
                 }
                 changed.changed().await.ok()?;
@@ -227,9 +219,8 @@ mod tests {
         let mut following = Box::pin(recording.follow(None));
         assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-0"));
         recording.push("a");
-        recording.pause(Duration::from_millis(5));
+        recording.pause();
         assert_eq!(following.next().await.unwrap().message, "a", "what was told before the pause comes first");
-        assert_eq!(following.next().await.unwrap().retry, Some(Duration::from_millis(5)));
         assert!(following.next().await.is_none());
         let mut back = Box::pin(recording.follow(Some(1)));
         assert!(back.next().now_or_never().is_none(), "the pause before closed a stream that came after");

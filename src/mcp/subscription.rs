@@ -214,7 +214,7 @@ impl Heard {
                 () = self.closing.cancelled() => return None,
                 () = over => return None,
                 message = announced => {
-                    let event = ServerEvent { id: self.id(), message, retry: None };
+                    let event = ServerEvent { id: self.id(), message };
                     return Some((event, self));
                 }
                 changed = self.changes.next() => changed?,
@@ -224,13 +224,13 @@ impl Heard {
                 // A client that loses the stream between two of them has not seen the second.
                 self.told[list as usize] = now[list as usize];
                 let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
-                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into(), retry: None });
+                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
             }
             if let Some(listening) = &self.listening {
                 for uri in listening.session().changed(|uri| self.changes.version(uri)) {
                     let params = json!({"uri": uri});
                     let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{params}}}");
-                    self.waiting.push_back(ServerEvent { id: self.id(), message: message.into(), retry: None });
+                    self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
                 }
             }
         }

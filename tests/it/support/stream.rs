@@ -69,6 +69,7 @@ fn read(block: &str) -> Option<Event> {
         match name {
             "id" => id = Some(value.to_owned()),
             "data" => data.push(value),
+            "retry" => drop(value.parse::<u32>().unwrap()),
             other => panic!("an unexpected field {other:?}"),
         }
     }
