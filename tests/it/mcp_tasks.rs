@@ -153,15 +153,10 @@ async fn a_call_that_takes_long_goes_on_and_its_result_is_fetched() {
 }
 
 #[actix_web::test]
-async fn what_is_soon_done_or_told_of_on_a_stream_is_no_task() {
+async fn what_is_soon_done_is_no_task_and_neither_is_anything_where_they_are_off() {
     let quick = fixture::with_server("[server.tasks]\nafter = 3600", "").await;
     let done = result(&quick, "tools/call", select("SELECT 1 AS n")).await;
     assert_eq!((&done["resultType"], &done["structuredContent"]["rows"]), (&json!("complete"), &json!([[1]])));
-    let app = fixture::with_server(AT_ONCE, "").await;
-    let mut told = select("SELECT id FROM customers ORDER BY id");
-    told["_meta"]["progressToken"] = json!(1);
-    let messages = Events::of(asked(&app, &app.writer, "tools/call", told).send().await.unwrap()).rest().await;
-    assert_eq!(messages.last().unwrap()["result"]["structuredContent"]["rows"], json!([[1], [2], [3]]));
     let off = fixture::with_server("[server.tasks]\nafter = 0\nper_principal = 0", "").await;
     assert_eq!(result(&off, "tools/call", select("SELECT 1 AS n")).await["resultType"], "complete");
     let discovered = result(&off, "server/discover", json!({})).await;
@@ -195,6 +190,28 @@ async fn a_client_that_does_not_know_tasks_sees_none() {
     // The 2025 revisions have no such methods.
     let (_, body) = app.mcp(&app.writer, "tasks/get", json!({"taskId": "x"})).await;
     assert_eq!(body["error"]["code"], -32601);
+}
+
+#[actix_web::test]
+async fn a_call_that_tells_of_its_progress_ends_its_stream_with_the_task() {
+    let (app, url) = service("[server.tasks]\nafter = 1", "").await;
+    let holder = hold(&url).await;
+    let mut told = select("SELECT name FROM customers");
+    told["_meta"]["progressToken"] = json!(1);
+    let mut messages = Events::of(asked(&app, &app.writer, "tools/call", told).send().await.unwrap()).rest().await;
+    let task = id(&messages.pop().unwrap()["result"]);
+    assert!(!messages.is_empty());
+    for message in messages {
+        assert_eq!(
+            (&message["method"], &message["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!(1))
+        );
+    }
+    holder.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(
+        until(&app, &task, "completed").await["result"]["structuredContent"]["rows"].as_array().unwrap().len(),
+        3
+    );
 }
 
 #[actix_web::test]

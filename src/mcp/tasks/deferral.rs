@@ -62,8 +62,6 @@ pub(in super::super) fn prepare(context: &Context<'_>, asked: &Asked) -> Result<
     }
     match support {
         TaskSupport::Never => {}
-        // Who wants to hear of progress listens already, and of a task's none is told.
-        TaskSupport::WhenSlow if exchange.token().is_some() => {}
         TaskSupport::WhenSlow => exchange.defer(Deferral::After(tasks.bounds().after)),
         TaskSupport::AtOnce | TaskSupport::Required => {
             match tasks.begin(context.holder(), Arc::clone(&exchange.progress)) {
