@@ -118,7 +118,8 @@ pub trait Features: Send + Sync {
     /// Calls a tool. `summary` is told what the log should say.
     fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given>;
 
-    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks.
+    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
+    /// gives [`Given::Wanting`] does not: what is asked for in rounds is asked before there is a task.
     fn task_support(&self, _asked: &Asked) -> TaskSupport {
         TaskSupport::WhenSlow
     }
