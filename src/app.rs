@@ -28,6 +28,7 @@ use crate::mcp::connection::Connected;
 use crate::mcp::features::Features;
 use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
+use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
 
 /// Callers whose requests are counted at one time.
@@ -51,6 +52,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
+    /// MCP calls that go on after they were answered.
+    pub tasks: Tasks,
     /// Seals what MCP clients carry for us.
     pub seal: Seal,
     features: Arc<dyn Features>,
@@ -134,6 +137,7 @@ impl App {
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
+            tasks: Tasks::new(config.server.tasks.clone()),
             certificates: config.server.tls.as_ref().map(Certificates::new),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),

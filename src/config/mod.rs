@@ -16,6 +16,7 @@ mod seeing;
 mod server;
 mod statement;
 mod switches;
+mod tasks;
 mod tls;
 
 use std::fmt;

@@ -10,7 +10,9 @@ use ipnet::IpNet;
 use super::bounds::{self, Bounds};
 use super::section::{Problem, Section};
 use super::seeing::{self, MetricsAccess};
+use super::tasks;
 use super::tls::{self, Tls};
+use crate::mcp::tasks::Bounds as TaskBounds;
 
 /// Where and how the service listens.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Server {
     pub tls: Option<Tls>,
     /// How much clients may take of the process.
     pub bounds: Bounds,
+    /// Long calls of MCP clients that know tasks.
+    pub tasks: TaskBounds,
     /// Who may read `/metrics`.
     pub metrics: MetricsAccess,
     /// Whether answers tell authenticated callers where their time went.
@@ -88,6 +92,7 @@ impl Server {
             trusted_proxies: Proxies::default(),
             tls: None,
             bounds: Bounds::default(),
+            tasks: TaskBounds::default(),
             metrics: MetricsAccess::Admin,
             server_timing: false,
         }
@@ -141,6 +146,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
     let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
     let shutdown = section.integer("shutdown_timeout", 0..=3600, problems);
     let bounds = bounds::read(&mut section, problems);
+    let tasks = tasks::read(&mut section, problems);
     let metrics = seeing::metrics(&mut section, problems);
     let server_timing = section.boolean("server_timing", problems).unwrap_or(false);
     section.finish(problems);
@@ -154,6 +160,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
         trusted_proxies,
         tls,
         bounds,
+        tasks,
         metrics,
         server_timing,
     }

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::mcp::envelope::{self, Body, Failure};
 use crate::mcp::exchange::Exchange;
 use crate::mcp::progress::Narration;
-use crate::mcp::{self, Outcome, Reception};
+use crate::mcp::{self, Outcome, Reception, tasks};
 
 /// `POST /mcp/connections/{connectionId}`.
 pub(super) async fn post(
@@ -32,9 +32,21 @@ pub(super) async fn post(
     };
     let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
     let session = reception.session.clone();
+    let message = match &body {
+        Body::One(message) => message.id().cloned(),
+        Body::Several(_) => None,
+    };
     let (exchange, telling) = Exchange::begin(&reception, streams);
     let (visit, exchange) = (Rc::new(visit), Arc::new(exchange));
-    let call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
+    let mut call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
+    if let Some(message) = message.filter(|_| exchange.client_extends(tasks::EXTENSION)) {
+        let footing = match visit.footing(&request) {
+            Ok(footing) => footing,
+            Err(refusal) => return error::transport(&refusal, None),
+        };
+        let asked = (message, visit.context(&exchange).holder());
+        call = tasks::defer(app.tasks.clone(), call, Arc::clone(&exchange), asked, footing.lost()).boxed_local();
+    }
     let mut narration = Narration::new(call, exchange, telling);
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = match socket::while_present(&request, narration.outcome()).await {

@@ -42,6 +42,7 @@ async fn tell(request: &HttpRequest, app: &web::Data<App>, ending: &mut Ending) 
         }
     }
     let app = app.clone();
-    let told = web::block(move || app.metrics.tell(&app.directory, app.ready(), app.running())).await;
+    let told =
+        web::block(move || app.metrics.tell(&app.directory, app.ready(), app.running(), app.tasks.running())).await;
     told.map_err(Error::internal)?.map_err(Error::internal)
 }

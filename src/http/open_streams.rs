@@ -1,24 +1,30 @@
-//! Streams that stay open without an end: how many one principal may have, and that each is ended
-//! when its caller is no longer let in. What they carry is not known here.
+//! What goes on without its request: streams that stay open without an end, how many one principal
+//! may have, and that each is ended when its caller is no longer let in; the same of tasks. What
+//! they carry is not known here.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use actix_web::rt::time::sleep;
 use actix_web::{HttpRequest, web};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use portico_actors::auth::Authenticate;
+use portico_actors::auth::{Authenticate, has_expired};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{caller, peer};
 use crate::app::App;
 
 /// When a client that has too many streams may try again: until then another is likely to end.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
+/// How often a task's caller is looked at.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The open streams of every principal, by its subject.
 #[derive(Clone, Debug, Default)]
@@ -59,32 +65,75 @@ impl Drop for Held {
     }
 }
 
-/// What an open stream stands on: its place among its principal's streams, and the credential that
-/// it was opened with.
-pub(super) struct Ground {
+/// The credential that something was begun with, and what it opened then.
+pub(super) struct Footing {
     app: web::Data<App>,
     credential: Credential,
     from: Option<IpAddr>,
     by: Arc<Principal>,
+    connection: Uuid,
+}
+
+impl Footing {
+    /// Of what `by` begins with `request` at `connection`.
+    ///
+    /// # Errors
+    /// The request has no credential.
+    pub(super) fn of(
+        request: &HttpRequest,
+        app: &web::Data<App>,
+        by: &Arc<Principal>,
+        connection: Uuid,
+    ) -> Result<Self> {
+        let (credential, from) = (caller::credential(request)?, peer::client(request, app));
+        Ok(Self { app: app.clone(), credential, from, by: Arc::clone(by), connection })
+    }
+
+    /// Whether the caller is still who it was, and may do the same, where a credential whose time is
+    /// over counts as `expired` says. Where nobody can tell, what was stays in force.
+    async fn stands(&self, expired: bool) -> bool {
+        let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
+        match self.app.auth.send(asked).await {
+            Ok(Ok(now)) => now.at(self.connection) == self.by,
+            Ok(Err(error)) if has_expired(&error) => expired,
+            Ok(Err(error)) => error.kind != Kind::Unauthenticated,
+            Err(_) => true,
+        }
+    }
+
+    /// Completes when the caller is no longer let in. That a token's time is over is no reason: what
+    /// was begun in it may end, and its client goes on with a newer one.
+    pub(super) async fn lost(self) {
+        loop {
+            sleep(LOOK).await;
+            if !self.stands(true).await {
+                return;
+            }
+        }
+    }
+}
+
+/// What an open stream stands on: its place among its principal's streams, and the credential that
+/// it was opened with.
+pub(super) struct Ground {
+    footing: Rc<Footing>,
     ending: CancellationToken,
     _held: Held,
 }
 
 impl Ground {
-    /// The ground of a stream that `by` opens with `request`.
+    /// The ground of a stream that is opened with `request`.
     ///
     /// # Errors
     /// The principal has too many streams open.
-    pub(super) fn take(request: &HttpRequest, app: &web::Data<App>, by: &Arc<Principal>) -> Result<Self> {
+    pub(super) fn take(request: &HttpRequest, footing: Footing) -> Result<Self> {
         let streams = request.app_data::<web::Data<OpenStreams>>();
         let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
+        let app = &footing.app;
         Ok(Self {
-            _held: streams.take(&by.subject, app.config().server.max_streams)?,
-            credential: caller::credential(request)?,
-            from: peer::client(request, app),
-            app: app.clone(),
-            by: Arc::clone(by),
+            _held: streams.take(&footing.by.subject, app.config().server.max_streams)?,
             ending: app.closing().child_token(),
+            footing: Rc::new(footing),
         })
     }
 
@@ -93,18 +142,11 @@ impl Ground {
         self.ending.clone()
     }
 
-    /// Asks whether the caller is still who it was when the stream was opened, and may do the same;
-    /// ends the stream if not. Where nobody can tell, what was stays in force.
+    /// Asks whether the caller is still let in as when the stream was opened; ends the stream if not.
     pub(super) fn check(&self) -> LocalBoxFuture<'static, ()> {
-        let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
-        let (auth, by, ending) = (self.app.auth.clone(), Arc::clone(&self.by), self.ending.clone());
+        let (footing, ending) = (Rc::clone(&self.footing), self.ending.clone());
         async move {
-            let stands = match auth.send(asked).await {
-                Ok(Ok(now)) => now == by,
-                Ok(Err(error)) => error.kind != Kind::Unauthenticated,
-                Err(_) => true,
-            };
-            if !stands {
+            if !footing.stands(false).await {
                 ending.cancel();
             }
         }

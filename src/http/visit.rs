@@ -12,7 +12,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
 use super::ending::Ending;
-use super::open_streams::Ground;
+use super::open_streams::{Footing, Ground};
 use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
@@ -75,6 +75,7 @@ impl Visit {
             filter: self.filter.as_ref().unwrap_or(&self.everything),
             settings: &self.settings,
             sessions: &self.app.sessions,
+            tasks: &self.app.tasks,
             seal: &self.app.seal,
             features: self.app.features().as_ref(),
             exchange,
@@ -87,7 +88,15 @@ impl Visit {
     /// # Errors
     /// The caller has too many streams open.
     pub(super) fn ground(&self, request: &HttpRequest) -> Result<Ground> {
-        Ground::take(request, &self.app, &self.by)
+        Ground::take(request, self.footing(request)?)
+    }
+
+    /// The credential that `request` was sent with, and what it opens now.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(super) fn footing(&self, request: &HttpRequest) -> Result<Footing> {
+        Footing::of(request, &self.app, &self.by, self.entry.id)
     }
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.

@@ -15,7 +15,7 @@ use super::logging::Level;
 use super::progress::Token;
 use super::sessions::Session;
 use super::subscription::Subscription;
-use super::{Context, Header, Headers, Outcome, Refusal, Summary, session, stateless, tool_result};
+use super::{Context, Header, Headers, Outcome, Refusal, Summary, session, stateless, tasks, tool_result};
 
 /// What is known of a message before it is answered.
 #[derive(Debug)]
@@ -162,7 +162,8 @@ async fn respond(
     let result = match (checked, method, era) {
         (Err(failure), ..) => Err(failure.into()),
         (Ok(()), "subscriptions/listen", Era::Stateless) => {
-            match Subscription::read(id, params, &context.features.capabilities()) {
+            let read = Subscription::read(id, params, &context.features.capabilities());
+            match read.and_then(|subscription| tasks::follow(context, subscription)) {
                 Ok(subscription) => return Outcome::Listening(subscription),
                 Err(failure) => Err(failure.into()),
             }
@@ -186,6 +187,11 @@ async fn respond(
         Err(Refusal::Protocol(failure)) => {
             summary.failure = summary.failure.or(Some(Kind::Invalid));
             Outcome::Response(failure.standing, failure.body(Some(id)))
+        }
+        Err(Refusal::Tool(error)) => {
+            summary.failure = Some(error.kind);
+            let result = complete(Found::Complete(tool_result::error(&error)));
+            Outcome::Response(Standing::Answered, envelope::success(id, &result))
         }
         Err(Refusal::Scope(error)) => {
             summary.failure = Some(error.kind);

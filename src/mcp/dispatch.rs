@@ -11,7 +11,7 @@ use super::era::Era;
 use super::features::{Asked, Completion, Given, Input, Reference, Refusal, Wanting};
 use super::logging::Level;
 use super::request_state::Bound;
-use super::{Context, Headers, Summary, pages, stateless};
+use super::{Context, Headers, Summary, pages, stateless, tasks};
 use crate::fields::Fields;
 
 /// Values of one completion at most, as the protocol bounds them.
@@ -53,6 +53,7 @@ pub(super) async fn dispatch(
             summary.what.clone_from(&asked.name);
             if era == Era::Stateless {
                 stateless::check_arguments(&features.mirrored(&asked.name), asked.arguments.as_deref(), headers)?;
+                tasks::prepare(context, &asked)?;
             }
             let bound = bound(context, method, &asked);
             given(context, era, &bound, features.call(context, asked, summary).await?)
@@ -89,7 +90,12 @@ pub(super) async fn dispatch(
             complete(completed(values))
         }
         ("logging/setLevel", Era::Session) => complete(set_level(context, params)?),
-        ("server/discover", Era::Stateless) => complete(stateless::discover(features.capabilities())),
+        ("server/discover", Era::Stateless) => {
+            complete(stateless::discover(features.capabilities(), context.tasks.are_on()))
+        }
+        ("tasks/get" | "tasks/update" | "tasks/cancel", Era::Stateless) if context.tasks.are_on() => {
+            complete(tasks::answer(context, method, params)?)
+        }
         ("ping", Era::Session) => complete("{}".to_owned()),
         (_, Era::Stateless) => Err(Failure::method(method, Standing::Unknown).into()),
         (_, Era::Session) => Err(Failure::method(method, Standing::Answered).into()),

@@ -150,6 +150,13 @@ impl Failure {
         failure
     }
 
+    /// The request needs an extension that the client has not declared.
+    pub fn extension(name: &str) -> Self {
+        let mut failure = Self::capability(name);
+        failure.data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {name: {}}}})));
+        failure
+    }
+
     /// There is no such resource; its code changed with 2026-07-28.
     pub fn resource(uri: &str, stateless: bool) -> Self {
         let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
@@ -190,6 +197,18 @@ pub(super) fn words(error: &Error) -> String {
 /// The whole response with `result`, a JSON object.
 pub fn success(id: &Id, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.as_json()).into_bytes()
+}
+
+/// What a response of ours holds: its result or its error object, each as JSON text.
+pub(super) fn open(response: &[u8]) -> Option<Result<Box<RawValue>, Box<RawValue>>> {
+    let mut members: BTreeMap<&str, Box<RawValue>> = serde_json::from_slice(response).ok()?;
+    members.remove("result").map(Ok).or_else(|| members.remove("error").map(Err))
+}
+
+/// The error object of what no change of the request can mend, as JSON text.
+pub(super) fn internal_error(message: &str) -> Box<RawValue> {
+    let error = json!({"code": INTERNAL_ERROR, "message": message}).to_string();
+    RawValue::from_string(error).unwrap_or_default()
 }
 
 /// Whether `raw` may be an id, or another name that a client gives: a string or an integer.

@@ -1,8 +1,8 @@
 //! A request and the one who made it, while it is answered: what is told on the way (progress, log
 //! messages), what is asked back, and where that travels. What a request does is not known here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use portico_actors::call::{Notices, Severity};
@@ -15,6 +15,7 @@ use super::era::Era;
 use super::logging::{self, Level};
 use super::progress::{Progress, Token};
 use super::sessions::Session;
+use super::tasks::Deferral;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.
@@ -66,12 +67,14 @@ impl Outlet {
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// Counts what a call reads.
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
     token: Option<Token>,
     outlet: Outlet,
     capabilities: Value,
     /// Whether what is offered tells its progress itself.
     own_progress: AtomicBool,
+    /// Whether the call becomes a task.
+    deferral: Mutex<Deferral>,
     era: Era,
 }
 
@@ -81,7 +84,7 @@ impl Exchange {
     pub fn begin(reception: &Reception, streams: bool) -> (Self, Telling) {
         let (sender, telling) = mpsc::channel(WAITING);
         let exchange = Self {
-            progress: Progress::default(),
+            progress: Arc::default(),
             token: reception.token.clone().filter(|_| streams),
             outlet: Outlet {
                 level: reception.level,
@@ -90,6 +93,7 @@ impl Exchange {
             },
             capabilities: reception.capabilities.clone(),
             own_progress: AtomicBool::new(false),
+            deferral: Mutex::default(),
             era: reception.era,
         };
         (exchange, telling)
@@ -162,8 +166,23 @@ impl Exchange {
         self.capabilities.get(name).is_some_and(Value::is_object)
     }
 
-    /// Asks the client on the request's own stream, which the 2025 revisions allow within a
-    /// session, and waits for its answer.
+    /// Whether the client has declared the extension `name`.
+    pub fn client_extends(&self, name: &str) -> bool {
+        self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some_and(Value::is_object)
+    }
+
+    /// Decides whether the call becomes a task.
+    pub(super) fn defer(&self, deferral: Deferral) {
+        *self.deferral.lock().unwrap_or_else(PoisonError::into_inner) = deferral;
+    }
+
+    /// What has been decided of that.
+    pub(super) fn deferral(&self) -> Deferral {
+        self.deferral.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the client and waits for its answer: through the request's task, if it has become one,
+    /// or on the request's own stream, which the 2025 revisions allow within a session.
     ///
     /// # Errors
     /// [`Kind::Invalid`] where the client cannot be asked or answers with an error, and
@@ -172,8 +191,11 @@ impl Exchange {
         if !self.client_can(capability) {
             return Err(Error::invalid(format!("the client has not declared the capability {capability}")));
         }
+        if let Deferral::Begun(task) = self.deferral() {
+            return task.ask(method, params, patience).await;
+        }
         let (Some(told), Some(session)) = (&self.outlet.told, &self.outlet.session) else {
-            return Err(Error::invalid("the client can only be asked on a stream within a session"));
+            return Err(Error::invalid("the client can only be asked on a stream within a session, or by a task"));
         };
         let asking = session.ask();
         let id = asking.id();

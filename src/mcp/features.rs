@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::changes::Digests;
 use super::envelope::Failure;
+use super::tasks::TaskSupport;
 use super::{Context, Summary};
 
 /// Why a request has no result.
@@ -20,6 +21,8 @@ pub enum Refusal {
     Protocol(Failure),
     /// The caller's scope does not reach.
     Scope(Error),
+    /// What the caller can mend: the tool's failure.
+    Tool(Error),
 }
 
 impl From<Failure> for Refusal {
@@ -114,6 +117,12 @@ pub trait Features: Send + Sync {
 
     /// Calls a tool. `summary` is told what the log should say.
     fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given>;
+
+    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
+    /// gives [`Given::Wanting`] does not: what is asked for in rounds is asked before there is a task.
+    fn task_support(&self, _asked: &Asked) -> TaskSupport {
+        TaskSupport::WhenSlow
+    }
 
     /// The arguments of the tool `name` that are mirrored in headers: the header's name behind
     /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).

@@ -23,6 +23,7 @@ mod session;
 pub mod sessions;
 mod stateless;
 pub mod subscription;
+pub mod tasks;
 mod tool_result;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use features::{Features, Refusal};
 use request_state::Seal;
 use sessions::{Holder, Session, Sessions};
 use subscription::Subscription;
+use tasks::Tasks;
 
 const PRODUCT: &str = "portico";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -107,6 +109,8 @@ pub struct Context<'a> {
     pub settings: &'a Connection,
     /// The sessions of the 2025 revisions.
     pub sessions: &'a Sessions,
+    /// Calls that go on after they were answered.
+    pub tasks: &'a Tasks,
     /// Seals what the client carries for us.
     pub seal: &'a Seal,
     /// What is offered here.
@@ -118,8 +122,8 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Whose session it is that this caller begins or names.
-    fn holder(&self) -> Holder {
+    /// Whose session or task it is that this caller begins or names.
+    pub(crate) fn holder(&self) -> Holder {
         Holder { subject: self.by.subject.clone(), connection: self.entry.id }
     }
 }

@@ -41,23 +41,31 @@ impl Progress {
         self.rows.store(rows, Ordering::Relaxed);
     }
 
+    /// How far it is, in a few words.
+    pub(super) fn words(&self) -> String {
+        self.words_after(self.started.elapsed().as_millis())
+    }
+
+    fn words_after(&self, millis: u128) -> String {
+        let read = match self.rows.load(Ordering::Relaxed) {
+            0 => "no rows yet".to_owned(),
+            1 => "1 row read".to_owned(),
+            rows => format!("{rows} rows read"),
+        };
+        format!("{read}, {}.{} s", millis / 1000, millis % 1000 / 100)
+    }
+
     /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
     /// holds the milliseconds told before; the specification wants every value greater.
     fn notification(&self, token: &Token, last: &mut u128) -> Vec<u8> {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
         let (seconds, rest) = (millis / 1000, millis % 1000);
-        let rows = self.rows.load(Ordering::Relaxed);
-        let read = match rows {
-            0 => "no rows yet".to_owned(),
-            1 => "1 row read".to_owned(),
-            rows => format!("{rows} rows read"),
-        };
+        let words = self.words_after(millis);
         format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
-             \"progress\":{seconds}.{rest:03},\"message\":\"{read}, {seconds}.{:01} s\"}}}}",
-            token.0,
-            rest / 100
+             \"progress\":{seconds}.{rest:03},\"message\":\"{words}\"}}}}",
+            token.0
         )
         .into_bytes()
     }

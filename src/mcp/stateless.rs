@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::envelope::{Failure, Standing};
 use super::era::STATELESS_VERSION;
 use super::logging::{Level, META_LOG_LEVEL};
-use super::{Header, Headers, PRODUCT, VERSION};
+use super::{Header, Headers, PRODUCT, VERSION, tasks};
 use crate::fields::Fields;
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
@@ -21,7 +21,7 @@ const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Methods that this revision knows and this server answers.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 13] = [
     "server/discover",
     "subscriptions/listen",
     "tools/list",
@@ -32,13 +32,27 @@ const METHODS: [&str; 10] = [
     "prompts/list",
     "prompts/get",
     "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
 ];
 
+/// The parameter that names a task.
+pub(super) const TASK_ID: &str = "taskId";
+
 /// Methods whose subject stands in `Mcp-Name` too, and the parameter that holds it.
-const NAMED: [(&str, &str); 3] = [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")];
+const NAMED: [(&str, &str); 6] = [
+    ("tools/call", "name"),
+    ("prompts/get", "name"),
+    ("resources/read", "uri"),
+    ("tasks/get", TASK_ID),
+    ("tasks/update", TASK_ID),
+    ("tasks/cancel", TASK_ID),
+];
 
 /// Methods whose result may not be kept: it depends on more than the source's catalogue.
-const NOT_KEPT: [&str; 3] = ["tools/call", "prompts/get", "completion/complete"];
+const NOT_KEPT: [&str; 6] =
+    ["tools/call", "prompts/get", "completion/complete", "tasks/get", "tasks/update", "tasks/cancel"];
 
 /// Whether `_meta` of `params` names a protocol version.
 pub(super) fn meta_names_version(params: Option<&str>) -> bool {
@@ -165,8 +179,11 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The result of `server/discover`.
-pub(super) fn discover(mut capabilities: Value) -> String {
+pub(super) fn discover(mut capabilities: Value, has_tasks: bool) -> String {
     capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
+    if has_tasks {
+        capabilities["extensions"][tasks::EXTENSION] = json!({});
+    }
     json!({
         "supportedVersions": [STATELESS_VERSION],
         "capabilities": capabilities,
@@ -190,6 +207,11 @@ pub(super) fn complete(result: String, method: &str) -> String {
 /// The same for a result that wants more from the client.
 pub(super) fn input_required(result: String) -> String {
     dressed(result, "input_required")
+}
+
+/// The same for the handle of a task.
+pub(super) fn task(handle: String) -> String {
+    dressed(handle, "task")
 }
 
 fn dressed(mut result: String, kind: &str) -> String {

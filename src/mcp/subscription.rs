@@ -11,10 +11,13 @@ use super::ServerEvent;
 use super::changes::{Changes, Digests, List};
 use super::envelope::{self, Failure, Id, Standing};
 use super::sessions::{Listening, Session};
+use super::tasks::Following;
 use crate::fields::Fields;
 
 /// Tells that a watched resource has changed.
 const UPDATED: &str = "notifications/resources/updated";
+/// Tells how a task is that a client follows.
+const TASK: &str = "notifications/tasks";
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What a client of 2026-07-28 listens for.
@@ -24,10 +27,16 @@ pub struct Subscription {
     lists: Vec<List>,
     /// Resources to be watched.
     resources: Vec<String>,
+    /// The ids of tasks that were asked for.
+    asked_tasks: Option<Vec<String>>,
+    /// Those of them that are there.
+    tasks: Following,
 }
 
 /// Resources that one subscription watches at most.
 const WATCHED: usize = 1_000;
+/// Tasks that one subscription follows at most.
+const FOLLOWED: usize = 100;
 
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
@@ -58,7 +67,26 @@ impl Subscription {
                 return Err(Failure::params(message, Standing::Answered));
             }
         }
-        Ok(Self { id: id.clone(), lists, resources })
+        let mut asked_tasks = None;
+        if let Some(given) = asked.take("taskIds") {
+            let form = |_| Failure::params("taskIds: give a list of the ids of tasks", Standing::Answered);
+            let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
+            if ids.len() > FOLLOWED {
+                return Err(Failure::params(format!("taskIds: {FOLLOWED} tasks at most"), Standing::Answered));
+            }
+            asked_tasks = Some(ids);
+        }
+        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: Following::default() })
+    }
+
+    /// The ids of tasks that were asked for, if any were.
+    pub(super) fn take_tasks(&mut self) -> Option<Vec<String>> {
+        self.asked_tasks.take()
+    }
+
+    /// Tells of these tasks too.
+    pub(super) fn follow(&mut self, tasks: Following) {
+        self.tasks = tasks;
     }
 
     fn meta(&self) -> String {
@@ -69,6 +97,9 @@ impl Subscription {
         let mut honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
         if !self.resources.is_empty() {
             honoured["resourceSubscriptions"] = Value::from(self.resources.clone());
+        }
+        if !self.tasks.ids().is_empty() {
+            honoured["taskIds"] = Value::from(self.tasks.ids());
         }
         format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\
@@ -87,6 +118,13 @@ impl Subscription {
         let (uri, meta) = (Value::from(uri), self.meta());
         format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{{\"uri\":{uri},\"_meta\":{meta}}}}}")
             .into_bytes()
+    }
+
+    /// Tells how a task is; `details` is the text of a JSON object.
+    fn task(&self, mut details: String) -> Vec<u8> {
+        details.pop();
+        let meta = self.meta();
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{TASK}\",\"params\":{details},\"_meta\":{meta}}}}}").into_bytes()
     }
 
     /// The graceful end.
@@ -133,6 +171,9 @@ impl Open {
                 () = self.closing.cancelled() => {
                     self.ended = true;
                     self.waiting.push_back(self.subscription.result());
+                }
+                details = self.subscription.tasks.next() => {
+                    self.waiting.push_back(self.subscription.task(details));
                 }
                 changed = self.changes.next() => {
                     let subscription = &self.subscription;

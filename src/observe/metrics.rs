@@ -96,6 +96,7 @@ pub struct Traffic {
     /// Bytes of bodies that clients were sent.
     pub sent: Counter,
     running: Gauge,
+    tasks: Gauge,
     /// Streams of events that are open.
     pub streams: Gauge,
     /// Requests that were refused because too many were worked on.
@@ -228,6 +229,7 @@ impl Metrics {
         registry.register_with_unit("http_sent", "Bodies sent", Unit::Bytes, traffic.sent.clone());
         registry.register("http_requests_running", "Requests that are worked on", traffic.running.clone());
         registry.register("http_requests_refused", "Requests refused for the load", traffic.refused.clone());
+        registry.register("mcp_tasks_running", "MCP calls that go on as tasks", traffic.tasks.clone());
         registry.register("http_streams_open", "Streams of events that are open", traffic.streams.clone());
     }
 
@@ -290,13 +292,15 @@ impl Metrics {
         }
     }
 
-    /// Looks at what stands, with so many requests that are worked on, and writes everything in the form of [`CONTENT_TYPE`].
+    /// Looks at what stands, with so many requests that are worked on and so many tasks that run, and writes everything in
+    /// the form of [`CONTENT_TYPE`].
     ///
     /// # Errors
     /// The format has no place for a value; it has one for each of ours.
-    pub fn tell(&self, directory: &Directory, ready: bool, running: usize) -> Result<String, fmt::Error> {
+    pub fn tell(&self, directory: &Directory, ready: bool, running: usize, tasks: usize) -> Result<String, fmt::Error> {
         self.ready.set(i64::from(ready));
         self.traffic.running.set(i64::try_from(running).unwrap_or(i64::MAX));
+        self.traffic.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
         for entry in directory.list() {
             self.look_at(&entry);
         }

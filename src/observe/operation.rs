@@ -48,7 +48,7 @@ const METADATA: [&str; 10] = [
 ];
 
 /// Methods and streams of MCP that run nothing at the source.
-const PROTOCOL: [&str; 21] = [
+const PROTOCOL: [&str; 24] = [
     "initialize",
     "ping",
     "server/discover",
@@ -61,6 +61,9 @@ const PROTOCOL: [&str; 21] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
     "logging/setLevel",
     "subscriptions/listen",
     "notifications/initialized",

@@ -185,6 +185,9 @@ metrics = "everybody"
 max_header = 10
 max_calls = 0
 write_timeout = "long"
+[server.tasks]
+keep = 0
+after = "soon"
 [log]
 format = "xml"
 level = "loud"
@@ -203,11 +206,13 @@ trace_comments = true
             (3, "server.max_header"),
             (4, "server.max_calls"),
             (5, "server.write_timeout"),
-            (7, "log.format"),
-            (8, "log.level"),
-            (13, "connections[0].trace_comments"),
+            (7, "server.tasks.keep"),
+            (8, "server.tasks.after"),
+            (10, "log.format"),
+            (11, "log.level"),
+            (16, "connections[0].trace_comments"),
         ]
     );
     assert!(found[0].2.contains("\"open\" or \"admin\" or \"off\""), "{found:?}");
-    assert!(found[5].2.contains("info"), "{found:?}");
+    assert!(found[7].2.contains("info"), "{found:?}");
 }

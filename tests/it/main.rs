@@ -37,6 +37,7 @@ mod mcp_seam;
 mod mcp_sessions;
 mod mcp_streams;
 mod mcp_table;
+mod mcp_tasks;
 mod mcp_tools;
 mod media_types;
 mod metadata;

@@ -4,17 +4,19 @@
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientRequest, ProgressNotificationParam, ProtocolVersion, Request,
-    ServerResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, ClientConfig,
+    ClientRequest, GetTaskParams, Implementation, ProgressNotificationParam, ProtocolVersion, Request, ServerResult,
+    TASKS_EXTENSION_ID, TaskPayload,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, PeerRequestOptions, RequestHandle, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
-use serde_json::json;
+use serde_json::{Map, json};
+use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::support::app::{CONNECTION, TestApp, eventually, pace};
+use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -39,15 +41,19 @@ fn lifecycles() -> [(ClientLifecycleMode, ProtocolVersion); 3] {
     [(ClientLifecycleMode::Initialize, ProtocolVersion::V_2025_11_25), (discover, modern.clone()), (auto, modern)]
 }
 
+fn transport(app: &TestApp, token: Option<String>) -> StreamableHttpClientTransport<reqwest::Client> {
+    let mut config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp/connections/{CONNECTION}", app.url));
+    config.auth_header = token;
+    StreamableHttpClientTransport::with_client(app.http.clone(), config)
+}
+
 /// Begins as `lifecycle` says, with `token` if there is one; also gives what calls tell of their progress.
 async fn begin(
     app: &TestApp,
     lifecycle: ClientLifecycleMode,
     token: Option<String>,
 ) -> Result<(Client, UnboundedReceiver<ProgressNotificationParam>), ClientInitializeError> {
-    let mut config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp/connections/{CONNECTION}", app.url));
-    config.auth_header = token;
-    let transport = StreamableHttpClientTransport::with_client(app.http.clone(), config);
+    let transport = transport(app, token);
     let (tell, told) = unbounded_channel();
     Ok((Listener(tell).serve_with_lifecycle(transport, lifecycle).await?, told))
 }
@@ -167,5 +173,54 @@ async fn a_client_without_a_token_finds_the_way_to_one() {
         assert!(refused.is_authorization_required(), "{refused}");
         let challenge = refused.auth_challenge().unwrap();
         assert!(challenge.contains("resource_metadata="), "{challenge}");
+    }
+}
+
+#[actix_web::test]
+async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
+    let database = fixture::postgres().await;
+    let table = connection(CONNECTION, "shop", &database, "");
+    let app = TestApp::start_with(TempDir::new().unwrap(), "[server.tasks]\nafter = 0", &table).await;
+    app.ready().await;
+    let capabilities = || {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.extensions = Some([(TASKS_EXTENSION_ID.to_owned(), Map::new())].into());
+        capabilities
+    };
+    for (lifecycle, version) in lifecycles() {
+        let transport = transport(&app, Some(app.token().await));
+        let config = ClientConfig::new(capabilities(), Implementation::default());
+        let client = config.serve_with_lifecycle(transport, lifecycle).await.unwrap();
+        let holder = connect(&database).await;
+        holder.batch_execute("BEGIN; LOCK TABLE customers IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        if version != ProtocolVersion::V_2026_07_28 {
+            drop(holder);
+            let answer = client.call_tool_once(select("SELECT id FROM customers")).await.unwrap();
+            assert!(matches!(answer, CallToolResponse::Complete(_)), "the 2025 revisions have no such tasks");
+            continue;
+        }
+        let mut begun = Vec::new();
+        for _ in 0..2 {
+            let answer = client.call_tool_once(select("SELECT id FROM customers ORDER BY id")).await.unwrap();
+            let CallToolResponse::Task(created) = answer else { panic!("no task: {answer:?}") };
+            begun.push(created.task.task_id);
+        }
+        let now = async |id: &String| client.get_task(GetTaskParams::new(id)).await.unwrap().task.payload;
+        assert_eq!(now(&begun[0]).await, TaskPayload::Working);
+        client.cancel_task(CancelTaskParams::new(&begun[0])).await.unwrap();
+        let mut pace = pace();
+        while now(&begun[0]).await != TaskPayload::Cancelled {
+            pace.tick().await;
+        }
+        holder.batch_execute("COMMIT").await.unwrap();
+        let result = loop {
+            match now(&begun[1]).await {
+                TaskPayload::Completed { result } => break result,
+                TaskPayload::Working => pace.tick().await,
+                other => panic!("another end: {other:?}"),
+            };
+        };
+        assert_eq!(result["structuredContent"]["rows"], json!([[1], [2], [3]]));
+        client.cancel().await.unwrap();
     }
 }

@@ -1,11 +1,12 @@
 //! Streams that stay open: how many there may be, and that nobody listens who is not let in any more.
 
-use portico_actors::auth::records::NewUser;
+use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::principal::{Reach, Scope};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read};
+use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, connection, pace, read};
 use crate::support::fixture;
 use crate::support::mcp::modern;
 use crate::support::stream::Events;
@@ -65,4 +66,22 @@ async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
     let told = stateless.rest().await;
     assert_eq!(told.last().unwrap()["result"]["resultType"], "complete", "{told:?}");
     assert_eq!(Events::of(readers).rest().await.len(), 0, "who may not reach the connection goes on to listen");
+}
+
+#[actix_web::test]
+async fn who_may_do_more_on_another_connection_goes_on_to_listen() {
+    let app = app("").await;
+    let name = "mia@example.com".to_owned();
+    let reach = Reach::each([(CONNECTION, Scope::Read), (OTHER, Scope::Write)]);
+    let store = &mut app.store();
+    store.add_user(NewUser { email: name.clone(), admin: false, reach, scope: Scope::Write }).unwrap();
+    let secret = store.create_pat(&name, NewPat::default()).unwrap().1.expose_secret().to_owned();
+    let mut stream = listen(&app, &Caller { name, secret }).await;
+    let mut read = String::new();
+    // Each heartbeat has two, and with the first the caller is looked at.
+    while read.matches(": keep-alive").count() < 2 {
+        assert!(!read.contains("\"result\""), "the stream was ended: {read}");
+        let chunk = stream.chunk().await.unwrap().expect("the stream has ended");
+        read.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
 }

@@ -61,7 +61,7 @@ use self::store::Store;
 use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::watch::Watch;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Observer};
 use crate::principal::{Credential, Endpoint, Principal, Scope};
 
@@ -318,6 +318,11 @@ impl Actor for AuthActor {
     fn stopped(&mut self, _: &mut Self::Context) {
         Arbiter::current().stop();
     }
+}
+
+/// Whether `error` says of a credential that its time is over, and nothing worse.
+pub fn has_expired(error: &Error) -> bool {
+    error.kind == Kind::Unauthenticated && error.cause() == Some(Refusal::Expired.words())
 }
 
 /// Asks who shows this credential, and whether it opens this endpoint.

@@ -21,11 +21,15 @@ pub(crate) fn select(query: &str, token: &Value) -> Value {
     json!({"name": "execute_select", "arguments": {"query": query}, "_meta": {"progressToken": token}})
 }
 
-/// A request of 2026-07-28 by `by`, with the headers that belong to it.
+/// A request of 2026-07-28 by `by`, with the headers that belong to it. The client can do what
+/// `params` declares, or nothing.
 pub(crate) fn modern(app: &TestApp, by: &Caller, id: &Value, method: &str, mut params: Value) -> RequestBuilder {
-    let name = params["name"].as_str().map(str::to_owned);
+    let name = params["name"].as_str().or(params["taskId"].as_str()).map(str::to_owned);
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    let declared = &mut params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    if declared.is_null() {
+        *declared = json!({});
+    }
     let built = app.mcp_request().basic_auth(&by.name, Some(&by.secret)).header("accept", BOTH);
     let built = built.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
     let built = match name {

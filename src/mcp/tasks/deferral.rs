@@ -1,0 +1,181 @@
+//! How a call becomes a task. The server alone decides that, for clients that know tasks: a call
+//! that is soon done is answered as ever, and a longer one is answered with its handle and goes on.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::error::{Error, Kind};
+use tokio::time::{Sleep, sleep};
+
+use super::super::envelope::{self, Failure, Id, Standing};
+use super::super::exchange::Exchange;
+use super::super::features::{Asked, Refusal};
+use super::super::sessions::Holder;
+use super::super::{Context, Outcome, stateless};
+use super::{EXTENSION, Task, Tasks};
+
+/// How a tool stands to tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskSupport {
+    /// Its calls are never tasks.
+    Never,
+    /// A call becomes one when it takes long.
+    WhenSlow,
+    /// A call becomes one unless it is done at once.
+    AtOnce,
+    /// The same, and clients that do not know tasks cannot call it.
+    Required,
+}
+
+/// What has been decided for a call.
+#[derive(Clone, Debug, Default)]
+pub enum Deferral {
+    /// It is answered when it is done.
+    #[default]
+    Never,
+    /// It becomes a task when it has run for so long.
+    After(Duration),
+    /// It is a task already.
+    Begun(Arc<Task>),
+}
+
+/// Decides for the call that `asked` is about, before it runs.
+///
+/// # Errors
+/// The client has to know tasks, or has too many.
+pub(in super::super) fn prepare(context: &Context<'_>, asked: &Asked) -> Result<(), Refusal> {
+    let (exchange, tasks) = (context.exchange, context.tasks);
+    if !tasks.are_on() {
+        return Ok(());
+    }
+    let support = context.features.task_support(asked);
+    if !exchange.client_extends(EXTENSION) {
+        return match support {
+            TaskSupport::Required => Err(Failure::extension(EXTENSION).into()),
+            _ => Ok(()),
+        };
+    }
+    match support {
+        TaskSupport::Never => {}
+        TaskSupport::WhenSlow => exchange.defer(Deferral::After(tasks.bounds().after)),
+        TaskSupport::AtOnce | TaskSupport::Required => {
+            match tasks.begin(context.holder(), Arc::clone(&exchange.progress)) {
+                Some(task) => exchange.defer(Deferral::Begun(task)),
+                None if support == TaskSupport::AtOnce => {}
+                None => return Err(Refusal::Tool(no_room())),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_room() -> Error {
+    Error::new(Kind::Busy, "there are as many tasks as may be, and this tool runs as one")
+        .retry_after(Duration::from_secs(15))
+        .hint("cancel one, or wait until the results of earlier ones are no longer kept")
+}
+
+/// Why a task was stopped before its end.
+const BY_CLIENT: &str = "cancelled by the client";
+const BY_ACCESS: &str = "cancelled: the caller is no longer let in";
+
+/// Gives the outcome of `call`, which answers the request `id` of `holder`; or the handle of a
+/// task, which goes on with it by itself, until it is cancelled or `gone` completes: then the caller
+/// is not let in any more. Dropped before, it drops the call.
+pub async fn defer(
+    tasks: Tasks,
+    mut call: LocalBoxFuture<'static, Outcome>,
+    exchange: Arc<Exchange>,
+    (id, holder): (Id, Holder),
+    gone: impl Future<Output = ()> + 'static,
+) -> Outcome {
+    let unheard = Unheard(&tasks, &exchange);
+    let task = match decided(&mut call, &exchange).await {
+        Ok(outcome) => return outcome,
+        Err(Deferral::Begun(task)) => task,
+        Err(_) => match tasks.begin(holder, Arc::clone(&exchange.progress)) {
+            Some(task) => {
+                exchange.defer(Deferral::Begun(Arc::clone(&task)));
+                task
+            }
+            None => return call.await,
+        },
+    };
+    std::mem::forget(unheard);
+    let handle = envelope::success(&id, &stateless::task(task.handle()));
+    tokio::task::spawn_local(async move {
+        let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
+        if work.await.is_err() {
+            task.fail(envelope::internal_error("the call has broken off"));
+        }
+        sleep(tasks.bounds().keep).await;
+        tasks.remove(&task);
+    });
+    Outcome::Response(Standing::Answered, handle)
+}
+
+/// Forgets the task of a call when it is dropped: its client has not heard of it.
+struct Unheard<'a>(&'a Tasks, &'a Exchange);
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if let Deferral::Begun(task) = self.1.deferral() {
+            self.0.remove(&task);
+        }
+    }
+}
+
+/// Runs `call` until it is done, or is to become a task now.
+async fn decided(call: &mut LocalBoxFuture<'static, Outcome>, exchange: &Exchange) -> Result<Outcome, Deferral> {
+    let mut slow: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(outcome) = call.poll_unpin(cx) {
+            return Poll::Ready(Ok(outcome));
+        }
+        match exchange.deferral() {
+            Deferral::Never => Poll::Pending,
+            Deferral::After(long) => {
+                slow.get_or_insert_with(|| Box::pin(sleep(long))).poll_unpin(cx).map(|()| Err(Deferral::After(long)))
+            }
+            begun @ Deferral::Begun(_) => Poll::Ready(Err(begun)),
+        }
+    })
+    .await
+}
+
+/// Runs `call` to its end, or to that of its task.
+async fn work(
+    tasks: Tasks,
+    task: Arc<Task>,
+    mut call: LocalBoxFuture<'static, Outcome>,
+    gone: impl Future<Output = ()>,
+) {
+    let outcome = {
+        let gone = pin!(gone);
+        tokio::select! {
+            biased;
+            outcome = &mut call => Ok(outcome),
+            () = task.cancelled() => Err(BY_CLIENT),
+            () = gone => Err(BY_ACCESS),
+        }
+    };
+    // With it goes what it runs at the source.
+    drop(call);
+    match outcome {
+        Err(reason) => task.stop(reason),
+        Ok(outcome) => match outcome.into_body().as_deref().and_then(envelope::open) {
+            Some(Ok(result)) if tasks.has_room(result.get().len()) => task.complete(result),
+            Some(Ok(_)) => task.fail(envelope::internal_error(
+                "the call has ended, and there is no room to keep its result; ask for fewer rows, or call again when \
+                 earlier results are gone",
+            )),
+            Some(Err(error)) => task.fail(error),
+            None => task.fail(envelope::internal_error("the call has ended without an answer")),
+        },
+    }
+}

@@ -1,0 +1,380 @@
+//! Tasks: calls of MCP clients that know the extension, which go on after they were answered.
+
+use std::sync::Arc;
+
+use portico_actors::error::Kind;
+use portico_actors::event::Event;
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::conformance_fixture::Fixture;
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, pace, read};
+use crate::support::fixture;
+use crate::support::mcp::modern;
+use crate::support::postgres::connect;
+use crate::support::stream::Events;
+
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+const AT_ONCE: &str = "[server.tasks]\nafter = 0";
+
+/// A request of a client that knows tasks and can ask its user.
+fn asked(app: &TestApp, by: &Caller, method: &str, mut params: Value) -> RequestBuilder {
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        json!({"elicitation": {}, "extensions": {EXTENSION: {}}});
+    modern(app, by, &json!("t"), method, params)
+}
+
+async fn ask(app: &TestApp, by: &Caller, method: &str, params: Value) -> (u16, Value) {
+    read(asked(app, by, method, params).send().await.unwrap()).await
+}
+
+/// The result of a request by the writer.
+async fn result(app: &TestApp, method: &str, params: Value) -> Value {
+    let (status, mut body) = ask(app, &app.writer, method, params).await;
+    assert_eq!(status, 200, "{body}");
+    assert!(body.get("error").is_none(), "{body}");
+    body["result"].take()
+}
+
+fn select(query: &str) -> Value {
+    json!({"name": "execute_select", "arguments": {"query": query}})
+}
+
+fn tool(name: &str, arguments: &Value) -> Value {
+    json!({"name": name, "arguments": arguments})
+}
+
+/// The id of the task that the call has become.
+fn id(result: &Value) -> Value {
+    assert_eq!(result["resultType"], "task", "{result}");
+    json!({"taskId": result["taskId"]})
+}
+
+/// The task, once it has this status.
+async fn until(app: &TestApp, task: &Value, status: &str) -> Value {
+    let mut pace = pace();
+    loop {
+        let now = result(app, "tasks/get", task.clone()).await;
+        if now["status"] == status {
+            return now;
+        }
+        assert!(matches!(now["status"].as_str(), Some("working" | "input_required")), "{now}");
+        pace.tick().await;
+    }
+}
+
+/// A service before PostgreSQL with these settings, and its database.
+async fn service(server: &str, audit: &str) -> (TestApp, String) {
+    let url = fixture::postgres().await;
+    let tables = format!("{audit}\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
+    let app = TestApp::start_with(TempDir::new().unwrap(), server, &tables).await;
+    app.ready().await;
+    (app, url)
+}
+
+/// A service that offers the fixture's tools.
+async fn offering(server: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let tables = connection(CONNECTION, "shop", &url, "");
+    let app = TestApp::with(folder, server, &tables, Arc::new(Fixture::default())).await;
+    app.ready().await;
+    app
+}
+
+/// Holds up whoever reads the table, until it is dropped or commits.
+async fn hold(url: &str) -> tokio_postgres::Client {
+    let holder = connect(url).await;
+    holder.batch_execute("BEGIN; LOCK TABLE customers IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    holder
+}
+
+/// How the calls of `what` have ended by now.
+fn endings(app: &TestApp, what: &str) -> Vec<Option<Kind>> {
+    let events = app.events.lock().unwrap();
+    let calls = events.iter().filter_map(|event| match event {
+        Event::CallEnded(call) if call.what == what => Some(call.failure),
+        _ => None,
+    });
+    calls.collect()
+}
+
+async fn running(app: &TestApp) -> u64 {
+    let text = app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("portico_mcp_tasks_running ")).unwrap();
+    line.parse().unwrap()
+}
+
+#[actix_web::test]
+async fn a_call_that_takes_long_goes_on_and_its_result_is_fetched() {
+    let (app, url) = service(&format!("metrics = \"open\"\n{AT_ONCE}"), "[audit]\nfile = \"audit.jsonl\"").await;
+    let query = "SELECT name FROM customers ORDER BY id";
+    let plain = modern(&app, &app.writer, &json!("p"), "tools/call", select(query)).send().await.unwrap();
+    let plain = read(plain).await.1["result"].take();
+    let discovered = result(&app, "server/discover", json!({})).await;
+    assert_eq!(discovered["capabilities"]["extensions"][EXTENSION], json!({}));
+    let holder = hold(&url).await;
+    let begun = result(&app, "tools/call", select(query)).await;
+    let task = id(&begun);
+    assert_eq!((&begun["status"], begun.get("result")), (&json!("working"), None));
+    assert!(begun["ttlMs"].as_u64().unwrap() >= 300_000 && begun["pollIntervalMs"].as_u64().unwrap() > 0, "{begun}");
+    let working = result(&app, "tasks/get", task.clone()).await;
+    assert_eq!(
+        (&working["status"], &working["resultType"], &working["taskId"]),
+        (&json!("working"), &json!("complete"), &begun["taskId"])
+    );
+    assert!(working["statusMessage"].as_str().unwrap().starts_with("no rows yet, "), "{working}");
+    assert_eq!(running(&app).await, 1);
+    assert_eq!(endings(&app, "execute_select"), [None], "the task's call is under way");
+    holder.batch_execute("COMMIT").await.unwrap();
+    let completed = until(&app, &task, "completed").await;
+    assert_eq!(completed["result"], plain, "the same as without a task");
+    assert_eq!(completed["result"]["structuredContent"]["rows"], json!([["Łukasz"], ["José"], ["美咲"]]));
+    assert_eq!(until(&app, &task, "completed").await["result"], plain, "it can be fetched again");
+    assert_eq!(running(&app).await, 0);
+    // One account of each call, whichever way it was answered.
+    assert_eq!(endings(&app, "execute_select"), [None, None]);
+    let trail = app.config.with_file_name("audit.jsonl");
+    let records = || {
+        let text = std::fs::read_to_string(&trail).unwrap();
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let calls = records.filter(|record| record["tool"] == "execute_select");
+        calls.map(|record| json!([record["outcome"], record["rows"], record["statement"]])).collect::<Vec<_>>()
+    };
+    eventually(|| records().len() == 2).await;
+    assert_eq!(records(), [json!(["ok", 3, query]), json!(["ok", 3, query])]);
+    // What is over is left as it is, and acknowledged.
+    assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete");
+    let mut update = task.clone();
+    update["inputResponses"] = json!({"input-1": {}});
+    assert_eq!(result(&app, "tasks/update", update).await.get("taskId"), None);
+    until(&app, &task, "completed").await;
+}
+
+#[actix_web::test]
+async fn what_is_soon_done_is_no_task_and_neither_is_anything_where_they_are_off() {
+    let quick = fixture::with_server("[server.tasks]\nafter = 3600", "").await;
+    let done = result(&quick, "tools/call", select("SELECT 1 AS n")).await;
+    assert_eq!((&done["resultType"], &done["structuredContent"]["rows"]), (&json!("complete"), &json!([[1]])));
+    let off = fixture::with_server("[server.tasks]\nafter = 0\nper_principal = 0", "").await;
+    assert_eq!(result(&off, "tools/call", select("SELECT 1 AS n")).await["resultType"], "complete");
+    let discovered = result(&off, "server/discover", json!({})).await;
+    assert_eq!(discovered["capabilities"]["extensions"].get(EXTENSION), None);
+    let (status, body) = ask(&off, &off.writer, "tasks/get", json!({"taskId": "x"})).await;
+    assert_eq!((status, &body["error"]["code"]), (404, &json!(-32601)));
+}
+
+#[actix_web::test]
+async fn a_client_that_does_not_know_tasks_sees_none() {
+    let app = offering(AT_ONCE).await;
+    let plain = async |method: &str, params: Value| {
+        read(modern(&app, &app.writer, &json!(1), method, params).send().await.unwrap()).await
+    };
+    let (_, body) = plain("tools/call", tool("slow_compute", &json!({"seconds": 0.01}))).await;
+    assert_eq!(body["result"]["resultType"], "complete", "{body}");
+    let required = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
+    let listen = json!({"notifications": {"taskIds": ["x"]}});
+    let update = json!({"taskId": "x", "inputResponses": {}});
+    for (method, params) in [
+        ("tools/call", tool("failing_job", &json!({}))),
+        ("tasks/get", json!({"taskId": "x"})),
+        ("tasks/update", update),
+        ("tasks/cancel", json!({"taskId": "x"})),
+        ("subscriptions/listen", listen),
+    ] {
+        let (status, body) = plain(method, params).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(-32021)), "{method}: {body}");
+        assert_eq!(body["error"]["data"], required, "{method}");
+    }
+    // The 2025 revisions have no such methods.
+    let (_, body) = app.mcp(&app.writer, "tasks/get", json!({"taskId": "x"})).await;
+    assert_eq!(body["error"]["code"], -32601);
+}
+
+#[actix_web::test]
+async fn a_call_that_tells_of_its_progress_ends_its_stream_with_the_task() {
+    let (app, url) = service("[server.tasks]\nafter = 1", "").await;
+    let holder = hold(&url).await;
+    let mut told = select("SELECT name FROM customers");
+    told["_meta"]["progressToken"] = json!(1);
+    let mut messages = Events::of(asked(&app, &app.writer, "tools/call", told).send().await.unwrap()).rest().await;
+    let task = id(&messages.pop().unwrap()["result"]);
+    assert!(!messages.is_empty());
+    for message in messages {
+        assert_eq!(
+            (&message["method"], &message["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!(1))
+        );
+    }
+    holder.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(
+        until(&app, &task, "completed").await["result"]["structuredContent"]["rows"].as_array().unwrap().len(),
+        3
+    );
+}
+
+#[actix_web::test]
+async fn cancelling_a_task_stops_its_statement_at_the_source() {
+    let (app, url) = service(AT_ONCE, "").await;
+    let holder = hold(&url).await;
+    let task = id(&result(&app, "tools/call", select("SELECT name AS cancelled_marker FROM customers")).await);
+    let watcher = connect(&url).await;
+    let active = async || {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%cancelled\\_marker%' \
+                     AND pid <> pg_backend_pid()";
+        watcher.query_one(query, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    let mut pace = pace();
+    while active().await == 0 {
+        pace.tick().await;
+    }
+    assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete");
+    let cancelled = until(&app, &task, "cancelled").await;
+    assert_eq!((cancelled.get("result"), cancelled.get("error")), (None, None));
+    while active().await != 0 {
+        pace.tick().await;
+    }
+    eventually(|| endings(&app, "execute_select") == [Some(Kind::Abandoned)]).await;
+    assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete", "twice is once");
+    drop(holder);
+}
+
+#[actix_web::test]
+async fn a_task_is_its_principals_alone_and_its_name_stands_in_the_header() {
+    let app = offering(AT_ONCE).await;
+    let task = id(&result(&app, "tools/call", tool("slow_compute", &json!({"seconds": 600}))).await);
+    let unknown = json!({"taskId": "00000000-0000-4000-8000-000000000000"});
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let mut refusals = Vec::new();
+        for (by, task) in [(&app.reader, &task), (&app.writer, &unknown)] {
+            let mut params = task.clone();
+            params["inputResponses"] = json!({});
+            let (status, body) = ask(&app, by, method, params).await;
+            assert_eq!((status, &body["error"]["code"]), (200, &json!(-32602)), "{method}");
+            refusals.push(body);
+        }
+        assert_eq!(refusals[0], refusals[1], "{method}: another's task is told from none");
+        for (name, value) in [("mcp-name", "other"), ("mcp-method", "tools/call")] {
+            let (client, request) = asked(&app, &app.writer, method, task.clone()).build_split();
+            let mut request = request.unwrap();
+            request.headers_mut().insert(name, value.parse().unwrap());
+            let (status, body) = read(client.execute(request).await.unwrap()).await;
+            assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)), "{method} {name}");
+        }
+    }
+    let (_, body) = ask(&app, &app.writer, "tasks/update", task.clone()).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("inputResponses"), "{body}");
+    assert_eq!(result(&app, "tasks/get", task.clone()).await["status"], "working", "nobody else could cancel it");
+    result(&app, "tasks/cancel", task.clone()).await;
+    until(&app, &task, "cancelled").await;
+}
+
+#[actix_web::test]
+async fn a_result_is_kept_for_a_while_and_then_gone() {
+    let app = offering("[server.tasks]\nkeep = 1").await;
+    let task = id(&result(&app, "tools/call", tool("failing_job", &json!({}))).await);
+    let mut pace = pace();
+    let gone = loop {
+        let (_, body) = ask(&app, &app.writer, "tasks/get", task.clone()).await;
+        match body["result"]["status"].as_str() {
+            Some("working") => {}
+            // A tool's failure is a result of its call.
+            Some("completed") => assert_eq!(body["result"]["result"]["isError"], true),
+            _ => break body,
+        }
+        pace.tick().await;
+    };
+    assert_eq!(gone["error"]["code"], -32602, "{gone}");
+}
+
+#[actix_web::test]
+async fn beyond_the_bounds_a_call_is_answered_when_it_is_done() {
+    let app = offering("[server.tasks]\nper_principal = 1").await;
+    let slow = |seconds: f64| tool("slow_compute", &json!({"seconds": seconds}));
+    let task = id(&result(&app, "tools/call", slow(600.0)).await);
+    assert_eq!(result(&app, "tools/call", slow(0.01)).await["resultType"], "complete");
+    let refused = result(&app, "tools/call", tool("failing_job", &json!({}))).await;
+    assert_eq!((&refused["resultType"], &refused["isError"]), (&json!("complete"), &json!(true)));
+    let words = refused["content"][0]["text"].as_str().unwrap();
+    assert!(words.starts_with("there are as many tasks as may be") && words.contains("Retry after"), "{words}");
+    assert_eq!(endings(&app, "failing_job"), [Some(Kind::Busy)]);
+    let (_, other) = ask(&app, &app.reader, "tools/call", slow(600.0)).await;
+    assert_eq!(other["result"]["resultType"], "task", "another's tasks do not count");
+    result(&app, "tasks/cancel", task).await;
+}
+
+#[actix_web::test]
+async fn a_result_that_there_is_no_room_for_is_told_so() {
+    let (app, url) = service("[server.tasks]\nafter = 0\nkept_bytes = 1024", "").await;
+    let holder = hold(&url).await;
+    let task = id(&result(&app, "tools/call", select("SELECT repeat(name, 1000) AS long FROM customers")).await);
+    holder.batch_execute("COMMIT").await.unwrap();
+    let failed = until(&app, &task, "failed").await;
+    assert_eq!((&failed["error"]["code"], failed.get("result")), (&json!(-32603), None));
+    assert!(failed["statusMessage"].as_str().unwrap().contains("no room to keep its result"), "{failed}");
+}
+
+#[actix_web::test]
+async fn who_follows_a_task_is_told_of_each_change_and_answers_what_it_asks() {
+    let mut app = offering("").await;
+    let task = id(&result(&app, "tools/call", tool("confirm_delete", &json!({"filename": "a.txt"}))).await);
+    let wanted = json!({"notifications": {"taskIds": [task["taskId"], task["taskId"], "unknown"]}});
+    let mut events = Events::of(asked(&app, &app.writer, "subscriptions/listen", wanted).send().await.unwrap());
+    let acknowledged = events.message().await;
+    assert_eq!(acknowledged["params"]["notifications"], json!({"taskIds": [task["taskId"]]}));
+    let told = events.message().await;
+    assert_eq!((&told["method"], told.get("id")), (&json!("notifications/tasks"), None));
+    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "t");
+    assert_eq!(told["params"]["status"], "input_required", "what was before is told too: {told}");
+    let questions = told["params"]["inputRequests"].as_object().unwrap();
+    let (key, question) = questions.iter().next().unwrap();
+    assert_eq!((questions.len(), &question["params"]["message"]), (1, &json!("Delete a.txt?")));
+    let mut wrong = task.clone();
+    wrong["inputResponses"] = json!({key.as_str(): 5});
+    assert_eq!(ask(&app, &app.writer, "tasks/update", wrong).await.1["error"]["code"], -32602);
+    let mut answer = task.clone();
+    answer["inputResponses"] = json!({"other": {}, key.as_str(): {"action": "accept", "content": {}}});
+    assert_eq!(result(&app, "tasks/update", answer).await["resultType"], "complete");
+    let completed = loop {
+        let told = events.message().await;
+        if told["params"]["status"] != "working" {
+            break told;
+        }
+    };
+    assert_eq!(completed["params"]["status"], "completed", "{completed}");
+    let text = &completed["params"]["result"]["content"][0]["text"];
+    assert_eq!(text, "Asked whether to delete a.txt: accept");
+    app.stop();
+    assert_eq!(events.rest().await.len(), 1, "only the subscription's own end");
+}
+
+#[actix_web::test]
+async fn who_is_not_let_in_any_more_has_no_tasks() {
+    let app = offering("").await;
+    let task = id(&result(&app, "tools/call", tool("slow_compute", &json!({"seconds": 600}))).await);
+    let store = &mut app.store();
+    let pats = store.pats(Some(&app.writer.name)).unwrap();
+    store.revoke_pat(&pats[0].id.to_string()).unwrap();
+    assert_eq!(ask(&app, &app.writer, "tasks/get", task).await.0, 401);
+    eventually(|| endings(&app, "slow_compute") == [Some(Kind::Abandoned)]).await;
+}
+
+#[actix_web::test]
+async fn the_end_of_the_service_waits_for_tasks_as_for_calls_and_then_cuts_them() {
+    let (mut app, url) = service(AT_ONCE, "").await;
+    let holder = hold(&url).await;
+    id(&result(&app, "tools/call", select("SELECT name AS cut_marker FROM customers")).await);
+    app.stop();
+    eventually(|| app.events.lock().unwrap().iter().any(|event| matches!(event, Event::Stopped))).await;
+    // Cancelled at its source, or dropped with the service: it has its account.
+    eventually(|| matches!(endings(&app, "execute_select")[..], [Some(_)])).await;
+    let watcher = connect(&url).await;
+    let active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%cut\\_marker%' \
+                  AND pid <> pg_backend_pid()";
+    let mut pace = pace();
+    while watcher.query_one(active, &[]).await.unwrap().get::<_, i64>(0) != 0 {
+        pace.tick().await;
+    }
+    drop(holder);
+}
