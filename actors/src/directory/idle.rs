@@ -1,7 +1,8 @@
 //! Connections that nobody uses: their actors end and their sources let go of everything, until the
 //! next use starts them anew.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ use crate::event::Event;
 pub(super) struct Wake {
     pub(super) id: Uuid,
     /// For the words of a refusal.
-    pub(super) name: std::sync::Arc<str>,
+    pub(super) name: Arc<str>,
 }
 
 impl Message for Wake {
@@ -30,7 +31,7 @@ impl Handler<Wake> for Supervisor {
 
     fn handle(&mut self, Wake { id, name }: Wake, ctx: &mut Self::Context) -> Self::Result {
         if self.draining {
-            return Err(unavailable(&name, std::time::Instant::now()));
+            return Err(unavailable(&name, Instant::now()));
         }
         let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
         // However many call at once, the first of them starts it.
@@ -74,7 +75,7 @@ impl Supervisor {
                 child.source = None;
                 child.state = watch::channel(State::Connecting).1;
                 let occupant = std::mem::replace(&mut child.occupant, Occupant::Idle);
-                let name = std::sync::Arc::clone(&child.connection.name);
+                let name = Arc::clone(&child.connection.name);
                 self.publish(id);
                 self.retire(&occupant);
                 (self.observer)(&Event::ConnectionIdle { name, after: timeout });
