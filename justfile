@@ -31,6 +31,11 @@ overload:
 soak *arguments:
     cargo run --release --example soak -- {{arguments}}
 
+# What a thousand configured connections cost: memory, start and latency.
+many *arguments:
+    cargo build --release --bin portico --example many_connections
+    target/release/examples/many_connections {{arguments}}
+
 # The figures of the README.
 bench:
     cargo run --release --example bench

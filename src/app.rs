@@ -79,8 +79,7 @@ pub(crate) struct Current {
 
 impl Current {
     pub(crate) fn new(config: Config) -> Self {
-        let connections =
-            config.connections.iter().map(|connection| (connection.id, Arc::new(connection.clone()))).collect();
+        let connections = config.connections.iter().map(|connection| (connection.id, Arc::clone(connection))).collect();
         Self { config: Arc::new(config), connections }
     }
 }
@@ -99,7 +98,7 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store or the audit trail cannot be opened, or a source's address cannot be understood.
+    /// When the store or the audit trail cannot be opened.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         Self::start_offering(config, observer, Arc::new(Connected)).await
     }
@@ -117,10 +116,7 @@ impl App {
                 observer(event);
             })
         };
-        let mut connections = Vec::with_capacity(config.connections.len());
-        for connection in &config.connections {
-            connections.push(open(connection)?);
-        }
+        let connections = config.connections.iter().map(runnable).collect();
         let mut auth = AuthSettings::new(&config.store.path, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
@@ -240,9 +236,17 @@ impl App {
 
     /// The connections within the caller's reach, ordered by name.
     pub fn reachable(&self, by: &Principal) -> Vec<Entry> {
-        let mut entries = self.directory.list();
-        entries.retain(|entry| by.reach.covers(entry.id));
-        entries
+        self.directory.list_of(|id| by.reach.covers(id))
+    }
+
+    /// Of the connections within the caller's reach those with these names, if that is all of them;
+    /// otherwise every one, for the words of a refusal.
+    pub fn reachable_by_name<'n>(&self, by: &Principal, names: impl Iterator<Item = &'n str>) -> Vec<Entry> {
+        let found = |name| self.directory.named(name).filter(|entry: &Entry| by.reach.covers(entry.id));
+        match names.map(found).collect::<Option<Vec<_>>>() {
+            Some(found) if !found.is_empty() => found,
+            _ => self.reachable(by),
+        }
     }
 
     /// How the connection was configured.
@@ -271,15 +275,18 @@ pub fn source_settings(connection: &Connection) -> Settings {
 }
 
 /// What the Directory runs a connection with.
-pub(crate) fn open(connection: &Connection) -> Result<directory::Connection> {
+pub(crate) fn runnable(connection: &Arc<Connection>) -> directory::Connection {
     let dialect = match connection.locator {
         Locator::Postgres(_) => Dialect::PostgreSql,
         Locator::Sqlite(_) => Dialect::Sqlite,
     };
-    Ok(directory::Connection {
+    let settings = Arc::clone(connection);
+    let open =
+        move || Ok(source::narrow(source::open(source_settings(&settings))?, settings.exposure.clone(), dialect));
+    directory::Connection {
         id: connection.id,
         name: Arc::clone(&connection.name),
-        source: source::narrow(source::open(source_settings(connection))?, connection.exposure.clone(), dialect),
+        open: Arc::new(open),
         kind: connection.locator.source(),
         dialect,
         access: connection.access,
@@ -290,5 +297,7 @@ pub(crate) fn open(connection: &Connection) -> Result<directory::Connection> {
         instructions: connection.instructions.clone(),
         refresh: connection.refresh,
         identity: connection.identity.clone(),
-    })
+        start: connection.start,
+        idle_timeout: connection.idle_timeout,
+    }
 }

@@ -20,6 +20,10 @@ pub fn log_event(event: &Event) {
     match event {
         Event::CallEnded(call) => log_call(call),
         Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
+        Event::ConnectionIdle { name, after } => {
+            let seconds = after.as_secs();
+            log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");
+        }
         Event::ConnectionDown { name, cause, retry_in } => {
             log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
         }

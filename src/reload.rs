@@ -9,13 +9,13 @@ use portico_actors::auth::Reconfigure;
 use portico_actors::directory;
 use portico_actors::event::Event;
 
-use crate::app::{App, Current, open};
+use crate::app::{App, Current, runnable};
 use crate::config::{Config, Connection, Problem, Problems};
 
 /// What came of a reload: names of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
-    /// New, and started.
+    /// New; started, or waiting for their first use.
     pub added: Vec<String>,
     /// Started anew under new settings.
     pub changed: Vec<String>,
@@ -52,10 +52,10 @@ impl fmt::Display for Report {
 
 /// Which connections differ, and how.
 struct Difference<'a> {
-    added: Vec<&'a Connection>,
-    changed: Vec<&'a Connection>,
-    offered: Vec<&'a Connection>,
-    removed: Vec<&'a Connection>,
+    added: Vec<&'a Arc<Connection>>,
+    changed: Vec<&'a Arc<Connection>>,
+    offered: Vec<&'a Arc<Connection>>,
+    removed: Vec<&'a Arc<Connection>>,
 }
 
 impl<'a> Difference<'a> {
@@ -69,13 +69,13 @@ impl<'a> Difference<'a> {
                 Some(_) => {}
             }
         }
-        let gone = |was: &&Connection| !after.connections.iter().any(|now| now.id == was.id);
+        let gone = |was: &&Arc<Connection>| !after.connections.iter().any(|now| now.id == was.id);
         difference.removed = before.connections.iter().filter(gone).collect();
         difference
     }
 }
 
-fn names(connections: &[&Connection]) -> Vec<String> {
+fn names(connections: &[&Arc<Connection>]) -> Vec<String> {
     connections.iter().map(|connection| connection.name.to_string()).collect()
 }
 
@@ -104,9 +104,8 @@ impl App {
         });
         let config = read.await.map_err(|error| internal(&error))??;
         let difference = Difference::between(&running, &config);
-        // Whatever can fail comes before the first change.
-        let start = difference.added.iter().chain(&difference.changed).map(|connection| prepared(connection, &config));
-        let start: Vec<directory::Connection> = start.collect::<Result<_, _>>()?;
+        let start = difference.added.iter().chain(&difference.changed).map(|connection| runnable(connection));
+        let start: Vec<directory::Connection> = start.collect();
         let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
         let mut report = Report {
             added: names(&difference.added),
@@ -128,24 +127,11 @@ impl App {
         self.current.store(Arc::new(Current::new(config)));
         self.auth.reconfigure(reconfigured).await;
         self.directory.reload(start, removed).await.map_err(|error| internal(&error))?;
-        let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| entry.status() != "up");
+        let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();
         self.directory.announce();
         Ok(report)
     }
-}
-
-/// A connection as the Directory runs it, or what is wrong with its table.
-fn prepared(connection: &Connection, config: &Config) -> Result<directory::Connection, Problems> {
-    open(connection).map_err(|error| {
-        let index = config.connections.iter().position(|other| other.id == connection.id).unwrap_or_default();
-        Problems(vec![Problem {
-            line: connection.fingerprint.line,
-            key: format!("connections[{index}].url"),
-            remedy: error.get_hint().unwrap_or("write an address that its driver understands").to_owned(),
-            message: error.message,
-        }])
-    })
 }
 
 fn internal(error: &dyn fmt::Display) -> Problems {

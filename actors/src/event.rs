@@ -31,6 +31,13 @@ pub enum Event {
         /// When the next attempt is made.
         retry_in: Duration,
     },
+    /// A connection that nobody used has let go of its sessions; the next use brings it back.
+    ConnectionIdle {
+        /// The connection's name.
+        name: Arc<str>,
+        /// How long nobody had used it.
+        after: Duration,
+    },
     /// A connection's actor died.
     ConnectionDied {
         /// The connection's name.

@@ -23,6 +23,10 @@
 //! **Why does what could not be parsed run read-only?** The source then says what is wrong with it,
 //! in its own words and with a position, and nothing can be written meanwhile.
 //!
+//! **Why does an idle connection have no actor?** One that waits for its first use, or that nobody has
+//! used for long, is its settings and nothing else: no actor, no pool, no thread. Its next use makes a
+//! source of its own, so that what the last one still closes concerns nobody.
+//!
 //! **Why a second actor for people?** It writes: sessions, codes, grants. Whoever judges the credential
 //! of a call must not wait for a disk. It issues nothing itself: access tokens are made in one place.
 //!

@@ -154,12 +154,14 @@ fn status(app: &App) -> String {
     let entries = app.directory.list();
     let away: Vec<String> = entries
         .iter()
-        .filter(|entry| entry.status() != "up")
+        .filter(|entry| !["up", "idle"].contains(&entry.status()))
         .map(|entry| format!("{} {}", entry.name, entry.status()))
         .collect();
-    let up = entries.len() - away.len();
+    let idle = entries.iter().filter(|entry| entry.is_idle()).count();
+    let up = entries.len() - away.len() - idle;
+    let resting = if idle == 0 { String::new() } else { format!(", {idle} idle") };
     let rest = if away.is_empty() { String::new() } else { format!("; {}", away.join(", ")) };
-    format!("{up} of {} connections up{rest}", entries.len())
+    format!("{up} of {} connections up{resting}{rest}", entries.len())
 }
 
 /// Feeds the watchdog while every actor answers: a process that only exists is not alive.

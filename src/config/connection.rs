@@ -1,15 +1,17 @@
 //! `[[connections]]`: where a database is, what may be done there, and what it offers.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portico_actors::directory;
+use portico_actors::directory::{self, Start};
 use portico_actors::identity::Mapping;
 use portico_actors::source::{Access, Declared, Exposure, Locator};
 use portico_actors::sql::{Dialect, Naming};
 use uuid::Uuid;
 
+use super::defaults::{self, Defaults};
 use super::fingerprint::Fingerprint;
 use super::prompt::{self, Prompt};
 use super::section::{Problem, Section};
@@ -57,6 +59,10 @@ pub struct Connection {
     pub prompts: Arc<[Prompt]>,
     /// Which role of the database each caller has; absent: all share the user of the URL.
     pub identity: Option<Arc<Mapping>>,
+    /// When it is started.
+    pub start: Start,
+    /// How long nobody uses it until it lets go of its sessions; absent means never.
+    pub idle_timeout: Option<Duration>,
     /// Tells what has changed when the file is read again.
     pub fingerprint: Fingerprint,
 }
@@ -75,7 +81,12 @@ impl Connection {
 }
 
 /// Reads every connection of the file.
-pub(super) fn read_all(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Vec<Connection> {
+pub(super) fn read_all(
+    root: &mut Section<'_>,
+    base: &Path,
+    defaults: Defaults,
+    problems: &mut Vec<Problem>,
+) -> Vec<Arc<Connection>> {
     let sections = root.sections("connections", problems);
     if sections.is_empty() {
         root.problem(
@@ -85,23 +96,24 @@ pub(super) fn read_all(root: &mut Section<'_>, base: &Path, problems: &mut Vec<P
             problems,
         );
     }
-    let mut connections: Vec<Connection> = Vec::new();
+    let mut connections = Vec::with_capacity(sections.len());
+    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
     for mut section in sections {
-        let connection = read(&mut section, base, problems);
+        let connection = read(&mut section, base, defaults, problems);
         section.finish(problems);
         let Some(connection) = connection else { continue };
-        if connections.iter().any(|other| other.id == connection.id) {
+        if !ids.insert(connection.id) {
             section.problem("id", "another connection has this id".to_owned(), "give it a UUID of its own", problems);
         }
-        if connections.iter().any(|other| other.name.eq_ignore_ascii_case(&connection.name)) {
+        if !names.insert(connection.name.to_ascii_lowercase()) {
             section.problem("name", "another connection has this name".to_owned(), "give it another name", problems);
         }
-        connections.push(connection);
+        connections.push(Arc::new(connection));
     }
     connections
 }
 
-fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Connection> {
+fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &mut Vec<Problem>) -> Option<Connection> {
     let id = section.required("id", "add a UUID, as `uuidgen` prints one", problems).and_then(|id| {
         let parsed = Uuid::try_parse(&id).ok();
         if parsed.is_none() {
@@ -157,6 +169,7 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
     let refresh = section
         .integer("refresh_interval", 1..=86_400, problems)
         .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
+    let presence = defaults::presence(section, defaults, problems);
     let dialect = match &locator {
         Some(Locator::Sqlite(_)) => Dialect::Sqlite,
         _ => Dialect::PostgreSql,
@@ -189,6 +202,8 @@ fn read(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
         exposure,
         prompts: prompts.into(),
         identity: identity.map(Arc::new),
-        fingerprint: section.fingerprint(),
+        start: presence.start,
+        idle_timeout: presence.idle_timeout,
+        fingerprint: section.fingerprint().and(presence),
     })
 }

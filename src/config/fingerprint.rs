@@ -6,11 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use toml::de::{DeTable, DeValue};
 
-use super::section::{Environment, Problem, line_of, resolve};
+use super::section::{Environment, Lines, Problem, resolve};
 
 /// Keys that take effect at a reload. Each other key outside `[[connections]]` takes a restart: one
 /// that is new here is refused until it is known what becomes of it.
-const RELOADED: [&str; 13] = [
+const RELOADED: [&str; 15] = [
+    "defaults.start",
+    "defaults.idle_timeout",
     "server.allowed_origins",
     "server.max_body",
     "server.max_streams",
@@ -35,25 +37,31 @@ pub struct Keys(BTreeMap<String, (u64, usize)>);
 
 impl Keys {
     /// Of the whole file.
-    pub(super) fn of(text: &str, root: &DeTable<'_>, environment: Environment<'_>) -> Self {
+    pub(super) fn of(lines: &Lines, root: &DeTable<'_>, environment: Environment<'_>) -> Self {
         let mut keys = Self::default();
         for (name, value) in root {
             let name: &str = name.get_ref();
             if name != "connections" {
-                keys.gather(name.to_owned(), value, text, environment);
+                keys.gather(name.to_owned(), value, lines, environment);
             }
         }
         keys
     }
 
-    fn gather(&mut self, path: String, value: &toml::Spanned<DeValue<'_>>, text: &str, environment: Environment<'_>) {
+    fn gather(
+        &mut self,
+        path: String,
+        value: &toml::Spanned<DeValue<'_>>,
+        lines: &Lines,
+        environment: Environment<'_>,
+    ) {
         if let DeValue::Table(table) = value.get_ref() {
             for (name, value) in table {
                 let name: &str = name.get_ref();
-                self.gather(format!("{path}.{name}"), value, text, environment);
+                self.gather(format!("{path}.{name}"), value, lines, environment);
             }
         } else {
-            self.0.insert(path, (digest(value.get_ref(), environment), line_of(text, value.span().start)));
+            self.0.insert(path, (digest(value.get_ref(), environment), lines.at(value.span().start)));
         }
     }
 
@@ -100,6 +108,13 @@ impl Fingerprint {
             hash(value.get_ref(), environment, hasher);
         }
         Self { line, source: source.finish(), offer: offer.finish() }
+    }
+
+    /// With what the actor is started with and another table says.
+    pub(super) fn and(self, more: impl Hash) -> Self {
+        let mut source = DefaultHasher::new();
+        (self.source, more).hash(&mut source);
+        Self { source: source.finish(), ..self }
     }
 }
 

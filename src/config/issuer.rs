@@ -1,6 +1,7 @@
 //! `[[issuers]]`: whose access tokens are taken besides our own.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
 use portico_actors::principal::{Reach, Scope};
@@ -16,7 +17,7 @@ pub(super) fn read_all(
     root: &mut Section<'_>,
     base: &Path,
     ours: &str,
-    connections: &[Connection],
+    connections: &[Arc<Connection>],
     problems: &mut Vec<Problem>,
 ) -> Vec<TrustedIssuer> {
     let mut issuers: Vec<TrustedIssuer> = Vec::new();
@@ -40,7 +41,7 @@ pub(super) fn read_all(
 fn read(
     section: &mut Section<'_>,
     base: &Path,
-    connections: &[Connection],
+    connections: &[Arc<Connection>],
     problems: &mut Vec<Problem>,
 ) -> Option<TrustedIssuer> {
     let issuer = section.required("issuer", "write the iss of its tokens, as in \"https://id.example.org\"", problems);
@@ -130,7 +131,7 @@ fn keys(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
 }
 
 /// The connections that the issuer's tokens reach at most: names, or `name:read`.
-fn reach(section: &mut Section<'_>, connections: &[Connection], problems: &mut Vec<Problem>) -> Reach {
+fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Reach {
     let named = section.strings("connections", problems);
     if named.is_empty() {
         return Reach::All;

@@ -5,6 +5,7 @@ mod address;
 mod audit;
 mod bounds;
 mod connection;
+mod defaults;
 mod environment;
 mod fingerprint;
 mod identity;
@@ -21,6 +22,7 @@ mod tls;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::{StoreKey, TrustedIssuer};
@@ -32,8 +34,8 @@ pub use environment::lookup;
 pub use fingerprint::{Fingerprint, Keys};
 pub use limits::Limits;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
-use section::Section;
 pub use section::{Environment, Problem};
+use section::{Lines, Section};
 pub use seeing::{Log, LogFormat, MetricsAccess};
 pub use server::{Listen, Proxies, Server};
 pub use tls::Tls;
@@ -61,7 +63,7 @@ pub struct Config {
     /// `[audit]`.
     pub audit: crate::audit::Settings,
     /// `[[connections]]`, in the order of the file.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<Arc<Connection>>,
     /// Tells what has changed when the file is read again.
     pub keys: Keys,
 }
@@ -154,7 +156,8 @@ impl Config {
         let text = read(path)?;
         let parsed = syntax(&text)?;
         let mut problems = Vec::new();
-        let mut root = Section::root(&text, parsed.get_ref(), &environment::lookup);
+        let lines = Lines::of(&text);
+        let mut root = Section::root(&lines, parsed.get_ref(), &environment::lookup);
         let base = path.parent().unwrap_or(Path::new(""));
         Ok(store(&mut root, base, &environment::lookup, &mut problems).path)
     }
@@ -165,9 +168,10 @@ impl Config {
     /// Every problem of the text, each with its line, key and remedy.
     pub fn parse(text: &str, base: &Path, environment: Environment<'_>) -> Result<Self, Problems> {
         let parsed = syntax(text)?;
-        let keys = Keys::of(text, parsed.get_ref(), environment);
+        let lines = Lines::of(text);
+        let keys = Keys::of(&lines, parsed.get_ref(), environment);
         let mut problems = Vec::new();
-        let mut root = Section::root(text, parsed.get_ref(), environment);
+        let mut root = Section::root(&lines, parsed.get_ref(), environment);
         let server = server::read(&mut root, base, &mut problems);
         let store = store(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
@@ -175,7 +179,8 @@ impl Config {
         let limits = limits::read(&mut root, &mut problems);
         let audit = audit::read(&mut root, base, &mut problems);
         let log = seeing::log(&mut root, &mut problems);
-        let connections = connection::read_all(&mut root, base, &mut problems);
+        let defaults = defaults::read(&mut root, &mut problems);
+        let connections = connection::read_all(&mut root, base, defaults, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
@@ -188,7 +193,7 @@ impl Config {
 
     /// The connection named `name`, as the command line addresses it.
     pub fn connection(&self, name: &str) -> Option<&Connection> {
-        self.connections.iter().find(|connection| connection.name.eq_ignore_ascii_case(name))
+        self.connections.iter().map(AsRef::as_ref).find(|connection| connection.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -205,7 +210,7 @@ fn read(path: &Path) -> Result<String, Problems> {
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
     DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| section::line_of(text, span.start));
+        let line = error.span().map_or(0, |span| Lines::of(text).at(span.start));
         Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
     })
 }

@@ -45,14 +45,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The line, from 1, that holds the byte at `offset`.
-pub(super) fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+/// Where the lines of a text end, so that finding one costs the same however long the text is.
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line, from 1, that holds the byte at `offset`.
+    pub(super) fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|end| *end < offset) + 1
+    }
 }
 
 /// One table of the file.
 pub(super) struct Section<'a> {
-    text: &'a str,
+    lines: &'a Lines,
     path: String,
     table: Option<&'a DeTable<'a>>,
     environment: Environment<'a>,
@@ -61,8 +70,8 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn root(text: &'a str, table: &'a DeTable<'a>, environment: Environment<'a>) -> Self {
-        Self { text, path: String::new(), table: Some(table), environment, known: BTreeSet::new(), start: 0 }
+    pub(super) fn root(lines: &'a Lines, table: &'a DeTable<'a>, environment: Environment<'a>) -> Self {
+        Self { lines, path: String::new(), table: Some(table), environment, known: BTreeSet::new(), start: 0 }
     }
 
     fn key(&self, name: &str) -> String {
@@ -77,7 +86,7 @@ impl<'a> Section<'a> {
     /// Notes a problem with the key `name`.
     pub(super) fn problem(&self, name: &str, message: String, remedy: &str, problems: &mut Vec<Problem>) {
         let offset = self.table.and_then(|table| table.get(name)).map_or(self.start, |value| value.span().start);
-        problems.push(Problem::new(line_of(self.text, offset), &self.key(name), message, remedy));
+        problems.push(Problem::new(self.lines.at(offset), &self.key(name), message, remedy));
     }
 
     fn wrong_type(&self, name: &str, expected: &str, problems: &mut Vec<Problem>) {
@@ -136,7 +145,7 @@ impl<'a> Section<'a> {
 
     /// Tells what this table says from what it said before.
     pub(super) fn fingerprint(&self) -> Fingerprint {
-        let line = line_of(self.text, self.start);
+        let line = self.lines.at(self.start);
         self.table.map_or(Fingerprint::default(), |table| Fingerprint::of(table, line, self.environment))
     }
 
@@ -294,7 +303,7 @@ impl<'a> Section<'a> {
     }
 
     fn child(&self, path: String, table: Option<&'a DeTable<'a>>, start: usize) -> Section<'a> {
-        Section { text: self.text, path, table, environment: self.environment, known: BTreeSet::new(), start }
+        Section { lines: self.lines, path, table, environment: self.environment, known: BTreeSet::new(), start }
     }
 
     /// Notes every key that nobody asked for.
@@ -308,7 +317,7 @@ impl<'a> Section<'a> {
                     format!("remove it; known here: {}", self.known.iter().copied().collect::<Vec<_>>().join(", "))
                 });
                 problems.push(Problem::new(
-                    line_of(self.text, key.span().start),
+                    self.lines.at(key.span().start),
                     &self.key(name),
                     "there is no such key".to_owned(),
                     &remedy,

@@ -54,7 +54,7 @@ pub(super) async fn post(
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    respond(&request, &visit, &id, outcome)
+    respond(&request, &visit, &id, outcome).await
 }
 
 /// Everything that is judged before the protocol is reached.
@@ -124,7 +124,7 @@ fn call(
 }
 
 /// The response to a message, where it is no stream of a call.
-fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<Outcome>) -> HttpResponse {
+async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<Outcome>) -> HttpResponse {
     let json =
         |standing, body| HttpResponse::build(error::standing(standing)).content_type("application/json").body(body);
     match outcome {
@@ -139,7 +139,7 @@ fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<O
         Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => not_acceptable(),
         Ok(Outcome::Listening(subscription)) => match visit.ground(request) {
             Ok(ground) => {
-                let events = subscription.events(visit.changes(), ground.ending());
+                let events = subscription.events(visit.changes().await, ground.ending());
                 sse::open_idle(request, events, ground)
             }
             Err(refusal) => error::transport(&refusal, None),

@@ -153,7 +153,8 @@ async fn begin(
     if media::choose(request).is_some_and(media::Form::has_one_result) {
         asked.op.expect_one_result();
     }
-    let reachable = app.reachable(by);
+    let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
+    let reachable = app.reachable_by_name(by, names);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
     ending.note_connection(app, entry, by);
     ending.note(|event| {

@@ -113,7 +113,7 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
     ending.note(|event| "listen".clone_into(&mut event.what));
     ending.finish(0, None);
     let listening = session.map(|session| session.listen());
-    let events = subscription::announcements(listening, visit.changes(), ground.ending(), last);
+    let events = subscription::announcements(listening, visit.changes().await, ground.ending(), last);
     sse::open_idle(&request, events, ground)
 }
 

@@ -100,13 +100,20 @@ impl Visit {
     }
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.
-    pub(super) fn changes(self: &Rc<Self>) -> Changes {
+    pub(super) async fn changes(self: &Rc<Self>) -> Changes {
         let visit = Rc::clone(self);
         let look = move |entry: &Entry| {
             let settings = visit.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&visit.settings));
             mcp::digests(&Context { settings: &settings, ..visit.context_at(entry, &Exchange::default()) })
         };
-        Changes::new(self.app.directory.clone(), &self.entry, Arc::clone(self.app.features()), Box::new(look))
+        // Who listens uses the connection: only then does it look for changes.
+        let (entry, in_use) = match self.app.directory.hold(&self.entry).await {
+            Ok((entry, in_use)) => (entry, Some(in_use)),
+            // It is gone, which the stream will tell.
+            Err(_) => (self.entry.clone(), None),
+        };
+        let features = Arc::clone(self.app.features());
+        Changes::new(self.app.directory.clone(), &entry, in_use, features, Box::new(look))
     }
 
     /// Refuses a filter that says nothing, whatever the message is.

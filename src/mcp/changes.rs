@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::connection::State;
-use portico_actors::directory::{Directory, Entry};
+use portico_actors::directory::{Directory, Entry, InUse};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -88,13 +88,15 @@ pub struct Changes {
     revised: watch::Receiver<u64>,
     look: Box<dyn Fn(&Entry) -> Digests>,
     told: Digests,
+    _in_use: Option<InUse>,
 }
 
 impl Changes {
-    /// Begins with what `look` sees now.
+    /// Begins with what `look` sees now. `in_use` keeps the connection from becoming idle meanwhile.
     pub fn new(
         directory: Directory,
         entry: &Entry,
+        in_use: Option<InUse>,
         features: Arc<dyn Features>,
         look: Box<dyn Fn(&Entry) -> Digests>,
     ) -> Self {
@@ -105,7 +107,8 @@ impl Changes {
             signal.mark_unchanged();
         }
         let revised = directory.revised();
-        Self { directory, id: entry.id, state, features, signal, revised, told: look(entry), look }
+        let told = look(entry);
+        Self { directory, id: entry.id, state, features, signal, revised, look, told, _in_use: in_use }
     }
 
     /// How often the resource `uri` has changed; `None` where it cannot be watched.
@@ -184,7 +187,7 @@ mod tests {
 
     use futures_util::FutureExt;
     use futures_util::future::BoxFuture;
-    use portico_actors::directory::{Connection, Intensity};
+    use portico_actors::directory::{Connection, Intensity, Start};
     use portico_actors::error::{Error, Result};
     use portico_actors::reply::Results;
     use portico_actors::source::{Access, Plan, Profile, Source};
@@ -228,7 +231,10 @@ mod tests {
         let connection = Connection {
             id,
             name: "c".into(),
-            source: Arc::clone(&source) as Arc<dyn Source>,
+            open: {
+                let source = Arc::clone(&source) as Arc<dyn Source>;
+                Arc::new(move || Ok(Arc::clone(&source)))
+            },
             kind: "fake",
             dialect: Dialect::Sqlite,
             access: Access::ReadOnly,
@@ -239,6 +245,8 @@ mod tests {
             trace_comments: false,
             instructions: None,
             refresh: Duration::from_millis(1),
+            start: Start::Eager,
+            idle_timeout: None,
         };
         let (tell, mut died) = tokio::sync::mpsc::unbounded_channel();
         let observer = Arc::new(move |event: &portico_actors::event::Event| {
@@ -253,7 +261,7 @@ mod tests {
         while entry.profile().is_none() {
             state.changed().await.unwrap();
         }
-        let mut changes = Changes::new(directory, &entry, Arc::new(Connected), Box::new(look));
+        let mut changes = Changes::new(directory, &entry, None, Arc::new(Connected), Box::new(look));
         assert_eq!(changes.told(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();

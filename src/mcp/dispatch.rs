@@ -1,6 +1,7 @@
 //! The one dispatch of both eras: reads the parameters of each method, and asks what is offered.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use portico_actors::error::Error;
 use serde_json::value::RawValue;
@@ -43,6 +44,10 @@ pub(super) async fn dispatch(
     params: Option<&str>,
     summary: &mut Summary,
 ) -> Result<Found, Refusal> {
+    // What a source offers is known once it was asked.
+    let held = if method.starts_with("tools/") { context.directory.hold(context.entry).await.ok() } else { None };
+    let entry = held.as_ref().map_or(context.entry, |(entry, _)| entry);
+    let context = &Context { entry, by: Arc::clone(&context.by), ..*context };
     let features = context.features;
     let complete = |result: String| Ok(Found::Complete(result));
     match (method, era) {

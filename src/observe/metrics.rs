@@ -2,6 +2,7 @@
 //! label is of a closed set: connections are configured, operations and outcomes are listed here.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use portico_actors::directory::{Directory, Entry};
 use portico_actors::error::Kind;
@@ -23,7 +24,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 const LATENCIES: [f64; 16] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
 /// Every word of [`Entry::status`].
-const STATES: [&str; 5] = ["connecting", "up", "down", "restarting", "failed"];
+const STATES: [&str; 6] = ["idle", "connecting", "up", "down", "restarting", "failed"];
 
 type Latencies<S> = Family<S, Histogram, fn() -> Histogram>;
 
@@ -83,6 +84,8 @@ pub struct Metrics {
     reloads: Counter,
     reloads_refused: Counter,
     ready: Gauge,
+    /// Held while what stands is looked at and written.
+    telling: Mutex<()>,
     /// Counted by the HTTP side itself.
     pub traffic: Traffic,
 }
@@ -147,6 +150,7 @@ impl Default for Metrics {
             reloads: Counter::default(),
             reloads_refused: Counter::default(),
             ready: Gauge::default(),
+            telling: Mutex::default(),
             traffic: Traffic::default(),
         };
         // A gauge and no `info`, which older readers of the text format do not know.
@@ -237,7 +241,7 @@ impl Metrics {
     pub fn count(&self, event: &Event) {
         match event {
             Event::CallEnded(call) => self.count_call(call),
-            Event::ConnectionUp { .. } => {}
+            Event::ConnectionUp { .. } | Event::ConnectionIdle { .. } => {}
             Event::ConnectionDown { name, .. } => {
                 self.losses.get_or_create(&Connection { connection: name.to_string() }).inc();
             }
@@ -301,6 +305,12 @@ impl Metrics {
         self.ready.set(i64::from(ready));
         self.traffic.running.set(i64::try_from(running).unwrap_or(i64::MAX));
         self.traffic.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
+        let _alone = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // What stood at the last look may be idle now, or gone.
+        self.states.clear();
+        for gauge in self.load.iter().chain(&self.sessions) {
+            gauge.clear();
+        }
         for entry in directory.list() {
             self.look_at(&entry);
         }
@@ -311,6 +321,11 @@ impl Metrics {
 
     fn look_at(&self, entry: &Entry) {
         let status = entry.status();
+        if entry.is_idle() {
+            // There may be thousands: one series each.
+            self.states.get_or_create(&Standing { connection: entry.name.to_string(), state: status }).set(1);
+            return;
+        }
         for state in STATES {
             let standing = Standing { connection: entry.name.to_string(), state };
             self.states.get_or_create(&standing).set(i64::from(state == status));

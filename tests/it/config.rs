@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use portico::config::{Config, Problem};
+use portico_actors::directory::Start;
 use portico_actors::source::{Access, Locator};
 use secrecy::ExposeSecret;
 
@@ -42,7 +43,9 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
             sales.queue_timeout,
             sales.connect_timeout,
             sales.max_rows,
-            sales.max_bytes
+            sales.max_bytes,
+            sales.start,
+            sales.idle_timeout
         ),
         (
             other.access,
@@ -51,10 +54,36 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
             other.queue_timeout,
             other.connect_timeout,
             other.max_rows,
-            other.max_bytes
+            other.max_bytes,
+            other.start,
+            other.idle_timeout
         )
     );
     assert_eq!(other.access, Access::ReadOnly, "what is not said is not allowed");
+}
+
+#[test]
+fn what_a_table_says_goes_before_the_defaults_and_those_before_what_is_usual() {
+    let table = |number: u128, more: &str| {
+        let id = uuid::Uuid::from_u128(number);
+        format!("[[connections]]\nid = \"{id}\"\nname = \"c{number}\"\nurl = \"sqlite:x.db\"\n{more}\n")
+    };
+    let read = |defaults: &str| {
+        let text =
+            format!("{defaults}\n{}", table(1, "") + &table(2, "start = \"lazy\"") + &table(3, "idle_timeout = 5"));
+        let config = Config::parse(&text, Path::new("/base"), &|_| None).unwrap();
+        let seconds = |idle: Option<std::time::Duration>| idle.map(|idle| idle.as_secs());
+        config.connections.iter().map(|it| (it.start, seconds(it.idle_timeout))).collect::<Vec<_>>()
+    };
+    let (eager, lazy) = (Start::Eager, Start::Lazy);
+    assert_eq!(read(""), [(eager, None), (lazy, Some(600)), (eager, Some(5))]);
+    assert_eq!(read("[defaults]\nstart = \"lazy\""), [(lazy, Some(600)), (lazy, Some(600)), (lazy, Some(5))]);
+    assert_eq!(read("[defaults]\nidle_timeout = 0"), [(eager, None), (lazy, None), (eager, Some(5))]);
+    let text = format!("[defaults]\nstart = \"later\"\npool = 3\n{}", table(1, "idle_timeout = -1"));
+    let found = problems(&text);
+    let keys: Vec<(usize, &str)> = found.iter().map(|(line, key, _)| (*line, key.as_str())).collect();
+    assert_eq!(keys, [(2, "defaults.start"), (3, "defaults.pool"), (8, "connections[0].idle_timeout")]);
+    assert!(found[0].2.contains("\"eager\" or \"lazy\""), "{found:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod description;
 mod exposure;
 mod faults;
 mod house;
+mod idle;
 mod instructions;
 mod issuers;
 mod limits;

@@ -86,13 +86,6 @@ pub(crate) struct Description {
     pub(crate) identity: Option<Arc<Mapping>>,
 }
 
-impl Description {
-    /// The names of all other connections.
-    pub(crate) fn others(&self) -> Vec<Arc<str>> {
-        self.names.load().iter().filter(|name| **name != self.name).cloned().collect()
-    }
-}
-
 /// Owns one connection.
 pub(crate) struct ConnectionActor {
     runner: Arc<Runner>,

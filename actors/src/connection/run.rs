@@ -264,11 +264,13 @@ impl Runner {
             return Ok(());
         }
         let name = &self.description.name;
-        Err(Error::not_found(if self.description.others().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
-            format!("procedure: {catalog} is another connection; this call addresses {name}")
-        } else {
-            format!("procedure: there is no connection {catalog}; this call addresses {name}")
-        })
+        Err(Error::not_found(
+            if self.description.names.load().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
+                format!("procedure: {catalog} is another connection; this call addresses {name}")
+            } else {
+                format!("procedure: there is no connection {catalog}; this call addresses {name}")
+            },
+        )
         .hint(format!("use {name}, or leave that part out")))
     }
 
@@ -323,8 +325,9 @@ async fn table_names(source: Arc<dyn Source>, identity: Assumed, trace: Option<T
 }
 
 fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
-    let others = description.others();
-    let others: Vec<&str> = others.iter().map(AsRef::as_ref).collect();
+    let names = description.names.load();
+    // There may be thousands, and this is done for each statement.
+    let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *description.name).collect();
     sql::statements(text, description.dialect, Naming { connection: &description.name, others: &others })
 }
 

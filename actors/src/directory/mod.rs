@@ -1,9 +1,11 @@
 //! The supervisor: one [`ConnectionActor`] for each connection, each watched and restarted on its
 //! own, and a snapshot in which callers look them up without a hop.
 
+mod idle;
+mod snapshot;
 mod supervisor;
+mod usage;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,10 +23,15 @@ use crate::identity::Mapping;
 use crate::principal::Principal;
 use crate::queue::{Load, Queue};
 use crate::reply::Reply;
-use crate::source::{Access, Pool, Profile, Source};
+use crate::source::{Access, Open, Pool, Profile, Source};
 use crate::sql::Dialect;
 
+use idle::{Wake, gone};
+use snapshot::Snapshot;
 use supervisor::{Drain, Ping, Reload, Supervisor};
+use usage::Usage;
+
+pub use usage::InUse;
 
 /// What callers of a connection that was given up are told to wait: only a restart of the service
 /// brings it back.
@@ -37,8 +44,8 @@ pub struct Connection {
     pub id: Uuid,
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
-    /// Its database.
-    pub source: Arc<dyn Source>,
+    /// Makes its source: its database behind a driver.
+    pub open: Open,
     /// One word for listings: the driver's name.
     pub kind: &'static str,
     /// Whose SQL it speaks.
@@ -59,6 +66,20 @@ pub struct Connection {
     pub refresh: Duration,
     /// Which role each caller has at the source; absent where all share the connection's own user.
     pub identity: Option<Arc<Mapping>>,
+    /// When it is started.
+    pub start: Start,
+    /// How long nobody uses it until it lets go of its sessions; absent means never.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// When a connection is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// With the service.
+    #[default]
+    Eager,
+    /// With its first use; until then it is idle.
+    Lazy,
 }
 
 impl Connection {
@@ -96,15 +117,23 @@ pub struct Entry {
     pub kind: &'static str,
     /// Whether it may write at all.
     pub access: Access,
+    standing: Arc<Standing>,
+}
+
+/// How a connection stands, for those who found it.
+struct Standing {
     queue: Arc<Queue>,
-    source: Arc<dyn Source>,
+    source: Option<Arc<dyn Source>>,
     state: watch::Receiver<State>,
     occupant: Occupant,
+    usage: Arc<Usage>,
 }
 
 /// Who answers for an entry.
 #[derive(Clone)]
 enum Occupant {
+    /// Nobody: the next use starts an actor.
+    Idle,
     Alive(Addr<ConnectionActor>),
     /// A fresh actor is started at that time.
     Replaced(Instant),
@@ -113,46 +142,59 @@ enum Occupant {
 }
 
 impl Entry {
-    /// One word: `connecting`, `up`, `down`, `restarting` or `failed`.
+    /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
     pub fn status(&self) -> &'static str {
-        match self.occupant {
-            Occupant::Alive(_) => self.state.borrow().word(),
+        match self.standing.occupant {
+            Occupant::Idle => "idle",
+            Occupant::Alive(_) => self.standing.state.borrow().word(),
             Occupant::Replaced(_) => "restarting",
             Occupant::GivenUp => "failed",
         }
     }
 
-    /// How many calls run and how many wait.
-    pub fn load(&self) -> Load {
-        self.queue.load()
+    /// Whether it waits for its next use, and holds no session until then.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.standing.occupant, Occupant::Idle)
     }
 
-    /// The sessions that are open at the source; `None` where a source has none to count.
+    /// How many calls run and how many wait.
+    pub fn load(&self) -> Load {
+        self.standing.queue.load()
+    }
+
+    /// The sessions that are open at the source; `None` where a source has none to count, and while
+    /// the connection is idle.
     pub fn pool(&self) -> Option<Pool> {
-        self.source.pool()
+        self.standing.source.as_ref()?.pool()
     }
 
     /// What the source said of itself when it was last asked; `None` until it first answered and
-    /// while it is away.
+    /// while it is away or idle.
     pub fn profile(&self) -> Option<Arc<Profile>> {
-        match &*self.state.borrow() {
+        match &*self.standing.state.borrow() {
             State::Up(profile) => Some(Arc::clone(profile)),
             _ => None,
         }
     }
 
-    /// Whether the first attempt to reach the source has ended, one way or the other.
+    /// Whether no first attempt to reach the source is under way: it has ended, one way or the
+    /// other, or it waits for the first use.
     pub fn attempted(&self) -> bool {
-        !matches!(self.occupant, Occupant::Alive(_)) || !matches!(*self.state.borrow(), State::Connecting)
+        !matches!(self.standing.occupant, Occupant::Alive(_))
+            || !matches!(*self.standing.state.borrow(), State::Connecting)
     }
 
     /// Completes when the connection's state differs from the one seen last.
     pub fn watch(&self) -> watch::Receiver<State> {
-        self.state.clone()
+        self.standing.state.clone()
+    }
+
+    /// Completes when no first attempt is under way.
+    async fn settled(&self) {
+        // An actor that died has ended its attempt too.
+        let _ = self.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
     }
 }
-
-pub(crate) type Snapshot = HashMap<Uuid, Entry>;
 
 /// The front of the supervisor: looks up without a hop, sends with one.
 #[derive(Clone)]
@@ -166,7 +208,7 @@ pub struct Directory {
 impl Directory {
     /// Starts a supervisor and one actor for each connection. Must run inside an actix system.
     pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
-        let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::new()));
+        let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
         let supervisor = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
         Self { snapshot, supervisor, revision: watch::Sender::new(0) }
     }
@@ -200,26 +242,59 @@ impl Directory {
 
     /// The connection with this id.
     pub fn get(&self, id: Uuid) -> Option<Entry> {
-        self.snapshot.load().get(&id).cloned()
+        self.snapshot.load().get(id)
+    }
+
+    /// The connection with this name, in any case.
+    pub fn named(&self, name: &str) -> Option<Entry> {
+        self.snapshot.load().named(name)
     }
 
     /// Every connection, ordered by name.
     pub fn list(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = self.snapshot.load().values().cloned().collect();
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        entries
+        self.snapshot.load().entries().collect()
     }
 
-    /// Whether every connection had its first attempt.
+    /// Those connections that `wanted` is true of, ordered by name.
+    pub fn list_of(&self, wanted: impl Fn(Uuid) -> bool) -> Vec<Entry> {
+        self.snapshot.load().entries_of(wanted).collect()
+    }
+
+    /// Whether every connection had its first attempt, or waits for its first use.
     pub fn ready(&self) -> bool {
-        self.snapshot.load().values().all(Entry::attempted)
+        self.snapshot.load().entries().all(|entry| entry.attempted())
     }
 
-    /// Completes when every connection that is there now had its first attempt.
+    /// Completes when every connection that is there now had its first attempt, or waits for its
+    /// first use.
     pub async fn settled(&self) {
         for entry in self.list() {
-            // An actor that died has ended its attempt too.
-            let _ = entry.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
+            entry.settled().await;
+        }
+    }
+
+    /// The connection as it is now, started if it was idle, once its first attempt has ended; and
+    /// what keeps it from becoming idle until that is dropped.
+    ///
+    /// # Errors
+    /// When it was removed, or everything ends.
+    pub async fn hold(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+        let (entry, in_use) = self.begin(entry).await?;
+        entry.settled().await;
+        Ok((entry, in_use))
+    }
+
+    /// The connection as it is now, started if it was idle.
+    async fn begin(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+        // It cannot become idle from here on, and the entry can be older than the actor that answers now.
+        let in_use = entry.standing.usage.begin();
+        let found = self.get(entry.id).ok_or_else(|| gone(&entry.name))?;
+        match in_use {
+            Some(in_use) if !found.is_idle() => Ok((found, in_use)),
+            _ => {
+                let wake = Wake { id: entry.id, name: Arc::clone(&entry.name) };
+                self.supervisor.send(wake).await.map_err(|_| unavailable(&entry.name, Instant::now()))?
+            }
         }
     }
 
@@ -246,10 +321,10 @@ impl Directory {
         limits: Limits,
         notices: Option<Notices>,
     ) -> Result<Reply> {
-        // The entry can be older than the actor that answers now.
-        let entry = &self.get(entry.id).ok_or_else(|| gone(&entry.name))?;
-        let address = match &entry.occupant {
+        let (entry, in_use) = self.begin(entry).await?;
+        let address = match &entry.standing.occupant {
             Occupant::Alive(address) => address,
+            Occupant::Idle => return Err(unavailable(&entry.name, Instant::now())),
             Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
             Occupant::GivenUp => {
                 return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
@@ -268,15 +343,14 @@ impl Directory {
         };
         // From here on the results' own drop cancels.
         guard.disarm();
-        reply
+        reply.map(|reply| match reply {
+            Reply::Results(results) => Reply::Results(results.keep(in_use)),
+            reply @ Reply::Text(_) => reply,
+        })
     }
 
     /// Ends every actor after its source has let go of its sessions, or at the deadline.
     pub async fn drain(&self, deadline: Duration) {
         let _ = tokio::time::timeout(deadline, self.supervisor.send(Drain)).await;
     }
-}
-
-fn gone(name: &str) -> Error {
-    Error::not_found(format!("connection {name} was removed from the configuration"))
 }

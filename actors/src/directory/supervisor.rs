@@ -8,48 +8,57 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
-use super::{Connection, Entry, Intensity, Occupant, Snapshot};
+use super::snapshot::Snapshot;
+use super::usage::Usage;
+use super::{Connection, Entry, Intensity, Occupant, Standing, Start};
 use crate::backoff::Backoff;
 use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
 use crate::event::{Event, Observer};
 use crate::queue::Queue;
+use crate::source::{Late, Source};
 
 /// Threads that the connections' actors share.
 const ARBITERS: usize = 2;
 /// The longest delay before a fresh actor is started.
 const RESTART_MAX: Duration = Duration::from_secs(30);
+/// Sources that are made at once: it may take reading files, on threads of their own.
+const OPENINGS: usize = 4;
 
 /// Supervises every connection, each on its own.
 pub(crate) struct Supervisor {
-    children: HashMap<Uuid, Child>,
+    pub(super) children: HashMap<Uuid, Child>,
     arbiters: Vec<Arbiter>,
     intensity: Intensity,
     snapshot: Arc<ArcSwap<Snapshot>>,
     names: Names,
-    observer: Observer,
+    openings: Arc<Semaphore>,
+    pub(super) observer: Observer,
     /// Actors whose place another has taken, and whose calls are not over.
     retired: Vec<Addr<ConnectionActor>>,
     /// Actors that were started so far: tells each one from its successor.
-    started: u64,
-    draining: bool,
+    pub(super) started: u64,
+    pub(super) draining: bool,
 }
 
-struct Child {
-    connection: Connection,
+pub(super) struct Child {
+    pub(super) connection: Connection,
     description: Arc<Description>,
     deaths: VecDeque<Instant>,
     backoff: Backoff,
-    occupant: Occupant,
+    pub(super) occupant: Occupant,
     /// The number of its actor.
-    number: u64,
-    state: watch::Receiver<State>,
+    pub(super) number: u64,
+    /// Its actor's; absent while it is idle.
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) state: watch::Receiver<State>,
     /// Which of the arbiters it lives on.
     arbiter: usize,
     /// What callers find until the first attempt under new settings has ended.
-    previous: Option<Entry>,
+    pub(super) previous: Option<Entry>,
+    pub(super) usage: Arc<Usage>,
 }
 
 impl Supervisor {
@@ -66,43 +75,52 @@ impl Supervisor {
                 intensity,
                 snapshot,
                 names: Names::default(),
+                openings: Arc::new(Semaphore::new(OPENINGS)),
                 observer,
                 retired: Vec::new(),
                 started: 0,
                 draining: false,
             };
             for connection in connections {
-                supervisor.adopt(connection, &ctx.address());
+                supervisor.adopt(connection, ctx);
             }
             // Callers look up from the first moment on.
-            supervisor.publish();
+            supervisor.publish_all();
             supervisor
         })
     }
 
-    /// Takes a connection in and starts its actor. Gives the actor's number and its state.
-    fn adopt(&mut self, connection: Connection, own: &Addr<Self>) -> (u64, watch::Receiver<State>) {
+    /// Takes a connection in, and starts its actor unless that waits for the first use. Gives the
+    /// actor's number and its state.
+    fn adopt(&mut self, connection: Connection, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
         let id = connection.id;
         let previous = self.children.remove(&id);
         let arbiter = previous.as_ref().map_or(self.children.len() % ARBITERS, |child| child.arbiter);
-        let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity);
-        child.previous = previous.map(|mut previous| match previous.previous.take() {
+        let usage = previous.as_ref().map_or_else(Arc::default, |child| Arc::clone(&child.usage));
+        if connection.start == Start::Eager {
+            drop(usage.wake());
+        }
+        let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity, Arc::clone(&usage));
+        child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.occupant) {
             // Callers never found the one in between.
-            Some(entry) => {
+            (Some(entry), _) => {
                 self.retire(&previous.occupant);
-                entry
+                Some(entry)
             }
-            None => previous.entry(),
+            (None, Occupant::Idle) => None,
+            (None, _) => Some(previous.entry()),
         });
         self.children.insert(id, child);
-        self.occupy(id, own);
-        self.children
-            .get(&id)
-            .map_or((0, watch::channel(State::Connecting).1), |child| (child.number, child.state.clone()))
+        // Who uses it goes on to use it.
+        if usage.is_idle() {
+            return None;
+        }
+        self.occupy(id, ctx);
+        self.children.get(&id).map(|child| (child.number, child.state.clone()))
     }
 
     /// Starts a fresh actor for the connection.
-    fn occupy(&mut self, id: Uuid, own: &Addr<Self>) {
+    pub(super) fn occupy(&mut self, id: Uuid, ctx: &mut Context<Self>) {
         let Some(child) = self.children.get_mut(&id) else { return };
         let Some(arbiter) = self.arbiters.get(child.arbiter) else { return };
         let (state, watched) = watch::channel(State::Connecting);
@@ -110,18 +128,24 @@ impl Supervisor {
         self.started += 1;
         let number = self.started;
         child.number = number;
-        let supervisor = own.clone();
+        let supervisor = ctx.address();
         let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
-        let source = Arc::clone(&child.connection.source);
+        let (open, openings) = (&child.connection.open, &self.openings);
+        let late = || Arc::new(Late::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
+        // The sessions of an actor that died are as good as before.
+        let source = Arc::clone(child.source.get_or_insert_with(late));
         let observer = Arc::clone(&self.observer);
         let address = ConnectionActor::start_in_arbiter(&arbiter.handle(), move |_| {
             ConnectionActor::new(description, source, state, observer, obituary)
         });
         child.occupant = Occupant::Alive(address);
+        if let Some(timeout) = child.connection.idle_timeout {
+            Self::look_later(id, number, timeout, ctx);
+        }
     }
 
-    fn retire(&mut self, occupant: &Occupant) {
+    pub(super) fn retire(&mut self, occupant: &Occupant) {
         self.retired.retain(Addr::connected);
         if let Occupant::Alive(address) = occupant {
             address.do_send(Retire);
@@ -133,21 +157,30 @@ impl Supervisor {
     fn reveal(&mut self, id: Uuid, number: u64) {
         let previous = self.children.get_mut(&id).filter(|child| child.number == number);
         if let Some(previous) = previous.and_then(|child| child.previous.take()) {
-            self.publish();
-            self.retire(&previous.occupant);
+            self.publish(id);
+            self.retire(&previous.standing.occupant);
         }
     }
 
-    fn publish(&self) {
+    /// Lets callers find one connection as it stands now.
+    pub(super) fn publish(&self, id: Uuid) {
+        if let Some(child) = self.children.get(&id)
+            && !self.snapshot.load().put(child.found())
+        {
+            self.publish_all();
+        }
+    }
+
+    /// Lets callers find what connections there are.
+    fn publish_all(&self) {
         let names = self.children.values().map(|child| Arc::clone(&child.connection.name)).collect();
         self.names.store(Arc::new(names));
-        let found = |child: &Child| child.previous.clone().unwrap_or_else(|| child.entry());
-        self.snapshot.store(Arc::new(self.children.iter().map(|(id, child)| (*id, found(child))).collect()));
+        self.snapshot.store(Arc::new(Snapshot::of(self.children.values().map(Child::found))));
     }
 }
 
 impl Child {
-    fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity) -> Self {
+    fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
         let description = Description {
             name: Arc::clone(&connection.name),
             dialect: connection.dialect,
@@ -165,13 +198,20 @@ impl Child {
             description: Arc::new(description),
             deaths: VecDeque::new(),
             backoff: Backoff::new(intensity.backoff, RESTART_MAX, seed),
-            occupant: Occupant::GivenUp,
+            occupant: Occupant::Idle,
             number: 0,
+            source: None,
             state: watch::channel(State::Connecting).1,
             arbiter,
             previous: None,
+            usage,
             connection,
         }
+    }
+
+    /// What callers find.
+    pub(super) fn found(&self) -> Entry {
+        self.previous.clone().unwrap_or_else(|| self.entry())
     }
 
     fn entry(&self) -> Entry {
@@ -180,10 +220,13 @@ impl Child {
             name: Arc::clone(&self.connection.name),
             kind: self.connection.kind,
             access: self.connection.access,
-            queue: Arc::clone(&self.description.queue),
-            source: Arc::clone(&self.connection.source),
-            state: self.state.clone(),
-            occupant: self.occupant.clone(),
+            standing: Arc::new(Standing {
+                queue: Arc::clone(&self.description.queue),
+                source: self.source.clone(),
+                state: self.state.clone(),
+                occupant: self.occupant.clone(),
+                usage: Arc::clone(&self.usage),
+            }),
         }
     }
 }
@@ -229,13 +272,13 @@ impl Handler<Died> for Supervisor {
             panicked: died.panicked,
             restart_in,
         });
-        self.publish();
+        self.publish(died.id);
         if let Some(delay) = restart_in {
             ctx.run_later(delay, move |supervisor, ctx| {
                 let waits = supervisor.children.get(&died.id).is_some_and(|child| child.number == died.number);
                 if waits && !supervisor.draining {
-                    supervisor.occupy(died.id, &ctx.address());
-                    supervisor.publish();
+                    supervisor.occupy(died.id, ctx);
+                    supervisor.publish(died.id);
                 }
             });
         }
@@ -260,7 +303,7 @@ impl Handler<Reload> for Supervisor {
             let gone: Vec<Child> = remove.iter().filter_map(|id| self.children.remove(id)).collect();
             for connection in start {
                 let id = connection.id;
-                let (number, state) = self.adopt(connection, &ctx.address());
+                let Some((number, state)) = self.adopt(connection, ctx) else { continue };
                 begun.push(async move {
                     let mut state = state;
                     // An actor that died has ended its attempt too.
@@ -268,12 +311,12 @@ impl Handler<Reload> for Supervisor {
                     (id, number)
                 });
             }
-            self.publish();
+            self.publish_all();
             // From here on no caller finds them.
             for child in gone {
                 self.retire(&child.occupant);
                 if let Some(previous) = child.previous {
-                    self.retire(&previous.occupant);
+                    self.retire(&previous.standing.occupant);
                 }
             }
         }
@@ -308,7 +351,7 @@ impl Handler<Drain> for Supervisor {
         self.draining = true;
         let mut actors = std::mem::take(&mut self.retired);
         for child in self.children.values() {
-            let previous = child.previous.as_ref().map(|entry| &entry.occupant);
+            let previous = child.previous.as_ref().map(|entry| &entry.standing.occupant);
             for occupant in [Some(&child.occupant), previous].into_iter().flatten() {
                 if let Occupant::Alive(address) = occupant {
                     actors.push(address.clone());

@@ -6,6 +6,7 @@ pub mod catalog;
 mod drivers;
 mod exposed;
 mod exposure;
+mod late;
 pub mod postgres;
 pub mod sqlite;
 
@@ -28,6 +29,8 @@ pub use address::Address;
 pub use drivers::open;
 pub use exposed::narrow;
 pub use exposure::{Exposure, Names};
+pub(crate) use late::Late;
+pub use late::Open;
 
 /// A database, reached through a driver of its own.
 ///

@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
-use portico_actors::directory::{Connection, Directory, Entry, Intensity};
+use portico_actors::directory::{Connection, Directory, Entry, Intensity, Start};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
 use portico_actors::principal::{Principal, Reach, Scope};
 use portico_actors::reply::{Part, Reply, Results};
-use portico_actors::source::{Access, Plan, Profile, Source, catalog};
+use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog};
 use portico_actors::sql::Dialect;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -39,6 +39,8 @@ pub(crate) struct Fake {
     pub(crate) running: Arc<AtomicUsize>,
     /// What it says of itself.
     pub(crate) version: AtomicUsize,
+    /// How often it was made.
+    pub(crate) opens: AtomicUsize,
     /// Whether it has let go of its sessions.
     pub(crate) closed: AtomicBool,
     /// Whether its first sign of life waits for [`Fake::opened`].
@@ -108,7 +110,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
     Connection {
         id: Uuid::from_u128(index as u128 + 1),
         name: format!("c{index}").into(),
-        source: Arc::clone(source) as Arc<dyn Source>,
+        open: opening(source),
         kind: "fake",
         dialect: Dialect::Sqlite,
         access: Access::ReadWrite,
@@ -120,7 +122,18 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         identity: None,
         // No test waits for the clock.
         refresh: Duration::from_hours(24),
+        start: Start::Eager,
+        idle_timeout: None,
     }
+}
+
+/// Gives the one fake source, and counts how often it was wanted.
+fn opening(source: &Arc<Fake>) -> Open {
+    let source = Arc::clone(source);
+    Arc::new(move || {
+        source.opens.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::clone(&source) as Arc<dyn Source>)
+    })
 }
 
 pub(crate) struct House {
@@ -144,11 +157,17 @@ impl House {
         queue: usize,
         refresh: Duration,
     ) -> Self {
+        let settings = |connection| Connection { permits, queue, refresh, ..connection };
+        Self::with(pings, intensity, settings)
+    }
+
+    /// Starts one connection for each mood of its first ping, with `settings`.
+    pub(crate) fn with(pings: &[Mood], intensity: Intensity, settings: impl Fn(Connection) -> Connection) -> Self {
         let (tell, events) = unbounded_channel();
         let (mut sources, mut ids, mut connections) = (Vec::new(), Vec::new(), Vec::new());
         for (index, ping) in pings.iter().enumerate() {
             let source = Arc::new(Fake { ping: Mutex::new(*ping), ..Fake::default() });
-            let connection = Connection { refresh, ..connection(index, &source, permits, queue) };
+            let connection = settings(connection(index, &source, 2, 2));
             let id = connection.id;
             connections.push(connection);
             sources.push(source);

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod fake;
+mod idle;
 mod reload;
 
 use std::sync::atomic::Ordering;
@@ -43,6 +44,13 @@ fn down(event: &Event) -> Option<(String, Duration)> {
     match event {
         Event::ConnectionDown { name, retry_in, .. } => Some((name.to_string(), *retry_in)),
         _ => None,
+    }
+}
+
+/// Lets the others go on until `met` holds.
+pub(crate) async fn until(met: impl Fn() -> bool) {
+    while !met() {
+        tokio::task::yield_now().await;
     }
 }
 

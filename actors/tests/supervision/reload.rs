@@ -5,17 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
+use portico_actors::directory::Connection;
 use portico_actors::error::Kind;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::spawn_local;
 
 use crate::fake::{Fake, House, Mood, ask, connection};
-use crate::{died, quick, run, up};
-
-async fn until(met: impl Fn() -> bool) {
-    while !met() {
-        yield_now().await;
-    }
-}
+use crate::{died, quick, run, until, up};
 
 #[test]
 fn a_changed_connection_answers_from_its_new_source_and_old_calls_end_on_the_old_one() {
@@ -119,5 +114,25 @@ fn what_was_replaced_and_still_runs_is_drained_with_the_rest() {
         house.directory.drain(std::time::Duration::from_secs(60)).await;
         assert!(old.closed.load(Ordering::SeqCst) && fresh.closed.load(Ordering::SeqCst));
         drop(running);
+    });
+}
+
+#[test]
+fn connections_are_found_by_the_names_that_they_have_now() {
+    run(async {
+        let mut house = House::start(&[Mood::Well, Mood::Well], quick(5), 2, 2);
+        house.event(up).await;
+        house.event(up).await;
+        let named = |name: &str| house.directory.named(name).map(|entry| entry.id);
+        assert_eq!((named("C0"), named("c1"), named("c2")), (Some(house.ids[0]), Some(house.ids[1]), None));
+        // They exchange their names.
+        let renamed = |index: usize, name: &str| Connection {
+            name: name.into(),
+            ..connection(index, &house.sources[index], 2, 2)
+        };
+        house.directory.reload(vec![renamed(0, "c1"), renamed(1, "c0")], Vec::new()).await.unwrap();
+        assert_eq!((named("c1"), named("C0")), (Some(house.ids[0]), Some(house.ids[1])));
+        let listed: Vec<_> = house.directory.list().iter().map(|entry| (entry.id, entry.name.to_string())).collect();
+        assert_eq!(listed, [(house.ids[1], "c0".to_owned()), (house.ids[0], "c1".to_owned())]);
     });
 }

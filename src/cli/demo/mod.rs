@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use portico_actors::directory;
+use portico_actors::directory::{self, Start};
 use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
@@ -86,7 +86,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         limits: Limits::default(),
         log: Log::default(),
         issuers: Vec::new(),
-        connections: vec![Connection {
+        connections: vec![Arc::new(Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),
             locator: Locator::Sqlite(shop.to_owned()),
@@ -106,8 +106,10 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             exposure: Exposure::default(),
             prompts: Arc::default(),
             identity: None,
+            start: Start::Eager,
+            idle_timeout: None,
             fingerprint: Fingerprint::default(),
-        }],
+        })],
         keys: Keys::default(),
     }
 }

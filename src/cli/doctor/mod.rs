@@ -5,10 +5,16 @@ mod files;
 mod place;
 mod store;
 
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::{Common, Failure, check, print_json};
 use crate::config::{Config, Connection};
+
+/// Sources that are attempted at the same time.
+const AT_ONCE: usize = 16;
 
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,10 +111,10 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
 /// One attempt at each source.
 fn sources(config: &Config) -> Vec<Finding> {
     let attempts = actix::System::new().block_on(async {
-        let attempts = config.connections.iter().map(check::attempt);
-        futures_util::future::join_all(attempts).await
+        let attempts = config.connections.iter().map(|connection| check::attempt(connection));
+        stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
-    let tell = |(connection, attempt): (&Connection, Result<_, _>)| match attempt {
+    let tell = |(connection, attempt): (&Arc<Connection>, Result<_, _>)| match attempt {
         Ok(portico_actors::source::Profile { product, .. }) => {
             Finding::ok("source", format!("{}: up, {product}", connection.name))
         }

@@ -116,7 +116,8 @@ pub(super) fn all() -> Value {
                 "required": ["connectionId", "name", "source", "mcpUrl", "status"],
                 "properties": {
                     "connectionId": {"type": "string", "format": "uuid"}, "name": text, "source": text,
-                    "mcpUrl": {"type": "string", "format": "uri"}, "status": text,
+                    "mcpUrl": {"type": "string", "format": "uri"},
+                    "status": {"enum": ["idle", "connecting", "up", "down", "restarting", "failed"]},
                 },
             }}},
         },

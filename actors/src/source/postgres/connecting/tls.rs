@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -26,39 +26,50 @@ type Stamp = Vec<Option<(i64, i64, u64)>>;
 /// replaced while the service runs.
 pub(super) struct Connectors {
     tls: Arc<Tls>,
-    current: Mutex<(Stamp, MakeRustlsConnect)>,
+    /// Made when first needed.
+    current: Mutex<Option<(Stamp, MakeRustlsConnect)>>,
 }
 
 impl Connectors {
-    /// Reads the files of `tls` for the first time.
+    /// Reads the files that `tls` names, to find out whether they are right.
     ///
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the parameter whose file is wrong.
     pub(super) fn new(tls: Arc<Tls>) -> Result<Self> {
-        let current = (stamp(&tls), connector(&tls)?);
+        let stamp = stamp(&tls);
+        // Who names no file has nothing to mend.
+        let current = if stamp.is_empty() { None } else { Some((stamp, connector(&tls)?)) };
         Ok(Self { tls, current: Mutex::new(current) })
     }
 
     /// The connector of the files as they are now.
     pub(super) async fn current(&self) -> Result<MakeRustlsConnect> {
-        let (known, connector) = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.is_empty() {
-            return Ok(connector);
-        }
+        let known = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tls = Arc::clone(&self.tls);
-        let renewed = spawn_blocking(move || {
-            let stamp = stamp(&tls);
-            if stamp == known { Ok(None) } else { self::connector(&tls).map(|connector| Some((stamp, connector))) }
-        });
-        match renewed.await.map_err(Error::internal)?? {
-            None => Ok(connector),
-            Some(renewed) => {
-                let connector = renewed.1.clone();
-                *self.current.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
-                Ok(connector)
-            }
-        }
+        let current = match known {
+            Some((stamp, connector)) if stamp.is_empty() => return Ok(connector),
+            // No roots are looked for: nothing is read.
+            None if !is_verified(&tls) => (Vec::new(), connector(&tls)?),
+            known => spawn_blocking(move || renewed(&tls, known)).await.map_err(Error::internal)??,
+        };
+        let connector = current.1.clone();
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(current);
+        Ok(connector)
     }
+}
+
+/// What is `known`, or made anew where the files have changed since.
+fn renewed(tls: &Tls, known: Option<(Stamp, MakeRustlsConnect)>) -> Result<(Stamp, MakeRustlsConnect)> {
+    let stamp = stamp(tls);
+    match known {
+        Some(known) if known.0 == stamp => Ok(known),
+        _ => Ok((stamp, connector(tls)?)),
+    }
+}
+
+/// Whether a certificate is asked for more than its key.
+fn is_verified(tls: &Tls) -> bool {
+    tls.mode >= Mode::VerifyCa || (tls.mode == Mode::Require && tls.roots.is_some())
 }
 
 fn stamp(tls: &Tls) -> Stamp {
@@ -79,8 +90,7 @@ fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(Error::internal)?;
-    let verified = tls.mode >= Mode::VerifyCa || (tls.mode == Mode::Require && tls.roots.is_some());
-    let chain = if verified {
+    let chain = if is_verified(tls) {
         let roots = Arc::new(roots(tls.roots.as_ref())?);
         let provider = Arc::clone(&provider);
         Some(WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(Error::internal)?)
@@ -101,6 +111,8 @@ fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
             })?
         }
     };
+    // PostgreSQL gives out no tickets: room for them would be by far the largest part of an address.
+    config.resumption = Resumption::disabled();
     if tls.direct {
         config.alpn_protocols = vec![b"postgresql".to_vec()];
     }

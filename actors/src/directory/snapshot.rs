@@ -1,0 +1,67 @@
+//! What callers look connections up in: made anew when a connection is added or removed. How one
+//! connection stands is exchanged in its own place, however many there are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use uuid::Uuid;
+
+use super::Entry;
+
+/// Every connection.
+#[derive(Default)]
+pub(super) struct Snapshot {
+    by_id: HashMap<Uuid, Arc<Place>>,
+    /// By the name in lower case; while names are exchanged, two may have the same.
+    by_name: BTreeMap<(Box<str>, Uuid), Arc<Place>>,
+}
+
+struct Place {
+    id: Uuid,
+    entry: ArcSwap<Entry>,
+}
+
+impl Snapshot {
+    pub(super) fn of(entries: impl Iterator<Item = Entry>) -> Self {
+        let mut snapshot = Self::default();
+        for entry in entries {
+            let (id, name) = (entry.id, entry.name.to_ascii_lowercase());
+            let place = Arc::new(Place { id, entry: ArcSwap::from_pointee(entry) });
+            snapshot.by_id.insert(id, Arc::clone(&place));
+            snapshot.by_name.insert((name.into(), id), place);
+        }
+        snapshot
+    }
+
+    /// Exchanges one entry; false when it is new here, or under a new name.
+    pub(super) fn put(&self, entry: Entry) -> bool {
+        let known = self.by_id.get(&entry.id).filter(|place| place.entry.load().name == entry.name);
+        if let Some(place) = known {
+            place.entry.store(Arc::new(entry));
+        }
+        known.is_some()
+    }
+
+    pub(super) fn get(&self, id: Uuid) -> Option<Entry> {
+        self.by_id.get(&id).map(|place| Entry::clone(&place.entry.load()))
+    }
+
+    /// The one with this name, in any case.
+    pub(super) fn named(&self, name: &str) -> Option<Entry> {
+        let name: Box<str> = name.to_ascii_lowercase().into();
+        let mut same = self.by_name.range((name.clone(), Uuid::nil())..=(name, Uuid::max()));
+        same.next().map(|(_, place)| Entry::clone(&place.entry.load()))
+    }
+
+    /// Ordered by name.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.entries_of(|_| true)
+    }
+
+    /// Those that `wanted` is true of, ordered by name.
+    pub(super) fn entries_of(&self, wanted: impl Fn(Uuid) -> bool) -> impl Iterator<Item = Entry> {
+        let wanted = self.by_name.values().filter(move |place| wanted(place.id));
+        wanted.map(|place| Entry::clone(&place.entry.load()))
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether anybody uses a connection. One that nobody has used for a while becomes idle, and the
+//! next use brings it back: the states and the words of gRPC's channels
+//! (<https://grpc.github.io/grpc/core/md_doc_connectivity-semantics-and-api.html>).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Who uses a connection. It outlives an actor, and a change of the connection's settings.
+pub(super) struct Usage(Mutex<State>);
+
+struct State {
+    /// Calls until their last row, and listeners.
+    users: usize,
+    /// When it was used last.
+    used: Instant,
+    idle: bool,
+}
+
+/// Keeps a connection from becoming idle until it is dropped.
+pub struct InUse(Arc<Usage>);
+
+impl Default for Usage {
+    /// Idle: nobody has used it yet.
+    fn default() -> Self {
+        Self(Mutex::new(State { users: 0, used: Instant::now(), idle: true }))
+    }
+}
+
+impl Usage {
+    /// Begins a use; not while it is idle.
+    pub(super) fn begin(self: &Arc<Self>) -> Option<InUse> {
+        let mut state = self.lock();
+        if state.idle {
+            return None;
+        }
+        state.users += 1;
+        Some(InUse(Arc::clone(self)))
+    }
+
+    /// Ends its idleness with a use.
+    pub(super) fn wake(self: &Arc<Self>) -> InUse {
+        let mut state = self.lock();
+        state.idle = false;
+        state.users += 1;
+        InUse(Arc::clone(self))
+    }
+
+    /// Makes it idle if it has not been used for so long.
+    ///
+    /// # Errors
+    /// It has been: how long to wait until the next look is worth it.
+    pub(super) fn rest(&self, after: Duration) -> Result<(), Duration> {
+        let mut state = self.lock();
+        if state.users > 0 {
+            return Err(after);
+        }
+        match after.saturating_sub(state.used.elapsed()) {
+            Duration::ZERO => {
+                state.idle = true;
+                Ok(())
+            }
+            left => Err(left),
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().idle
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.users -= 1;
+        state.used = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_does_not_become_idle() {
+        let usage = Arc::<Usage>::default();
+        assert!(usage.is_idle() && usage.begin().is_none());
+        let first = usage.wake();
+        assert_eq!(usage.rest(Duration::ZERO), Err(Duration::ZERO));
+        let second = usage.begin().expect("it was woken");
+        drop(first);
+        assert!(usage.rest(Duration::ZERO).is_err(), "one of two is left");
+        drop(second);
+        let left = usage.rest(Duration::from_hours(1)).expect_err("it was used just now");
+        assert!(left <= Duration::from_hours(1) && left > Duration::from_mins(50));
+        assert!(!usage.is_idle());
+        assert_eq!(usage.rest(Duration::ZERO), Ok(()));
+        assert!(usage.is_idle() && usage.begin().is_none());
+    }
+}
