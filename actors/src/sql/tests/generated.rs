@@ -35,6 +35,8 @@ fn what_was_found_holds() {
 }
 
 const FOUND: &[&str] = &[
+    "SELECT 'it''s', E'\\'@a', $$;$$, $x$x'$@b  $, U&\"d\"",
+    "MERGE INTO sales.b.c t USING sales.b.d s ON tx$@b$x$,uWHEN NOT MATCHED THEN DO NOTHING",
     "SELECT [[a3L, 4]]",
     "SELECT[]o].[id], [[a3L, 4]] FROM [sales\u{fffd}.[puECT [o].[id],a]]b] = 2) EXCEPT TABLE saONL@x",
 ];
