@@ -23,6 +23,10 @@ pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts
     }
     // The parser asserts its own invariants; should a text break one, it counts as not understood.
     let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
+    // It passes over what it does not know with an error, and not always with a node for it.
+    if !parsed.errors().is_empty() {
+        return None;
+    }
     let file = parsed.syntax_node();
     let mut elements = file.children_with_tokens().filter(|element| !element.kind().is_trivia());
     let statement = elements.next()?.into_node()?;

@@ -35,6 +35,7 @@ fn what_was_found_holds() {
 }
 
 const FOUND: &[&str] = &[
+    "SELECT $WITH RECURSYVE w 1, $2::text FRT $1, $2::text FRKMKM tAS (DELETE FROM sales.b.c WH",
     "SELECT 'it''s', E'\\'@a', $$;$$, $x$x'$@b  $, U&\"d\"",
     "MERGE INTO sales.b.c t USING sales.b.d s ON tx$@b$x$,uWHEN NOT MATCHED THEN DO NOTHING",
     "SELECT [[a3L, 4]]",
