@@ -2,10 +2,13 @@
 # Fuzzes what reads SQL (fuzz/fuzz_targets/sql.rs) on a stable toolchain: no cargo-fuzz and no sanitizer is needed, but a
 # compiler of C++ for libFuzzer. Where the toolchain does not allow it, one line says why. A finding fails, and its text is
 # left in fuzz/artifacts/; make it a test, then mend it.
-#   tests/fuzz.sh [SECONDS]
+# With a seed it begins from the seeds of the tree alone, so that the next run goes the same way; without one it goes on from
+# what earlier runs found.
+#   tests/fuzz.sh [SECONDS [SEED]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
+seed=${2:-}
 export CARGO_TARGET_DIR=$PWD/target/fuzz
 artifacts=$PWD/fuzz/artifacts/sql
 log=$CARGO_TARGET_DIR/build.log
@@ -35,8 +38,9 @@ RUSTFLAGS=$coverage cargo build --locked --release --manifest-path fuzz/Cargo.to
 
 # New inputs are kept out of the tree; the seeds are only read.
 found=$CARGO_TARGET_DIR/corpus
+[ -z "$seed" ] || rm -rf "$found"
 mkdir -p "$found"
-"$CARGO_TARGET_DIR/$host/release/sql" -max_total_time="$seconds" -max_len=2048 -timeout=20 -rss_limit_mb=2048 \
+"$CARGO_TARGET_DIR/$host/release/sql" -seed="${seed:-0}" -max_total_time="$seconds" -max_len=2048 -timeout=20 -rss_limit_mb=2048 \
   -print_final_stats=1 -verbosity=1 -artifact_prefix="$artifacts/" "$found" fuzz/corpus/sql >"$log" 2>&1 \
   || { tail -n 60 "$log"; echo "the text is in $artifacts"; exit 1; }
 sed -n 's/^stat::number_of_executed_units: */texts tried: /p' "$log"

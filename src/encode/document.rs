@@ -8,13 +8,15 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Part, Results};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Nesting, write_cell, write_schema};
 
-/// The body of an error of the SQL API (`wire.md` §7).
-#[derive(Debug, Serialize)]
+/// What went wrong.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Error")]
 pub struct ErrorBody {
     /// The code of the table of errors.
     pub code: u16,
@@ -29,7 +31,7 @@ pub struct ErrorBody {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The request.
+    /// The request, as in the header `X-Request-Id` and in the log.
     pub request_id: String,
 }
 

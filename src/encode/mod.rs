@@ -1,6 +1,7 @@
 //! Rows become bytes here, incrementally; this is the only place that writes cells.
 
 mod arrow;
+mod columns;
 mod document;
 mod labels;
 mod lines;
@@ -11,9 +12,11 @@ mod text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::error::Error;
-use portico_actors::reply::{Cell, Column};
+use portico_actors::reply::Cell;
 
 pub use arrow::Arrow;
+pub use columns::Descriptor;
+pub(crate) use columns::write_schema;
 pub use document::{Document, ErrorBody};
 pub use lines::{LineForm, Lines};
 pub use packing::Packing;
@@ -92,41 +95,6 @@ pub(crate) fn write_base64(out: &mut Vec<u8>, octets: &[u8]) {
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     // Writing to memory cannot fail, and a str is always a valid JSON string.
     let _ = serde_json::to_writer(out, text);
-}
-
-/// Appends the `schema` array of the SQL API: twelve members a column.
-pub(crate) fn write_schema(out: &mut Vec<u8>, columns: &[Column]) {
-    let optional = |out: &mut Vec<u8>, member: &str, text: Option<&str>| {
-        out.extend_from_slice(member.as_bytes());
-        match text {
-            Some(text) => write_string(out, text),
-            None => out.extend_from_slice(b"null"),
-        }
-    };
-    out.push(b'[');
-    for (ordinal, column) in columns.iter().enumerate() {
-        if ordinal > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"ordinal\":");
-        out.extend_from_slice(itoa::Buffer::new().format(ordinal).as_bytes());
-        optional(out, ",\"catalogName\":", column.catalog.as_deref());
-        optional(out, ",\"schemaName\":", column.schema.as_deref());
-        optional(out, ",\"tableName\":", column.table.as_deref());
-        optional(out, ",\"columnName\":", Some(&column.name));
-        optional(out, ",\"columnLabel\":", Some(&column.label));
-        out.extend_from_slice(b",\"dataType\":");
-        out.extend_from_slice(itoa::Buffer::new().format(column.data_type.code()).as_bytes());
-        optional(out, ",\"dataTypeName\":", Some(column.data_type.name()));
-        for (member, number) in
-            [(",\"length\":", column.length), (",\"precision\":", column.precision), (",\"scale\":", column.scale)]
-        {
-            out.extend_from_slice(member.as_bytes());
-            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-        }
-        out.extend_from_slice(if column.nullable { b",\"nullable\":true}" } else { b",\"nullable\":false}" });
-    }
-    out.push(b']');
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, Respon
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind, Quota};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::ending;
 use crate::encode::ErrorBody;
@@ -55,6 +57,23 @@ pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
 pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
 /// Of an origin that may not call.
 pub(super) const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
+
+/// An answer of the SQL API that is an error alone.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Failure")]
+pub(super) struct ApiFailure {
+    pub(super) error: ErrorBody,
+}
+
+/// An answer of an OAuth endpoint that is an error (RFC 6749 §5.2).
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OAuthFailure")]
+pub(super) struct OAuthFailure {
+    /// The code of RFC 6749, RFC 7591 or RFC 8707.
+    pub(super) error: &'static str,
+    /// One sentence.
+    pub(super) error_description: String,
+}
 
 /// The body of `error` on the SQL API.
 pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
@@ -188,7 +207,7 @@ impl ResponseError for ApiError {
 
 /// A whole response to `error` on the SQL API.
 pub(super) fn api(error: &Error, request: RequestId, challenge: Option<&Challenge>) -> HttpResponse {
-    begin(error, challenge).json(serde_json::json!({"error": body(error, request)}))
+    begin(error, challenge).json(ApiFailure { error: body(error, request) })
 }
 
 /// A whole response to `error` on the SQL API, with a status that its kind does not tell.

@@ -10,7 +10,10 @@ use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Reply, Results};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::answer;
 use super::caller::Caller;
@@ -59,25 +62,46 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     }
 }
 
+/// The connections that a credential opens.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Connections {
+    pub(super) connections: Vec<Reachable>,
+}
+
+/// One connection.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Connection")]
+pub(super) struct Reachable {
+    /// The last part of its MCP address.
+    pub(super) connection_id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub(super) name: Arc<str>,
+    /// What kind of source it is.
+    pub(super) source: &'static str,
+    /// Where MCP clients find it.
+    pub(super) mcp_url: String,
+    /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
+    pub(super) status: &'static str,
+}
+
 /// `GET /api/connections`.
 pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
     ending.note_caller(&by);
-    let connections: Vec<Value> = app
+    let connections: Vec<Reachable> = app
         .reachable(&by)
         .iter()
-        .map(|entry| {
-            json!({
-                "connectionId": entry.id,
-                "name": entry.name,
-                "source": entry.kind,
-                "mcpUrl": app.mcp_url(entry.id),
-                "status": entry.status(),
-            })
+        .map(|entry| Reachable {
+            connection_id: entry.id,
+            name: Arc::clone(&entry.name),
+            source: entry.kind,
+            mcp_url: app.mcp_url(entry.id),
+            status: entry.status(),
         })
         .collect();
     ending.finish(connections.len() as u64, None);
-    HttpResponse::Ok().json(json!({"connections": connections}))
+    HttpResponse::Ok().json(Connections { connections })
 }
 
 /// `GET /api/catalogs` … `GET /api/procedureParameters`.

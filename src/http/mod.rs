@@ -3,6 +3,7 @@
 
 mod admission;
 mod answer;
+mod bodies;
 mod body;
 mod caller;
 mod description;

@@ -8,13 +8,68 @@ use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
 use portico_actors::error::Error;
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
 
 use super::ending::Ending;
 use super::error;
 use super::oauth_form::{self, Form};
 use crate::app::App;
+
+/// A successful answer of the token endpoint (RFC 6749 §5.1).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(super) struct TokenAnswer {
+    access_token: String,
+    token_type: &'static str,
+    /// Seconds.
+    expires_in: u64,
+    /// A space-separated list.
+    scope: String,
+    /// For the next access token, where a person agreed to it. It is good once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<String>,
+}
+
+/// What a token opens now (RFC 7662 §2.2): `active` alone where that is nothing.
+#[derive(Default, Serialize, JsonSchema)]
+#[schemars(rename = "Introspection")]
+pub(super) struct Described {
+    active: bool,
+    #[serde(flatten)]
+    token: Option<DescribedToken>,
+}
+
+/// The members of RFC 7662 §2.2; `connection_ids` is our own.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DescribedToken {
+    /// A space-separated list.
+    scope: &'static str,
+    client_id: String,
+    token_type: &'static str,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    exp: i64,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    iat: i64,
+    /// A user's e-mail address, or a service account's client id.
+    sub: String,
+    aud: Audience,
+    iss: String,
+    jti: Uuid,
+    /// The connections within reach.
+    connection_ids: Vec<Uuid>,
+}
+
+/// One resource, or several (RFC 7519 §4.1.3).
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
 
 /// `POST /oauth/token`.
 pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
@@ -24,16 +79,13 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
         exchange(asked, &app, &mut ending).await
     };
     let result = result.await.map(|(token, refresh)| {
-        let mut document = json!({
-            "access_token": token.token.expose_secret(),
-            "token_type": "Bearer",
-            "expires_in": token.expires_in.as_secs(),
-            "scope": token.scope,
-        });
-        if let Some(refresh) = refresh {
-            document["refresh_token"] = refresh.expose_secret().into();
-        }
-        Some(document)
+        Some(TokenAnswer {
+            access_token: token.token.expose_secret().to_owned(),
+            token_type: "Bearer",
+            expires_in: token.expires_in.as_secs(),
+            scope: token.scope.into(),
+            refresh_token: refresh.map(|refresh| refresh.expose_secret().to_owned()),
+        })
     });
     answer(result, ending)
 }
@@ -52,7 +104,7 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web
         let client = oauth_form::proof(client)?;
         app.auth.send(Revoke { client, token }).await.unwrap_or_else(|_| Err(away()))
     };
-    let result = result.await.map(|()| None);
+    let result = result.await.map(|()| None::<Value>);
     answer(result, ending)
 }
 
@@ -66,34 +118,33 @@ pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app:
         let token = shown(&mut form)?;
         app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))
     };
-    let result =
-        result.await.map(|token| Some(token.map_or_else(|| json!({"active": false}), |token| described(&token))));
+    let result = result.await.map(|token| {
+        Some(token.map_or_else(Described::default, |token| Described { active: true, token: Some(described(token)) }))
+    });
     answer(result, ending)
 }
 
-/// The members of RFC 7662 §2.2; `connection_ids` is our own.
-fn described(token: &Introspection) -> Value {
-    let audience = match token.audience.as_slice() {
-        [one] => json!(one),
-        several => json!(several),
+fn described(token: Introspection) -> DescribedToken {
+    let aud = match token.audience.as_slice() {
+        [one] => Audience::One(one.clone()),
+        _ => Audience::Several(token.audience),
     };
-    json!({
-        "active": true,
-        "scope": token.scope,
-        "client_id": token.client_id,
-        "token_type": "Bearer",
-        "exp": token.expires_at,
-        "iat": token.issued_at,
-        "sub": token.subject,
-        "aud": audience,
-        "iss": token.issuer,
-        "jti": token.id,
-        "connection_ids": token.connections,
-    })
+    DescribedToken {
+        scope: token.scope,
+        client_id: token.client_id,
+        token_type: "Bearer",
+        exp: token.expires_at,
+        iat: token.issued_at,
+        sub: token.subject,
+        aud,
+        iss: token.issuer,
+        jti: token.id,
+        connection_ids: token.connections,
+    }
 }
 
 /// The response: a document or nothing, or what went wrong (RFC 6749 §5).
-fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> HttpResponse {
+fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Ending) -> HttpResponse {
     match result {
         Ok(document) => {
             ending.finish(0, None);
@@ -113,7 +164,7 @@ fn answer(result: Result<Option<Value>, GrantError>, mut ending: Ending) -> Http
             if refusal.code == "invalid_client" {
                 response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\""));
             }
-            response.json(json!({"error": refusal.code, "error_description": refusal.description}))
+            response.json(error::OAuthFailure { error: refusal.code, error_description: refusal.description })
         }
     }
 }

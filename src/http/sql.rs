@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::call::{Argument, Limits, Mode, Op, ProcedureCall, Sql};
+use portico_actors::call::{Limits, Mode, Op, ProcedureCall, Sql};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Reply, Results};
 use portico_actors::sql;
 
 use super::answer;
+use super::bodies::{Batch, Body, Exec, Script, Seconds, Sets};
 use super::caller::Caller;
 use super::ending::Ending;
 use super::{body, ending, media, routing};
 use crate::app::App;
 use crate::fields::Fields;
-use crate::tools::timeout;
 
 /// A body over this many bytes is read on a thread for blocking work.
 const LARGE_BODY: usize = 16 * 1024;
@@ -63,61 +63,57 @@ pub(super) async fn exec(
 }
 
 fn read_query(mut fields: Fields) -> Result<Asked> {
-    let mode = if fields.boolean("schemaOnly")? == Some(true) { Mode::Describe } else { Mode::Run };
-    let parameters = fields.arguments("parameters")?;
-    read_script(fields, mode, parameters)
+    let body = Script::read(&mut fields)?;
+    let mode = if body.schema_only == Some(true) { Mode::Describe } else { Mode::Run };
+    let sql = Sql {
+        text: body.query,
+        parameters: body.parameters.unwrap_or_default().0,
+        default_schema: body.default_schema,
+        dry_run: body.dry_run == Some(true),
+        ..Sql::default()
+    };
+    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout))
 }
 
 fn read_batch(mut fields: Fields) -> Result<Asked> {
-    let mut sets = fields.argument_sets("parameters")?;
-    if fields.boolean("schemaOnly")? == Some(true) {
+    let body = Batch::read(&mut fields)?;
+    let Sets(mut sets) = body.parameters;
+    let (mode, parameters) = if body.schema_only == Some(true) {
         // One set tells as much of the types as all of them.
-        return read_script(fields, Mode::Describe, sets.swap_remove(0));
-    }
-    read_script(fields, Mode::Sets(sets), Vec::new())
+        (Mode::Describe, sets.swap_remove(0))
+    } else {
+        (Mode::Sets(sets), Vec::new())
+    };
+    let sql = Sql {
+        text: body.query,
+        parameters,
+        default_schema: body.default_schema,
+        dry_run: body.dry_run == Some(true),
+        ..Sql::default()
+    };
+    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout))
 }
 
-fn read_script(mut fields: Fields, mode: Mode, parameters: Vec<Argument>) -> Result<Asked> {
-    let text = fields.required("query")?;
-    let default_catalog = fields.string("defaultCatalog")?;
-    Ok(Asked {
-        named: sql::catalogs(&text)?,
-        limits: Limits { timeout: timeout(&mut fields)?, rows: None },
-        op: Op::Script(
-            mode,
-            Sql {
-                text,
-                parameters,
-                default_schema: fields.string("defaultSchema")?,
-                dry_run: dry_run(&mut fields)?,
-                ..Sql::default()
-            },
-        ),
-        default_catalog,
-        field: "query",
-    })
+fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<Asked> {
+    let named = sql::catalogs(&sql.text)?;
+    Ok(Asked { op: Op::Script(mode, sql), limits, named, default_catalog, field: "query" })
 }
 
 fn read_exec(mut fields: Fields) -> Result<Asked> {
-    let procedure = fields.required("procedure")?;
-    let parts = sql::procedure_name(&procedure)?;
+    let body = Exec::read(&mut fields)?;
+    let parts = sql::procedure_name(&body.procedure)?;
     Ok(Asked {
         named: if parts.len() == 3 { parts.into_iter().take(1).collect() } else { Vec::new() },
-        default_catalog: fields.string("defaultCatalog")?,
-        limits: Limits { timeout: timeout(&mut fields)?, rows: None },
+        default_catalog: body.default_catalog,
+        limits: Seconds::limit(body.timeout),
         op: Op::Procedure(ProcedureCall {
-            procedure,
-            arguments: fields.arguments("parameters")?,
-            default_schema: fields.string("defaultSchema")?,
-            dry_run: dry_run(&mut fields)?,
+            procedure: body.procedure,
+            arguments: body.parameters.unwrap_or_default().0,
+            default_schema: body.default_schema,
+            dry_run: body.dry_run == Some(true),
         }),
         field: "procedure",
     })
-}
-
-/// Whether everything is to be undone at its end.
-fn dry_run(fields: &mut Fields) -> Result<bool> {
-    Ok(fields.boolean("dryRun")?.unwrap_or_default())
 }
 
 async fn run(

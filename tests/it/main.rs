@@ -19,6 +19,7 @@ mod command_line;
 mod config;
 mod config_catalogue;
 mod description;
+mod description_document;
 mod exposure;
 mod faults;
 mod house;

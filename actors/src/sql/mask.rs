@@ -1,9 +1,10 @@
 //! What the parser is shown instead of a statement: the same bytes where it understands them,
 //! and something of equal length where it does not. So its ranges are ranges of the original,
-//! and it cannot read a literal differently from us.
+//! and it cannot read a literal differently from us; where it would even so, [`super::tree`] has
+//! no use for what it says.
 
 use super::Dialect;
-use super::token::{Kind, Token};
+use super::token::{Kind, Token, continues_word};
 
 /// The statement in the parser's words, of exactly the same length in bytes.
 pub(super) fn mask(text: &str, tokens: &[Token], dialect: Dialect) -> String {
@@ -16,6 +17,9 @@ pub(super) fn mask(text: &str, tokens: &[Token], dialect: Dialect) -> String {
             Kind::Blank => repeat(&mut masked, ' ', original.len()),
             Kind::Text => quote(&mut masked, '\'', original.len()),
             Kind::Name => name(&mut masked, original),
+            Kind::Word => word(&mut masked, original),
+            // It may open a dollar quote to the parser, and does so nowhere where we see it alone.
+            Kind::Other if original == "$" => masked.push('\\'),
             Kind::Placeholder => parameter(&mut masked, original.len()),
             Kind::Parameter if dialect == Dialect::Sqlite => parameter(&mut masked, original.len()),
             _ => masked.push_str(original),
@@ -45,11 +49,28 @@ fn quote(masked: &mut String, mark: char, length: usize) {
 /// Only where a name stands matters to the parser, not which: the name itself is read from the
 /// original.
 fn name(masked: &mut String, original: &str) {
-    quote(masked, '"', original.len());
+    if masked.ends_with('"') && original.len() > 1 {
+        // Two names in quotes would be one.
+        repeat(masked, 'a', original.len() - 1);
+        masked.push(' ');
+    } else {
+        quote(masked, '"', original.len());
+    }
+}
+
+/// A word on its own is none of the letters that PostgreSQL puts in front of a quote, and a `$` at
+/// its end opens nothing together with what follows.
+fn word(masked: &mut String, original: &str) {
+    let kept = original.trim_end_matches('$');
+    masked.push_str(if kept.len() == 1 { "a" } else { kept });
+    repeat(masked, ' ', original.len() - kept.len());
 }
 
 fn parameter(masked: &mut String, length: usize) {
-    if length > 1 {
+    let glued = masked.as_bytes().last().is_some_and(|byte| continues_word(*byte));
+    if length > 1 && glued {
+        masked.push(' ');
+    } else if length > 1 {
         masked.push('$');
     }
     repeat(masked, '0', length.max(1) - usize::from(length > 1));

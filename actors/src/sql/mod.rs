@@ -226,7 +226,7 @@ fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> R
 /// What the parser says, if the statement is one that it is shown and understands.
 fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Option<tree::Facts>> {
     let start = tokens.first().map_or(0, |first| first.start);
-    Ok(if guard::parses(text, words)? { tree::read(&mask::mask(text, tokens, dialect), start) } else { None })
+    Ok(if guard::parses(text, words)? { tree::read(&mask::mask(text, tokens, dialect), tokens, start) } else { None })
 }
 
 /// The connections that `text` may address: the distinct first parts of its three-part names of

@@ -37,6 +37,7 @@ struct State {
     /// BEGIN and CASE that wait for their END.
     body: usize,
     after_begin: bool,
+    after_semicolon: bool,
 }
 
 /// What the statement's first words have shown.
@@ -62,6 +63,8 @@ impl State {
             _ => {}
         }
         self.head = match self.head {
+            // SQLite explains a trigger as well as a query.
+            Head::Nothing if token.is_any(text, &["EXPLAIN", "QUERY", "PLAN"]) => Head::Nothing,
             Head::Nothing if is("CREATE") => Head::Create,
             Head::Create if token.is_any(text, &["OR", "REPLACE", "TEMP", "TEMPORARY", "CONSTRAINT"]) => Head::Create,
             Head::Create if is("FUNCTION") || is("PROCEDURE") => Head::Routine,
@@ -74,10 +77,14 @@ impl State {
             Head::Trigger => is("BEGIN") && self.body == 0,
             _ => return,
         };
+        // To SQLite these are names too, but not where a statement of the body would begin.
+        let names = self.head == Head::Trigger;
+        let ends = is("END") && (!names || self.after_semicolon);
         self.after_begin = is("BEGIN");
-        if begins || (self.body > 0 && is("CASE")) {
+        self.after_semicolon = token.kind == Kind::Semicolon;
+        if begins || (self.body > 0 && !names && is("CASE")) {
             self.body += 1;
-        } else if is("END") {
+        } else if ends {
             self.body = self.body.saturating_sub(1);
         }
     }

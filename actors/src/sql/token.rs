@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Text,
     /// A number.
     Number,
-    /// A parameter that the source itself understands: `$1`, and in SQLite `?`, `?1`, `:x`, `$x`.
+    /// A parameter that the source itself understands: `$1`, and in SQLite `?`, `?1`, `:x`, `$x`, `$x(…)`.
     Parameter,
     /// `@name`, a parameter of ours.
     Placeholder,
@@ -184,10 +184,11 @@ impl Reader<'_> {
                 self.skip_while(|byte| byte.is_ascii_digit());
                 Kind::Parameter
             }
-            b':' if self.sqlite() && begins_word(self.peek(1)) => {
-                self.at += 1;
-                self.skip_while(continues_word);
-                Kind::Parameter
+            b':' if self.sqlite() && continues_word(self.peek(1)) => self.variable(),
+            // To SQLite a byte order mark is white space, wherever it stands.
+            0xef if self.sqlite() && self.peek(1) == 0xbb && self.peek(2) == 0xbf => {
+                self.at += 3;
+                Kind::Blank
             }
             b'(' => self.one(Kind::Open),
             b')' | b']' => self.one(Kind::Close),
@@ -264,8 +265,8 @@ impl Reader<'_> {
         let start = self.at;
         self.at += 1;
         if self.sqlite() {
-            self.skip_while(continues_word);
-            return if self.at > start + 1 { Kind::Parameter } else { Kind::Other };
+            self.at = start;
+            return self.variable();
         }
         if self.peek(0).is_ascii_digit() {
             self.skip_while(|byte| byte.is_ascii_digit());
@@ -283,6 +284,39 @@ impl Reader<'_> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         self.at += rest.find(tag).map_or(rest.len(), |found| found + tag.len());
         Kind::Text
+    }
+
+    /// `:name` and `$name` of SQLite, with Tcl's `::` in the name and `(…)` behind it.
+    fn variable(&mut self) -> Kind {
+        let start = self.at;
+        self.at += 1;
+        let mut named = false;
+        loop {
+            match (self.peek(0), self.peek(1)) {
+                (byte, _) if continues_word(byte) => {
+                    named = true;
+                    self.at += 1;
+                }
+                (b':', b':') => self.at += 2,
+                (b'(', _) if named => {
+                    let open = self.at;
+                    self.skip_while(|byte| byte != b')' && !is_space(byte));
+                    if self.peek(0) == b')' {
+                        self.at += 1;
+                    } else {
+                        // That is no variable to SQLite, nor anything else.
+                        self.at = open;
+                    }
+                    break;
+                }
+                _ => break,
+            }
+        }
+        if named {
+            return Kind::Parameter;
+        }
+        self.at = start;
+        self.one(Kind::Other)
     }
 
     fn number(&mut self) -> Kind {
@@ -360,8 +394,11 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a number put here would become part of the word in front.
+    /// Whether a number put here would become part of the word in front; SQLite's mark ends a word.
     fn glued(&self, at: usize) -> bool {
+        if self.sqlite() {
+            return false;
+        }
         let before = at.checked_sub(1).and_then(|before| self.bytes.get(before)).copied();
         at == self.at && before.is_some_and(|byte| continues_word(byte) && byte != b'$')
     }

@@ -1,10 +1,12 @@
 //! One parse of one statement, and the facts that are read from its tree in one walk.
 //! What the facts mean is decided elsewhere; only this file knows the parser.
 
+use squawk_lexer::TokenKind;
 use squawk_syntax::{SourceFile, SyntaxKind, SyntaxNode};
 
 use super::effects::Effects;
 use super::names::{Mention, Role};
+use super::token::{Kind, Token};
 
 /// What the tree of one statement shows.
 #[derive(Debug, Default)]
@@ -13,11 +15,18 @@ pub(super) struct Facts {
     pub(super) mentions: Vec<Mention>,
 }
 
-/// Parses a masked statement that begins at `start` of the whole text. `None` when the parser
-/// does not understand all of it as one statement.
-pub(super) fn read(masked: &str, start: usize) -> Option<Facts> {
+/// Parses a masked statement whose `tokens` begin at `start` of the whole text. `None` when the
+/// parser does not understand all of it as one statement, or cuts it into other words than we do.
+pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts> {
+    if !agrees(masked, tokens, start) {
+        return None;
+    }
     // The parser asserts its own invariants; should a text break one, it counts as not understood.
     let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
+    // It passes over what it does not know with an error, and not always with a node for it.
+    if !parsed.errors().is_empty() {
+        return None;
+    }
     let file = parsed.syntax_node();
     let mut elements = file.children_with_tokens().filter(|element| !element.kind().is_trivia());
     let statement = elements.next()?.into_node()?;
@@ -45,6 +54,25 @@ pub(super) fn read(masked: &str, start: usize) -> Option<Facts> {
     facts.effects.inserts |= merge_inserts;
     facts.effects.changes |= merges && !merge_inserts;
     Some(facts)
+}
+
+/// Whether each word that the parser reads lies within one of ours, and none of ours is a comment
+/// to it.
+fn agrees(masked: &str, tokens: &[Token], start: usize) -> bool {
+    let mut own = tokens.iter().filter(|token| token.kind != Kind::Blank).peekable();
+    let mut end = start;
+    squawk_lexer::tokenize(masked).all(|word| {
+        let begin = end;
+        end += usize::try_from(word.len).unwrap_or(usize::MAX / 2);
+        match word.kind {
+            TokenKind::Whitespace => true,
+            TokenKind::LineComment | TokenKind::BlockComment { .. } => false,
+            _ => {
+                while own.next_if(|token| token.end <= begin).is_some() {}
+                own.peek().is_some_and(|token| token.start <= begin && end <= token.end)
+            }
+        }
+    })
 }
 
 fn returns_rows(statement: &SyntaxNode) -> bool {
@@ -103,8 +131,8 @@ pub(super) enum Step {
 /// their first byte. A chain of names counts as one node, however long it is. `None` where
 /// [`read`] says so.
 #[cfg(any(test, fuzzing))]
-pub(super) fn shape(masked: &str, removed: impl Fn(usize) -> bool) -> Option<Vec<Step>> {
-    read(masked, 0)?;
+pub(super) fn shape(masked: &str, tokens: &[Token], removed: impl Fn(usize) -> bool) -> Option<Vec<Step>> {
+    read(masked, tokens, tokens.first()?.start)?;
     let parsed = SourceFile::parse(masked);
     let mut steps = Vec::new();
     walk(&parsed.syntax_node(), &removed, &mut steps);
@@ -137,8 +165,8 @@ fn walk(node: &SyntaxNode, removed: &impl Fn(usize) -> bool, steps: &mut Vec<Ste
 
 /// Whether a masked statement, where it is understood, holds a node that writes or locks.
 #[cfg(any(test, fuzzing))]
-pub(super) fn writes(masked: &str) -> bool {
-    let Some(_) = read(masked, 0) else { return false };
+pub(super) fn writes(masked: &str, tokens: &[Token]) -> bool {
+    let Some(_) = read(masked, tokens, 0) else { return false };
     SourceFile::parse(masked).syntax_node().descendants().any(|node| {
         matches!(
             node.kind(),

@@ -1,20 +1,21 @@
-//! `/openapi.json` and `/docs`: the SQL API as `OpenAPI` 3.1 describes it, put together from the
-//! tables that the service itself runs on. What is served is in the route table.
+//! `/openapi.json` and `/docs`: the service as `OpenAPI` 3.1 describes it, put together from the types
+//! and tables that it runs on. What is served is in the route table.
 
 mod page;
+mod paths;
 mod schemas;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
-use portico_actors::call::Facet;
 use portico_actors::error::Kind;
-use portico_actors::source::catalog::labels;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{error, metadata};
+use self::schemas::Components;
+use super::error::{self, ApiFailure};
 
 /// Every kind of failure that an answer may have.
 const KINDS: [Kind; 11] = [
@@ -54,53 +55,16 @@ pub(super) async fn docs() -> HttpResponse {
 }
 
 fn document() -> Value {
-    let mut paths = Map::new();
-    paths.insert(
-        "/api/query".to_owned(),
-        json!({"post": statement(
-            "query",
-            "Runs a statement",
-            "Query",
-            &json!({"query": "SELECT id, name FROM shop.main.customers WHERE id = @id",
-                "parameters": {"@id": {"dataType": 8, "value": 1}}}),
-        )}),
-    );
-    paths.insert(
-        "/api/batch".to_owned(),
-        json!({"post": statement(
-            "batch",
-            "Runs one statement once for each set of values, in one transaction",
-            "Batch",
-            &json!({"query": "INSERT INTO customers (id, name) VALUES (@id, @name)",
-                "parameters": [{"@id": {"value": 8}, "@name": {"value": "Ann"}}, {"@id": {"value": 9}, "@name": {"value": "Bob"}}]}),
-        )}),
-    );
-    paths.insert(
-        "/api/exec".to_owned(),
-        json!({"post": statement(
-            "exec",
-            "Calls a function or procedure",
-            "Exec",
-            &json!({"procedure": "shop.main.roll", "parameters": {"@sides": 6}}),
-        )}),
-    );
-    paths.insert(
-        "/api/connections".to_owned(),
-        json!({"get": {
-            "operationId": "connections",
-            "summary": "The caller's connections",
-            "responses": answers(json!({"application/json": {"schema": {"$ref": "#/components/schemas/Connections"}}})),
-        }}),
-    );
-    for (name, facet) in metadata::FACETS {
-        paths.insert(format!("/api/{name}"), json!({"get": listing(name, facet)}));
-    }
+    let mut components = Components::new();
+    let paths = paths::all(&mut components);
+    let responses = failures(&components.answer::<ApiFailure>());
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Portico SQL API",
+            "title": "Portico",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "SQL and metadata over HTTP in front of your databases.",
+            "description": "SQL and metadata over HTTP in front of your databases, and what belongs to it.",
+            "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
         },
         "servers": [{"url": "/"}],
         "security": [{"basic": []}, {"bearer": []}],
@@ -110,80 +74,10 @@ fn document() -> Value {
                 "basic": {"type": "http", "scheme": "basic", "description": "E-mail address and personal access token"},
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
-            "schemas": schemas::all(),
-            "responses": failures(),
+            "schemas": components.finish(),
+            "responses": responses,
         },
     })
-}
-
-fn statement(id: &str, summary: &str, body: &str, example: &Value) -> Value {
-    json!({
-        "operationId": id,
-        "summary": summary,
-        "parameters": [workspace(), {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "description": "A repeated request with the same key gets the first one's answer and is not run again",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-        }],
-        "requestBody": {"required": true, "content": {"application/json": {
-            "schema": {"$ref": format!("#/components/schemas/{body}")},
-            "example": example,
-        }}},
-        "responses": answers(results(&schemas::result_example())),
-    })
-}
-
-fn listing(name: &str, facet: Facet) -> Value {
-    let columns: Vec<&str> = labels(facet).iter().map(|(label, _)| *label).collect();
-    let mut parameters = vec![workspace()];
-    for (filter, meaning) in metadata::filters_of(facet) {
-        parameters.push(json!({
-            "name": filter,
-            "in": "query",
-            "description": format!("{meaning}: exact, or a pattern of SQL's LIKE"),
-            "schema": {"type": "string"},
-        }));
-    }
-    parameters.push(json!({
-        "name": "timeout",
-        "in": "query",
-        "description": "Seconds",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 300, "default": 60},
-    }));
-    json!({
-        "operationId": name,
-        "summary": format!("Metadata: {name}"),
-        "description": format!("Columns: {}. Without catalogName the rows of all of the caller's connections; \
-            where one of them does not answer, `error` names it behind the rows of the others.", columns.join(", ")),
-        "parameters": parameters,
-        "responses": answers(results(&schemas::facet_example(facet))),
-    })
-}
-
-fn workspace() -> Value {
-    json!({"name": "workspace", "in": "query", "description": "A virtual schema's name", "schema": {"type": "string"}})
-}
-
-/// The forms of a result.
-fn results(example: &Value) -> Value {
-    json!({
-        "application/json": {"schema": {"$ref": "#/components/schemas/Results"}, "example": example},
-        "text/csv": {"schema": {"type": "string", "description": "RFC 4180 with a header line; one result"}},
-        "application/x-ndjson": {"schema": {"type": "string", "description": "An object a row; one result. A failure \
-            behind the first row is a last line {\"error\": {…}}"}},
-        "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "contentEncoding": "binary",
-            "description": "An Apache Arrow IPC stream; one result. A failure behind the first row breaks it off"}},
-    })
-}
-
-fn answers(content: Value) -> Value {
-    let mut responses = Map::new();
-    responses.insert("200".to_owned(), json!({"description": "The answer", "content": content}));
-    for status in statuses().keys() {
-        responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{status}")}));
-    }
-    Value::Object(responses)
 }
 
 /// The kinds of failure under each status.
@@ -195,13 +89,14 @@ fn statuses() -> BTreeMap<u16, Vec<Kind>> {
     statuses
 }
 
-fn failures() -> Value {
+/// What the SQL API answers under each of these statuses.
+fn failures(schema: &Value) -> Value {
     let response = |(status, kinds): (u16, Vec<Kind>)| {
         let words: Vec<String> = kinds.iter().map(|kind| format!("{} {}", error::code(*kind), kind.word())).collect();
         let mut response = json!({
             "description": words.join(", "),
             "content": {"application/json": {
-                "schema": {"$ref": "#/components/schemas/Failure"},
+                "schema": schema,
                 "example": schemas::failure_example(error::code(kinds[0]), kinds[0].word()),
             }},
         });

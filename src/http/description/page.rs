@@ -53,9 +53,8 @@ fn section(page: &mut String, document: &Value, path: &str, method: &str, operat
         ));
     }
     page.push_str("</table>");
-    let body = &operation["requestBody"]["content"]["application/json"];
-    if !body.is_null() {
-        page.push_str("<h3>Body</h3>");
+    for (media, body) in operation["requestBody"]["content"].as_object().into_iter().flatten() {
+        page.push_str(&format!("<h3>Body</h3><p><code>{}</code></p>", escape(media)));
         block(page, &body["example"]);
     }
     page.push_str("<h3>Answers</h3><table>");

@@ -1,127 +1,53 @@
-//! The bodies of the SQL API as JSON Schema, with examples. Which of them belongs where is in the
-//! folder's `mod.rs`.
+//! The schemas of bodies and answers, each from the type that the service reads or writes, and
+//! examples. Which of them belongs where is in `paths.rs`.
 
 use portico_actors::call::Facet;
 use portico_actors::reply::{Column, DataType};
 use portico_actors::source::catalog::columns;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
 
-use crate::encode::write_schema;
+use crate::encode::{ErrorBody, write_schema};
+use crate::http::error::ApiFailure;
 
-const TYPES: [DataType; 15] = [
-    DataType::Binary,
-    DataType::Varchar,
-    DataType::TinyInt,
-    DataType::SmallInt,
-    DataType::Integer,
-    DataType::BigInt,
-    DataType::Float,
-    DataType::Double,
-    DataType::Decimal,
-    DataType::Numeric,
-    DataType::Boolean,
-    DataType::Date,
-    DataType::Time,
-    DataType::Timestamp,
-    DataType::Uuid,
-];
+/// Gathers the schemas that the document refers to, under `/components/schemas`.
+pub(super) struct Components {
+    bodies: SchemaGenerator,
+    answers: SchemaGenerator,
+}
 
-pub(super) fn all() -> Value {
-    let codes: Vec<u8> = TYPES.iter().map(|each| each.code()).collect();
-    let names: Vec<&str> = TYPES.iter().map(|each| each.name()).collect();
-    let text = json!({"type": "string"});
-    let optional = json!({"type": ["string", "null"]});
-    let number = json!({"type": "integer"});
-    let timeout = json!({"type": "integer", "minimum": 1, "maximum": 300, "default": 60, "description": "Seconds"});
-    let parameters = json!({
-        "type": ["object", "array"],
-        "description": "Values by name, with or without @, or by position; each bare or as {dataType, value}. \
-            The source's own type decides, dataType is a hint",
-        "additionalProperties": true,
-    });
-    let dry_run = json!({"type": "boolean", "default": false, "description": "Runs all of it, answers as if it were \
-        kept, and undoes it. What a transaction does not hold is not undone: sequences go on"});
-    json!({
-        "Query": {
-            "type": "object",
-            "required": ["query"],
-            "properties": {
-                "query": text, "defaultCatalog": optional, "defaultSchema": optional, "parameters": parameters,
-                "schemaOnly": {"type": "boolean"}, "dryRun": dry_run, "timeout": timeout,
-            },
-        },
-        "Batch": {
-            "type": "object",
-            "required": ["query", "parameters"],
-            "properties": {
-                "query": text, "defaultCatalog": optional, "defaultSchema": optional,
-                "parameters": {"type": "array", "minItems": 1, "items": parameters},
-                "schemaOnly": {"type": "boolean"}, "dryRun": dry_run, "timeout": timeout,
-            },
-        },
-        "Exec": {
-            "type": "object",
-            "required": ["procedure"],
-            "properties": {
-                "procedure": text, "defaultCatalog": optional, "defaultSchema": optional, "parameters": parameters,
-                "dryRun": dry_run, "timeout": timeout,
-            },
-        },
-        "Column": {
-            "type": "object",
-            "required": ["ordinal", "columnName", "columnLabel", "dataType", "dataTypeName"],
-            "properties": {
-                "ordinal": number, "catalogName": optional, "schemaName": optional, "tableName": optional,
-                "columnName": text, "columnLabel": text, "dataType": {"type": "integer", "enum": codes},
-                "dataTypeName": {"type": "string", "enum": names}, "length": number, "precision": number,
-                "scale": number, "nullable": {"type": "boolean"},
-            },
-        },
-        "Result": {
-            "type": "object",
-            "required": ["schema", "rows", "affectedRows"],
-            "properties": {
-                "schema": {"type": "array", "items": {"$ref": "#/components/schemas/Column"}},
-                "rows": {"type": "array", "items": {"type": "array",
-                    "items": {"type": ["string", "number", "boolean", "null"]}}},
-                "affectedRows": {"type": "integer", "description": "−1 of a statement that only returns rows"},
-            },
-        },
-        "Results": {
-            "type": "object",
-            "required": ["results"],
-            "properties": {
-                "results": {"type": "array", "items": {"$ref": "#/components/schemas/Result"}},
-                "dryRun": {"type": "boolean", "const": true, "description": "Everything was undone"},
-                "error": {"$ref": "#/components/schemas/Error"},
-            },
-        },
-        "Error": {
-            "type": "object",
-            "required": ["code", "message", "requestId"],
-            "properties": {
-                "code": number, "message": text, "sqlState": text, "detail": text, "hint": text, "requestId": text,
-            },
-        },
-        "Failure": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {"$ref": "#/components/schemas/Error"}},
-        },
-        "Connections": {
-            "type": "object",
-            "required": ["connections"],
-            "properties": {"connections": {"type": "array", "items": {
-                "type": "object",
-                "required": ["connectionId", "name", "source", "mcpUrl", "status"],
-                "properties": {
-                    "connectionId": {"type": "string", "format": "uuid"}, "name": text, "source": text,
-                    "mcpUrl": {"type": "string", "format": "uri"},
-                    "status": {"enum": ["idle", "connecting", "up", "down", "restarting", "failed"]},
-                },
-            }}},
-        },
-    })
+impl Components {
+    pub(super) fn new() -> Self {
+        let settings = || {
+            SchemaSettings::draft2020_12().with(|settings| {
+                settings.definitions_path = "/components/schemas".into();
+                settings.meta_schema = None;
+            })
+        };
+        Self {
+            bodies: settings().for_deserialize().into_generator(),
+            answers: settings().for_serialize().into_generator(),
+        }
+    }
+
+    /// Of what is read.
+    pub(super) fn body<T: JsonSchema>(&mut self) -> Value {
+        self.bodies.subschema_for::<T>().to_value()
+    }
+
+    /// Of what is written.
+    pub(super) fn answer<T: JsonSchema>(&mut self) -> Value {
+        self.answers.subschema_for::<T>().to_value()
+    }
+
+    /// All of them, by name.
+    pub(super) fn finish(mut self) -> Map<String, Value> {
+        let mut all = self.bodies.take_definitions(true);
+        all.extend(self.answers.take_definitions(true));
+        all.sort_keys();
+        all
+    }
 }
 
 /// One result with these columns, as the service itself writes them.
@@ -151,6 +77,13 @@ pub(super) fn facet_example(facet: Facet) -> Value {
 }
 
 pub(super) fn failure_example(code: u16, word: &str) -> Value {
-    json!({"error": {"code": code, "message": format!("what is {word} here"),
-        "requestId": "0198b7a4-5b0e-7c3d-9a44-2f6d1c0e8b11"}})
+    let error = ErrorBody {
+        code,
+        message: format!("what is {word} here"),
+        sql_state: None,
+        detail: None,
+        hint: None,
+        request_id: "0198b7a4-5b0e-7c3d-9a44-2f6d1c0e8b11".to_owned(),
+    };
+    serde_json::to_value(ApiFailure { error }).unwrap_or_default()
 }

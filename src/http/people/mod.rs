@@ -7,7 +7,7 @@ mod browser;
 mod consent;
 pub(super) mod form;
 mod page;
-mod register;
+pub(super) mod register;
 mod sign_in;
 mod users;
 

@@ -4,9 +4,9 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::people::client::NewClient;
 use portico_actors::error::{Error, Kind, Result};
+use schemars::JsonSchema;
 use secrecy::ExposeSecret;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use super::super::ending::Ending;
 use super::super::{body, error};
@@ -17,8 +17,8 @@ use crate::client_document::plain_name;
 const MAX_BODY: usize = 16 * 1024;
 
 /// What of a registration matters here; the rest is ignored (RFC 7591 §2).
-#[derive(Deserialize)]
-struct Registration {
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::http) struct Registration {
     #[serde(default)]
     redirect_uris: Vec<String>,
     #[serde(default)]
@@ -29,6 +29,25 @@ struct Registration {
     grant_types: Option<Vec<String>>,
     #[serde(default)]
     response_types: Option<Vec<String>>,
+}
+
+/// A client that was registered (RFC 7591 §3.2.1).
+#[derive(Serialize, JsonSchema)]
+pub(in crate::http) struct Registered {
+    client_id: String,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    client_id_issued_at: i64,
+    client_name: String,
+    redirect_uris: Vec<String>,
+    grant_types: [&'static str; 2],
+    response_types: [&'static str; 1],
+    token_endpoint_auth_method: &'static str,
+    /// Shown this once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_secret: Option<String>,
+    /// 0: it does not expire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_secret_expires_at: Option<u64>,
 }
 
 /// `POST /oauth/register`.
@@ -42,20 +61,17 @@ pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: S
         let (new, method) = read(&bytes)?;
         let redirect_uris = new.redirect_uris.clone();
         let (client, secret) = app.people.register(new).await?;
-        let mut answer = json!({
-            "client_id": client.client_id,
-            "client_id_issued_at": client.created_at.seconds(),
-            "client_name": client.name,
-            "redirect_uris": redirect_uris,
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": method,
-        });
-        if let Some(secret) = secret {
-            answer["client_secret"] = secret.expose_secret().into();
-            answer["client_secret_expires_at"] = 0.into();
-        }
-        Ok::<_, Error>(answer)
+        Ok::<_, Error>(Registered {
+            client_id: client.client_id,
+            client_id_issued_at: client.created_at.seconds(),
+            client_name: client.name,
+            redirect_uris,
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            token_endpoint_auth_method: method,
+            client_secret_expires_at: secret.as_ref().map(|_| 0),
+            client_secret: secret.map(|secret| secret.expose_secret().to_owned()),
+        })
     }
     .await;
     match registered {
@@ -75,7 +91,7 @@ pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: S
                 response.insert_header((header::RETRY_AFTER, delay.as_secs().max(1).to_string()));
             }
             response.insert_header((header::CACHE_CONTROL, "no-store"));
-            response.json(json!({"error": code, "error_description": failure.message}))
+            response.json(error::OAuthFailure { error: code, error_description: failure.message })
         }
     }
 }

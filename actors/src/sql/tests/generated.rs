@@ -35,6 +35,9 @@ fn what_was_found_holds() {
 }
 
 const FOUND: &[&str] = &[
+    "SELECT $WITH RECURSYVE w 1, $2::text FRT $1, $2::text FRKMKM tAS (DELETE FROM sales.b.c WH",
+    "SELECT 'it''s', E'\\'@a', $$;$$, $x$x'$@b  $, U&\"d\"",
+    "MERGE INTO sales.b.c t USING sales.b.d s ON tx$@b$x$,uWHEN NOT MATCHED THEN DO NOTHING",
     "SELECT [[a3L, 4]]",
     "SELECT[]o].[id], [[a3L, 4]] FROM [sales\u{fffd}.[puECT [o].[id],a]]b] = 2) EXCEPT TABLE saONL@x",
 ];

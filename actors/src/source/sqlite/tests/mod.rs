@@ -18,6 +18,7 @@ mod facets;
 mod halting;
 mod locks;
 mod procedures;
+mod splitting;
 mod values;
 mod writes;
 
