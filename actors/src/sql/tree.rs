@@ -22,11 +22,12 @@ pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts
         return None;
     }
     // The parser asserts its own invariants; should a text break one, it counts as not understood.
-    let parsed = std::panic::catch_unwind(|| SourceFile::parse(masked)).ok()?;
-    // It passes over what it does not know with an error, and not always with a node for it.
-    if !parsed.errors().is_empty() {
-        return None;
-    }
+    let parsed = std::panic::catch_unwind(|| {
+        let parsed = SourceFile::parse(masked);
+        // It passes over what it does not know with an error, and not always with a node for it.
+        parsed.errors().is_empty().then_some(parsed)
+    });
+    let parsed = parsed.ok()??;
     let file = parsed.syntax_node();
     let mut elements = file.children_with_tokens().filter(|element| !element.kind().is_trivia());
     let statement = elements.next()?.into_node()?;
