@@ -235,7 +235,7 @@ impl Metrics {
     pub fn count(&self, event: &Event) {
         match event {
             Event::CallEnded(call) => self.count_call(call),
-            Event::ConnectionUp { .. } => {}
+            Event::ConnectionUp { .. } | Event::StoreResumed => {}
             Event::ConnectionDown { name, .. } => {
                 self.losses.get_or_create(&Connection { connection: name.to_string() }).inc();
             }
