@@ -142,7 +142,7 @@ async fn a_change_is_noticed_also_when_no_word_of_it_comes() {
     drop(store);
     house.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name = 'portico' AND pid <> pg_backend_pid() AND query LIKE '%FROM revision'",
+         WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()",
     );
     house.store().revoke_pat(&second.id.to_string()).unwrap();
     eventually!(ask_at_once(&actor, basic(ANN, &other)).await.is_err());

@@ -66,7 +66,7 @@ impl Kind for OnPostgres {
     fn place(_: &Path) -> Place {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Place::from(Address::from(format!("{}?search_path=store_{number}", database())))
+        Place::from(Address::from(format!("{}?search_path=store_{number}&application_name=store_{number}", database())))
     }
 
     fn execute(place: &Place, sql: &str) {
