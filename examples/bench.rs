@@ -47,7 +47,7 @@ fn serve_portico(database: &str) {
         uuid::Uuid::nil()
     );
     let config = Config::parse(&text, folder.path(), &|_| None).unwrap();
-    let mut store = Store::open(&config.store.path).unwrap();
+    let mut store = Store::open(&config.store.place).unwrap();
     let email = "bench@example.com".to_owned();
     store.add_user(NewUser { email: email.clone(), admin: false, reach: Reach::All, scope: Scope::Read }).unwrap();
     let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();

@@ -55,7 +55,7 @@ fn start(database: &str) -> Service {
         uuid::Uuid::nil()
     );
     let config = Config::parse(&text, &folder, &|_| None).unwrap();
-    let mut store = Store::open(&config.store.path).unwrap();
+    let mut store = Store::open(&config.store.place).unwrap();
     let mut user = |email: &str| {
         let new = NewUser { email: email.to_owned(), admin: false, reach: Reach::All, scope: Scope::Read };
         store.add_user(new).unwrap();

@@ -38,7 +38,7 @@ fn main() {
     let config = Config::parse(&text, Path::new(&folder), &|_| None).unwrap();
     let new =
         NewServiceAccount { name: "rate".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Read };
-    let (account, client_secret) = Store::open(&config.store.path).unwrap().create_service_account(new).unwrap();
+    let (account, client_secret) = Store::open(&config.store.place).unwrap().create_service_account(new).unwrap();
     let client = ClientProof { client_id: account.client_id, client_secret, from: None };
     actix::System::new().block_on(async move {
         let app = App::start(config, Arc::new(|_| ())).await.unwrap();

@@ -98,7 +98,8 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store or the audit trail cannot be opened.
+    /// When the store's or the audit trail's file cannot be opened. A store that is a database may be
+    /// away, as sources may.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         Self::start_offering(config, observer, Arc::new(Connected)).await
     }
@@ -117,7 +118,7 @@ impl App {
             })
         };
         let connections = config.connections.iter().map(runnable).collect();
-        let mut auth = AuthSettings::new(&config.store.path, &config.server.public_url, Arc::clone(&observer));
+        let mut auth = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
         auth.store_key.clone_from(&config.store.key);
@@ -129,7 +130,7 @@ impl App {
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
-        let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
+        let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
@@ -179,13 +180,18 @@ impl App {
         self.auth.send(Jwks).await.is_ok() && self.people.alive().await && self.directory.alive().await
     }
 
-    /// Whether every connection had its first attempt. Once true, a connection that goes away is
-    /// its own matter and not the service's.
+    /// Whether every connection had its first attempt, and the store was read. Once true, a connection
+    /// that goes away is its own matter and not the service's, and memory stands in for the store.
     pub fn ready(&self) -> bool {
+        self.started() && self.auth.has_read() && !self.draining()
+    }
+
+    /// Whether every connection had its first attempt.
+    pub fn started(&self) -> bool {
         if !self.attempted.load(Ordering::Relaxed) && self.directory.ready() {
             self.attempted.store(true, Ordering::Relaxed);
         }
-        self.attempted.load(Ordering::Relaxed) && !self.draining()
+        self.attempted.load(Ordering::Relaxed)
     }
 
     /// Whether the service is going down.

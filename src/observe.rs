@@ -46,6 +46,7 @@ pub fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        Event::StoreResumed => log::info!("the store can be read again"),
         Event::AuditFailed { cause, refuses: true } => {
             log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
         }

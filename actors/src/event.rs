@@ -66,6 +66,8 @@ pub enum Event {
         /// For the log.
         cause: String,
     },
+    /// The store can be read again, and what was changed meanwhile is in force.
+    StoreResumed,
     /// The audit trail cannot be written.
     AuditFailed {
         /// For the log: what failed, and why.

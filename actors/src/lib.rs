@@ -33,6 +33,15 @@
 //! **Why does what a token began end with it?** A session, a grant or a token that came of a personal
 //! access token would otherwise be a way around its scope, its expiry and its revocation.
 //!
+//! **Why does a thread watch a store that is a database, and why does a refusal ask it?** No call waits for
+//! a network to be let in. A change is taken over when its word comes, and a yes from memory stands. A no
+//! may be of yesterday: a token that another process has just issued would be refused. And where the
+//! store cannot be asked, a no would be a guess.
+//!
+//! **Why do writers of such a store take turns?** SQLite has one writer, and what is read and then
+//! written is one step. One locked row makes the same true of any number of processes, with the same
+//! statements.
+//!
 //! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and
 //! spelling survive; a tree that is printed again is another statement.
 

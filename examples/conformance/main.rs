@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "[server]\npublic_url = \"{url}\"\n[[connections]]\nid = \"{CONNECTION}\"\nname = \"fixture\"\nurl = \"sqlite:shop.db\"\n"
     );
     let config = Config::parse(&text, &folder, &|_| None)?;
-    let mut store = Store::open(&config.store.path).map_err(|error| error.message)?;
+    let mut store = Store::open(&config.store.place).map_err(|error| error.message)?;
     let account = NewServiceAccount {
         name: "conformance".to_owned(),
         reach: Reach::Only([CONNECTION].into()),

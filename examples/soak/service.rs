@@ -111,7 +111,7 @@ impl Service {
             targets.push(target);
         }
         let config = Config::parse(&text, folder.path(), &|_| None).unwrap();
-        let mut store = Store::open(&config.store.path).unwrap();
+        let mut store = Store::open(&config.store.place).unwrap();
         let user = NewUser { email: EMAIL.to_owned(), admin: false, reach: Reach::All, scope: Scope::Write };
         store.add_user(user).unwrap();
         let (_, pat) = store.create_pat(EMAIL, NewPat::default()).unwrap();

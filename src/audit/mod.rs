@@ -14,12 +14,13 @@ pub mod sinks;
 pub mod statement;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use portico_actors::auth::store;
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Observer;
@@ -145,13 +146,13 @@ impl Audit {
     /// Opens file and store and starts the writer; `None` where nothing is to be recorded.
     ///
     /// # Errors
-    /// When the file or the store cannot be opened.
-    pub fn start(settings: &Settings, store: &Path, observer: Observer) -> Result<Option<Arc<Self>>> {
+    /// When the file, or a store that is one, cannot be opened.
+    pub fn start(settings: &Settings, store: &store::Place, observer: Observer) -> Result<Option<Arc<Self>>> {
         if !settings.is_on() {
             return Ok(None);
         }
         let mut sinks = Sinks::new(settings, store);
-        sinks.open()?;
+        sinks.open_what_is_there()?;
         let (sender, receiver) = mpsc::channel(settings.queue.max(1));
         let shared = Arc::new(Shared {
             failing: watch::Sender::new(false),

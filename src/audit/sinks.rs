@@ -1,8 +1,8 @@
 //! Where records go: a file, the store, or both. Each keeps what it could not write yet.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use portico_actors::auth::store::{NewRecord, Store};
+use portico_actors::auth::store::{NewRecord, Place, Store};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
@@ -17,16 +17,16 @@ pub struct Sinks {
 }
 
 struct Kept {
-    path: PathBuf,
+    place: Place,
     most: u64,
     store: Option<Store>,
 }
 
 impl Sinks {
-    /// Those of `settings`; `store` is the store's file. Nothing is opened yet.
-    pub fn new(settings: &Settings, store: &Path) -> Self {
+    /// Those of `settings`; `store` is where the store is. Nothing is opened yet.
+    pub fn new(settings: &Settings, store: &Place) -> Self {
         let file = settings.file.clone().map(|path| LogFile::new(path, settings.max_size, settings.keep));
-        let kept = settings.store.then(|| Kept { path: store.to_owned(), most: settings.store_records, store: None });
+        let kept = settings.store.then(|| Kept { place: store.clone(), most: settings.store_records, store: None });
         Self { file, lines: Vec::new(), store: kept, records: Vec::new() }
     }
 
@@ -41,6 +41,19 @@ impl Sinks {
             opened.map_err(failed)?;
         }
         self.store.as_mut().map_or(Ok(()), |kept| kept.open().map(drop))
+    }
+
+    /// The same for a service, which starts while its database is away: what it could not write then is
+    /// written later.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, or the place of the store holds something else.
+    pub fn open_what_is_there(&mut self) -> Result<()> {
+        let is_database = self.store.as_ref().is_some_and(|kept| kept.place.file().is_none());
+        match self.open() {
+            Err(error) if is_database && error.kind == Kind::Unavailable && error.get_retry_after().is_some() => Ok(()),
+            opened => opened,
+        }
     }
 
     /// Has the file opened anew before the next line.
@@ -100,7 +113,7 @@ impl Kept {
     fn open(&mut self) -> Result<&mut Store> {
         let store = match self.store.take() {
             Some(store) => store,
-            None => Store::open(&self.path)?,
+            None => Store::open(&self.place)?,
         };
         Ok(self.store.insert(store))
     }

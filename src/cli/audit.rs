@@ -134,7 +134,7 @@ fn pause() {
 
 /// The same where the records are in the store alone.
 fn from_store(command: Audit, config: &Config, common: &Common) -> Result<(), Failure> {
-    let store = Store::open(&config.store.path)?;
+    let store = Store::open(&config.store.place)?;
     match command {
         Audit::Search { filter, limit } => {
             let (wanted, mut left) = (filter.into(), limit.unwrap_or(u64::MAX));
@@ -229,7 +229,7 @@ fn print(record: &Value, common: &Common) {
 /// Makes sure that a change can be recorded, before it is made.
 pub(super) fn ensure(config: &Config) -> Result<(), Failure> {
     if config.audit.on_failure == OnFailure::Refuse {
-        Sinks::new(&config.audit, &config.store.path).open()?;
+        Sinks::new(&config.audit, &config.store.place).open()?;
     }
     Ok(())
 }
@@ -240,7 +240,7 @@ pub(super) fn changed(config: &Config, action: &str, object: Value) -> Result<()
         return Ok(());
     }
     let principal = format!("uid:{}", rustix::process::getuid().as_raw());
-    let mut sinks = Sinks::new(&config.audit, &config.store.path);
+    let mut sinks = Sinks::new(&config.audit, &config.store.place);
     sinks.add(&Record::of_change(&principal, action, object));
     match sinks.flush() {
         Ok(()) => Ok(()),

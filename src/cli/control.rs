@@ -1,4 +1,4 @@
-//! The control socket beside the store: `portico reload`, `health` and `doctor` ask the running
+//! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` ask the running
 //! service. One line of JSON each way; only the service's own user and root may ask.
 
 use std::fmt;
@@ -67,11 +67,6 @@ impl Answer {
     }
 }
 
-/// Where the socket of the service on the store at `store` is.
-pub(super) fn path(store: &Path) -> PathBuf {
-    store.with_extension("control")
-}
-
 /// The socket, taken away when the service ends.
 pub(super) struct Control {
     listener: UnixListener,
@@ -89,8 +84,8 @@ impl Control {
     ///
     /// # Errors
     /// When another process listens there, or the folder cannot be written to.
-    pub(super) fn open(store: &Path) -> io::Result<Self> {
-        let path = path(store);
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let path = path.to_owned();
         let listener = listener::bind_unix(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
@@ -141,7 +136,7 @@ async fn read(mut stream: UnixStream) -> io::Result<(Question, Asker)> {
 
 /// Why there is no answer.
 pub(super) enum Unanswered {
-    /// No service runs on this store.
+    /// No service listens there.
     Nobody(PathBuf),
     /// The socket failed.
     Failed(io::Error),
@@ -160,11 +155,10 @@ impl fmt::Display for Unanswered {
     }
 }
 
-/// Asks the service that runs on the store at `store`.
-pub(super) async fn ask(store: &Path, question: Question) -> Result<Answer, Unanswered> {
-    let path = path(store);
-    let stream = UnixStream::connect(&path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path),
+/// Asks the service whose socket is at `path`.
+pub(super) async fn ask(path: &Path, question: Question) -> Result<Answer, Unanswered> {
+    let stream = UnixStream::connect(path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Nobody(path.to_owned()),
         _ => Unanswered::Failed(error),
     })?;
     let exchange = async move {

@@ -7,8 +7,8 @@ use super::{Common, Failure, print_json};
 use crate::config::Config;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let store = Config::store_of(&common.config)?;
-    let answer = actix::System::new().block_on(control::ask(&store, Question::Health));
+    let control = Config::control_of(&common.config)?;
+    let answer = actix::System::new().block_on(control::ask(&control, Question::Health));
     let (ok, message) = match answer {
         Ok(answer) => (answer.ok, answer.message),
         Err(unanswered) => (false, unanswered.to_string()),

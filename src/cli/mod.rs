@@ -171,7 +171,7 @@ fn tell(failure: &Failure, common: &Common) {
 /// connections are not needed for that, so their variables may be unset.
 fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    let store = Store::open(&config.store.path)?.sealed_with(config.store.key.clone());
+    let store = Store::open(&config.store.place)?.sealed_with(config.store.key.clone());
     audit::ensure(&config)?;
     Ok((config, store))
 }
@@ -181,13 +181,7 @@ fn read_config(common: &Common) -> Result<Config, Failure> {
     let text = std::fs::read_to_string(&common.config)
         .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
-    // What a variable stands for can be a whole URL: any will do.
-    let with = |unset: &str| {
-        // But none is the store's key: without one, keys are stored as they are.
-        let stand_in = |name: &str| (name != config::STORE_KEY).then(|| unset.to_owned());
-        Config::parse(&text, &base, &|name| config::lookup(name).or_else(|| stand_in(name)))
-    };
-    Ok(with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))?)
+    Ok(Config::parse_for_store(&text, &base, &config::lookup)?)
 }
 
 /// The connections named on the command line: `sales`, or `sales:read` for one that is reached with

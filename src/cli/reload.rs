@@ -8,8 +8,8 @@ use crate::config::{Config, Problems};
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     // The rest of the file is for the service to judge: it has its own environment.
-    let store = Config::store_of(&common.config)?;
-    let answer = actix::System::new().block_on(control::ask(&store, Question::Reload));
+    let control = Config::control_of(&common.config)?;
+    let answer = actix::System::new().block_on(control::ask(&control, Question::Reload));
     let answer = match answer {
         Ok(answer) => answer,
         Err(unanswered) => {

@@ -71,7 +71,7 @@ pub(super) async fn serve(
 ) -> Result<(), Failure> {
     raise_file_limit();
     let notify = Rc::new(Notify::from_environment());
-    let store = config.store.path.clone();
+    let control = config.store.control.clone();
     let app = App::start(config, Arc::new(observe::log_event)).await?;
     if app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
@@ -82,7 +82,7 @@ pub(super) async fn serve(
     let mut beside =
         vec![beside(told(Arc::clone(&app), Rc::clone(&notify))), beside(watched(Arc::clone(&app), Rc::clone(&notify)))];
     if let Some(file) = file {
-        beside.push(self::beside(reloads(Arc::clone(&app), Rc::clone(&notify), file, store)));
+        beside.push(self::beside(reloads(Arc::clone(&app), Rc::clone(&notify), file, control)));
     }
     started();
     let stopping = async {
@@ -161,7 +161,8 @@ fn status(app: &App) -> String {
     let up = entries.len() - away.len() - idle;
     let resting = if idle == 0 { String::new() } else { format!(", {idle} idle") };
     let rest = if away.is_empty() { String::new() } else { format!("; {}", away.join(", ")) };
-    format!("{up} of {} connections up{resting}{rest}", entries.len())
+    let store = if app.auth.has_read() { "" } else { "; the store is away, and nobody can call" };
+    format!("{up} of {} connections up{resting}{rest}{store}", entries.len())
 }
 
 /// Feeds the watchdog while every actor answers: a process that only exists is not alive.
@@ -182,8 +183,8 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
 }
 
 /// Reads the configuration again at each SIGHUP, and when the control socket asks for it.
-async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, store: PathBuf) {
-    let control = Control::open(&store)
+async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: PathBuf) {
+    let control = Control::open(&control)
         .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"))
         .ok();
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP");
@@ -216,7 +217,7 @@ async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
     let answer = Answer::from(app.reload(file).await);
     let status = if answer.ok { status(app) } else { format!("{}; the last reload was refused", status(app)) };
     // A reload in the first moments does not make the service ready.
-    if app.ready() {
+    if app.started() && !app.draining() {
         notify.ready(&status);
     }
     answer

@@ -13,28 +13,18 @@ use super::section::{Problem, Section};
 pub(super) fn locator(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Locator> {
     let known = problems.len();
     let url = section.required("url", "add postgres://user:password@host:5432/database or sqlite:path", problems);
-    let password = password(section, base, problems);
     let words = [("session", Pooler::Session), ("transaction", Pooler::Transaction)];
     let pooler = section.word("pooler", &words, problems);
-    let url = url?;
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        let url = SecretString::from(url);
-        let address = Address { url, password, pooler: pooler.unwrap_or_default(), files: files(section, base) };
-        // What is wrong already would only be told twice.
-        if problems.len() == known
-            && let Err(error) = postgres::understand(&address)
-        {
-            let remedy = error.get_hint().unwrap_or("write postgres://user:password@host:5432/database").to_owned();
-            let message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
-            section.problem("url", message, &remedy, problems);
-        }
+    let Some(url) = url else {
+        password(section, base, problems);
+        return None;
+    };
+    if is_postgres(&url) {
+        let address = Address { pooler: pooler.unwrap_or_default(), ..unjudged(section, url, base, problems) };
+        judge(section, &address, known, problems);
         return Some(Locator::Postgres(address));
     }
-    for key in ["password_file", "password_command", "pooler"] {
-        if section.has(key) {
-            section.problem(key, "this is for PostgreSQL".to_owned(), "remove this key", problems);
-        }
-    }
+    only_postgres(section, &["password_file", "password_command", "pooler"], problems);
     if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
         return Some(Locator::Sqlite(base.join(path)));
     }
@@ -46,6 +36,44 @@ pub(super) fn locator(section: &mut Section<'_>, base: &Path, problems: &mut Vec
         problems,
     );
     None
+}
+
+/// Whether `url` is that of a PostgreSQL database.
+pub(super) fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+/// The address of a PostgreSQL database at `url`, with the keys that go with it.
+pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
+    let known = problems.len();
+    let address = unjudged(section, url, base, problems);
+    judge(section, &address, known, problems);
+    address
+}
+
+fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
+    let password = password(section, base, problems);
+    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files: files(section, base) }
+}
+
+/// Asks the driver, unless something was wrong already: that would only be told twice.
+fn judge(section: &Section<'_>, address: &Address, known: usize, problems: &mut Vec<Problem>) {
+    if problems.len() == known
+        && let Err(error) = postgres::understand(address)
+    {
+        let remedy = error.get_hint().unwrap_or("write postgres://user:password@host:5432/database").to_owned();
+        let message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
+        section.problem("url", message, &remedy, problems);
+    }
+}
+
+/// Refuses keys that only a PostgreSQL database has.
+pub(super) fn only_postgres(section: &mut Section<'_>, keys: &[&'static str], problems: &mut Vec<Problem>) {
+    for key in keys {
+        if section.has(key) {
+            section.problem(key, "this is for PostgreSQL".to_owned(), "remove this key", problems);
+        }
+    }
 }
 
 fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {

@@ -16,6 +16,7 @@ mod section;
 mod seeing;
 mod server;
 mod statement;
+mod store;
 mod switches;
 mod tasks;
 mod tls;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portico_actors::auth::{StoreKey, TrustedIssuer};
+use portico_actors::auth::TrustedIssuer;
 use toml::de::DeTable;
 
 pub use bounds::Bounds;
@@ -38,6 +39,7 @@ pub use section::{Environment, Problem};
 use section::{Lines, Section};
 pub use seeing::{Log, LogFormat, MetricsAccess};
 pub use server::{Listen, Proxies, Server};
+pub use store::Store;
 pub use tls::Tls;
 
 /// The variable of the environment with the key that encrypts signing keys.
@@ -66,15 +68,6 @@ pub struct Config {
     pub connections: Vec<Arc<Connection>>,
     /// Tells what has changed when the file is read again.
     pub keys: Keys,
-}
-
-/// Where users, tokens, service accounts and keys are kept.
-#[derive(Clone, Debug)]
-pub struct Store {
-    /// The SQLite file.
-    pub path: PathBuf,
-    /// What signing keys are encrypted with; without one they are stored as they are.
-    pub key: Option<StoreKey>,
 }
 
 /// How tokens are issued.
@@ -147,19 +140,46 @@ impl Config {
         if refused.is_empty() { Ok(config) } else { Err(Problems(refused)) }
     }
 
-    /// Where the store is by the file at `path`, whatever else may be wrong with it: finds the
-    /// service that runs on that store, which may have variables that we do not have.
+    /// The control socket by the file at `path`, whatever else may be wrong with it: finds the service
+    /// that runs there, which may have variables that we do not have.
     ///
     /// # Errors
     /// When the file cannot be read, or is no TOML.
-    pub fn store_of(path: &Path) -> Result<PathBuf, Problems> {
-        let text = read(path)?;
-        let parsed = syntax(&text)?;
-        let mut problems = Vec::new();
-        let lines = Lines::of(&text);
-        let mut root = Section::root(&lines, parsed.get_ref(), &environment::lookup);
+    pub fn control_of(path: &Path) -> Result<PathBuf, Problems> {
         let base = path.parent().unwrap_or(Path::new(""));
-        Ok(store(&mut root, base, &environment::lookup, &mut problems).path)
+        // Of a variable that is not set only the kind of the store would matter.
+        let set = |name: &str| environment::lookup(name).or_else(|| Some("postgres://unset".to_owned()));
+        Ok(Self::store_of(&read(path)?, base, &set)?.0.control)
+    }
+
+    /// `[store]` alone, and what is wrong with it.
+    fn store_of(text: &str, base: &Path, environment: Environment<'_>) -> Result<(Store, Vec<Problem>), Problems> {
+        let parsed = syntax(text)?;
+        let mut problems = Vec::new();
+        let lines = Lines::of(text);
+        let mut root = Section::root(&lines, parsed.get_ref(), environment);
+        let store = store::read(&mut root, base, environment, &mut problems);
+        Ok((store, problems))
+    }
+
+    /// Reads a configuration for a command that works at the store and connects to nothing else:
+    /// variables of other sections may be unset.
+    ///
+    /// # Errors
+    /// As [`Config::parse`].
+    pub fn parse_for_store(text: &str, base: &Path, environment: Environment<'_>) -> Result<Self, Problems> {
+        // A stand-in would be another store.
+        let (_, problems) = Self::store_of(text, base, environment)?;
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        // What a variable stands for can be a whole URL: any will do.
+        let with = |unset: &str| {
+            // But none is the store's key: without one, keys are stored as they are.
+            let stand_in = |name: &str| (name != STORE_KEY).then(|| unset.to_owned());
+            Self::parse(text, base, &|name| environment(name).or_else(|| stand_in(name)))
+        };
+        with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))
     }
 
     /// Reads a configuration from `text`. Relative paths in it start at `base`.
@@ -173,7 +193,7 @@ impl Config {
         let mut problems = Vec::new();
         let mut root = Section::root(&lines, parsed.get_ref(), environment);
         let server = server::read(&mut root, base, &mut problems);
-        let store = store(&mut root, base, environment, &mut problems);
+        let store = store::read(&mut root, base, environment, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
         let limits = limits::read(&mut root, &mut problems);
@@ -213,62 +233,6 @@ fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
         let line = error.span().map_or(0, |span| Lines::of(text).at(span.start));
         Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
     })
-}
-
-fn store(root: &mut Section<'_>, base: &Path, environment: Environment<'_>, problems: &mut Vec<Problem>) -> Store {
-    let mut section = root.section("store", problems);
-    let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
-    let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).unwrap_or_else(|| {
-        section.problem(
-            "url",
-            "the store is kept in a SQLite file".to_owned(),
-            "write it as \"sqlite:portico.db\"",
-            problems,
-        );
-        "portico.db"
-    });
-    let key = store_key(&mut section, base, environment, problems);
-    section.finish(problems);
-    Store { path: base.join(path), key }
-}
-
-/// The key that encrypts signing keys, from the environment or from a file, but not from both.
-fn store_key(
-    section: &mut Section<'_>,
-    base: &Path,
-    environment: Environment<'_>,
-    problems: &mut Vec<Problem>,
-) -> Option<StoreKey> {
-    let file = section.string("key_file", problems);
-    let variable = environment(STORE_KEY).filter(|text| !text.is_empty());
-    let text = match (file, variable) {
-        (None, variable) => variable?,
-        (Some(_), Some(_)) => {
-            let message = format!("the environment has {STORE_KEY} too");
-            section.problem("key_file", message, "give the key in one place", problems);
-            return None;
-        }
-        (Some(file), None) => match std::fs::read_to_string(base.join(&file)) {
-            Ok(text) => text,
-            Err(error) => {
-                let message = format!("{file} cannot be read: {error}");
-                section.problem(
-                    "key_file",
-                    message,
-                    "make it with `openssl rand -base64 32`, for this user alone",
-                    problems,
-                );
-                return None;
-            }
-        },
-    };
-    match StoreKey::parse(&text) {
-        Ok(key) => Some(key),
-        Err(error) => {
-            section.problem("key_file", error.message.clone(), error.get_hint().unwrap_or_default(), problems);
-            None
-        }
-    }
 }
 
 fn tokens(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tokens {

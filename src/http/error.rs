@@ -140,6 +140,9 @@ pub(super) fn tell_quota(headers: &mut HeaderMap, quota: &Quota) {
 /// Begins a response to a failure of an OAuth endpoint.
 pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(oauth(refusal.code));
+    if refusal.code == "service_unavailable" {
+        response.insert_header((header::RETRY_AFTER, "1"));
+    }
     if let Some(quota) = &refusal.quota {
         response.insert_header((header::RETRY_AFTER, quota.reset.as_millis().div_ceil(1000).max(1).to_string()));
         for (name, value) in quota_headers(quota) {

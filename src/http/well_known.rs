@@ -61,7 +61,7 @@ fn document(value: &impl Serialize) -> HttpResponse {
 
 /// `GET /.well-known/jwks.json`.
 pub(super) async fn jwks(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
-    match app.auth.send(Jwks).await {
+    match app.auth.send(Jwks).await.flatten() {
         Ok(keys) => document(&keys),
         Err(failure) => error::api(&failure, ending::request_id(&request), None),
     }

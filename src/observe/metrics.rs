@@ -241,7 +241,7 @@ impl Metrics {
     pub fn count(&self, event: &Event) {
         match event {
             Event::CallEnded(call) => self.count_call(call),
-            Event::ConnectionUp { .. } | Event::ConnectionIdle { .. } => {}
+            Event::ConnectionUp { .. } | Event::ConnectionIdle { .. } | Event::StoreResumed => {}
             Event::ConnectionDown { name, .. } => {
                 self.losses.get_or_create(&Connection { connection: name.to_string() }).inc();
             }

@@ -162,7 +162,8 @@ async fn a_full_queue_is_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("audit.jsonl");
     let settings = Settings { file: Some(path.clone()), queue: 1, ..Settings::default() };
-    let audit = Audit::start(&settings, Path::new("unused"), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
+    let audit =
+        Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     let held = audit.place().await.unwrap().unwrap();
     let mut next = Box::pin(audit.place());
     assert!((&mut next).now_or_never().is_none(), "the queue has room for one");
@@ -181,7 +182,8 @@ async fn what_strangers_do_is_counted_when_it_is_too_much() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("audit.jsonl");
     let settings = Settings { file: Some(path.clone()), ..Settings::default() };
-    let audit = Audit::start(&settings, Path::new("unused"), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
+    let audit =
+        Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     for _ in 0..2_000 {
         audit.place().await.unwrap().unwrap().keep(Record::of(Happening::Call, "unauthenticated"));
     }

@@ -3,8 +3,8 @@
 use reqwest::Url;
 use serde_json::{Value, json};
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, connection, read};
-use crate::support::fixture;
+use super::fixture;
+use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
 use crate::support::person::{Person, REDIRECT, VERIFIER, authorize_path, client, opens, redemption, refresh, token};
 
 #[actix_web::test]
@@ -44,7 +44,11 @@ async fn a_client_gets_what_the_person_agreed_to_and_no_more() {
     assert_eq!(write.status(), 403);
     // What the person may do less of, the client may too.
     app.store().remove_user(&app.writer.name).unwrap();
-    assert_eq!(opens(&app, &issued["access_token"]).await, 401);
+    // A store in a database tells a moment later.
+    let mut pace = pace();
+    while opens(&app, &issued["access_token"]).await != 401 {
+        pace.tick().await;
+    }
 }
 
 #[actix_web::test]

@@ -33,7 +33,7 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     assert_eq!(format!("{:?}", config.server), format!("{:?}", default.server));
     assert_eq!(format!("{:?}", config.tokens), format!("{:?}", default.tokens));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", default.limits));
-    assert_eq!((&config.store.path, &config.log), (&default.store.path, &default.log));
+    assert_eq!((config.store.place.file(), &config.log), (default.store.place.file(), &default.log));
     let other = &default.connections[0];
     assert_eq!(
         (
@@ -244,4 +244,30 @@ trace_comments = true
     );
     assert!(found[0].2.contains("\"open\" or \"admin\" or \"off\""), "{found:?}");
     assert!(found[7].2.contains("info"), "{found:?}");
+}
+
+#[test]
+fn the_store_is_a_file_or_a_database_and_its_password_is_not_repeated() {
+    let shop =
+        "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"shop\"\nurl = \"sqlite:shop.db\"\n";
+    let store = |lines: &str| format!("[store]\n{lines}\n{shop}");
+    let read = |lines: &str| Config::parse(&store(lines), Path::new("/base"), &|_| None).unwrap().store;
+    let file = read("url = \"sqlite:state/portico.db\"");
+    assert_eq!(file.place.file(), Some(Path::new("/base/state/portico.db")));
+    assert_eq!(file.control, Path::new("/base/state/portico.control"));
+    let database =
+        read("url = \"postgres://portico:hunter2@db/portico?search_path=identity\"\ncontrol = \"/run/p.control\"");
+    assert_eq!((database.place.file(), database.control.as_path()), (None, Path::new("/run/p.control")));
+    assert!(!format!("{database:?}").contains("hunter2"));
+    for (lines, key, message) in [
+        ("url = \"mysql://root:hunter2@db/portico\"", "store.url", "SQLite file or in a PostgreSQL database"),
+        ("url = \"postgres://portico:hunter2@db/portico?sslmod=require\"", "store.url", "sslmod"),
+        ("url = \"sqlite:x.db\"\npassword_file = \"p\"", "store.password_file", "for PostgreSQL"),
+        ("url = \"postgres://portico@db/portico\"\npooler = \"transaction\"", "store.pooler", ""),
+    ] {
+        let found = problems(&store(lines));
+        let [(_, found_key, text)] = found.as_slice() else { panic!("{lines}: {found:?}") };
+        assert_eq!(found_key, key, "{text}");
+        assert!(text.contains(message) && !text.contains("hunter2"), "{text}");
+    }
 }

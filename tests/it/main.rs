@@ -2,6 +2,8 @@
 
 // Everything here is a test: what cannot be unwrapped has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+// What holds for both kinds of store is a module of each.
+#![allow(clippy::duplicate_mod)]
 
 // What the conformance suite is answered with.
 #[path = "../../examples/conformance/fixture/mod.rs"]
@@ -51,6 +53,7 @@ mod people;
 mod pooler;
 mod postgres_offer;
 mod repeats;
+mod replicas;
 mod revocation;
 mod row_level_security;
 mod running_doctor;
@@ -66,7 +69,10 @@ mod sql_exec;
 mod sql_printed;
 mod sql_script;
 mod sql_types;
+mod store_on_postgres;
 mod support;
 mod throttling;
 mod tracing;
 mod unhealthy;
+
+use support::fixture;

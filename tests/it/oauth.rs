@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::fixture;
 use crate::support::app::{CONNECTION, TestApp, read};
-use crate::support::fixture;
 
 async fn token(app: &TestApp, form: &[(&str, &str)]) -> (u16, Value) {
     read(app.http.post(format!("{}/oauth/token", app.url)).form(form).send().await.unwrap()).await

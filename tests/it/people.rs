@@ -6,8 +6,8 @@ use portico_actors::principal::{Reach, Scope};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
+use super::fixture;
 use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, read};
-use crate::support::fixture;
 use crate::support::person::Person;
 
 /// The secret that a page shows once.

@@ -76,7 +76,7 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
     assert!(findings.iter().all(|(.., message)| !message.contains("hunter2")), "{findings:?}");
     assert!(!path.join("portico.db").exists(), "the doctor changed something");
     // The store of a service that many may read.
-    callers(&path.join("portico.db"));
+    callers(path.join("portico.db"));
     chmod(&path.join("portico.db"), 0o644);
     chmod(&config, 0o666);
     let (_, findings) = doctor(path);

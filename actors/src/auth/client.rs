@@ -4,13 +4,14 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use actix::{Handler, Message};
+use actix::{AsyncContext, Context, Handler, Message, Response};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::AuthActor;
+use super::asking::{Answer, Away, Question, Refuse};
 use super::grant::GrantError;
 use super::token::Verified;
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 
 /// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
 #[derive(Clone)]
@@ -55,43 +56,61 @@ pub struct Introspection {
 
 impl AuthActor {
     /// The client id of the service account that `proof` is of.
-    ///
-    /// # Errors
-    /// `invalid_client`, whatever is wrong with it, and `temporarily_unavailable` after too many failures.
-    pub(crate) fn client(&mut self, proof: &ClientProof) -> Result<String, GrantError> {
-        if let Some(account) = self.snapshot.client(&proof.client_id, &proof.client_secret) {
-            return Ok(account.holder.subject.clone());
+    pub(super) fn known(&self, proof: &ClientProof) -> Option<String> {
+        let account = self.snapshot.client(&proof.client_id, &proof.client_secret)?;
+        Some(account.holder.subject.clone())
+    }
+
+    /// Counts a failed attempt of a client: the refusal, or the limit that is used up.
+    pub(super) fn count_failure(&mut self, proof: &ClientProof, refusal: GrantError) -> GrantError {
+        if refusal.code != "invalid_client" {
+            return refusal;
         }
-        Err(match self.attempts.failed(proof.from, Some(&proof.client_id)) {
-            None => GrantError::new("invalid_client", "the client id or its secret is not valid"),
+        match self.attempts.failed(proof.from, Some(&proof.client_id)) {
+            None => refusal,
             Some(quota) => {
                 GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
             }
+        }
+    }
+
+    /// Finds the client's own token, and refuses it from now on.
+    fn revoke(
+        &self,
+        find: impl Question<Reply = Option<Refuse>, Failure = GrantError>,
+        context: &Context<Self>,
+    ) -> Revoking {
+        let own = context.address();
+        Response::fut(async move {
+            let found = own.send(find).await.unwrap_or_else(|_| Err(GrantError::away()))?;
+            let Some(refuse) = found else { return Ok(()) };
+            let kept = own.send(refuse).await.map_err(Error::internal).flatten();
+            kept.map_err(|error| {
+                if error.kind != Kind::Busy {
+                    own.do_send(Tell(error.cause().unwrap_or(&error.message).to_owned()));
+                }
+                GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
+            })
         })
     }
 
-    /// The access token, if it is in force and was given to the client.
-    fn own_token(&self, client_id: &str, token: &SecretString) -> Option<Verified> {
-        let verified = self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()).ok()?;
-        (verified.client_id == client_id).then_some(verified)
-    }
-
-    /// Refuses a token of the client's own from now on.
-    fn refuse(&mut self, client_id: &str, token: &SecretString) -> Result<(), GrantError> {
-        let Some(token) = self.own_token(client_id, token) else { return Ok(()) };
-        let store = self.watch.store();
-        let kept = store.and_then(|store| store.revoke_access_token(token.jti, &token.client_id, token.until));
-        kept.map_err(|error| {
-            if error.kind != Kind::Busy {
-                self.tell(error.cause().unwrap_or(&error.message).to_owned());
+    /// What is to be refused: a token that is unknown, expired or another client's needs nothing.
+    fn to_refuse(&self, client_id: &str, token: &SecretString) -> Answer<Result<Option<Refuse>, GrantError>> {
+        match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
+            Ok(found) if found.client_id == client_id => {
+                Answer::Certain(Ok(Some(Refuse { jti: found.jti, client_id: found.client_id, until: found.until })))
             }
-            GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
-        })?;
-        // Our own writing is no change that the watch tells of.
-        self.snapshot.revoke(token.jti);
-        self.cache.clear();
-        Ok(())
+            Err(refusal) if refusal.may_be_behind() => Answer::Doubtful(Ok(None)),
+            _ => Answer::Certain(Ok(None)),
+        }
     }
+}
+
+type Revoking = Response<Result<(), GrantError>>;
+
+/// A client that is not known, or another secret than the known one.
+pub(super) fn unknown<T>() -> Answer<Result<T, GrantError>> {
+    Answer::Doubtful(Err(GrantError::new("invalid_client", "the client id or its secret is not valid")))
 }
 
 /// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
@@ -106,12 +125,32 @@ pub struct Revoke {
 }
 
 impl Handler<Revoke> for AuthActor {
-    type Result = Result<(), GrantError>;
+    type Result = Revoking;
 
-    fn handle(&mut self, Revoke { client, token }: Revoke, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        self.client(&client)?;
-        self.refuse(&client.client_id, &token)
+    fn handle(&mut self, revoke: Revoke, context: &mut Self::Context) -> Self::Result {
+        self.revoke(Find(revoke), context)
+    }
+}
+
+/// Asks which token is to be refused.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<Refuse>, GrantError>")]
+struct Find<T: Clone + 'static>(T);
+
+impl Question for Find<Revoke> {
+    type Reply = Option<Refuse>;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
+        let Self(Revoke { client, token }) = self;
+        match actor.known(client) {
+            Some(client_id) => actor.to_refuse(&client_id, token),
+            None => unknown(),
+        }
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> GrantError {
+        actor.count_failure(&self.0.client, refusal)
     }
 }
 
@@ -127,11 +166,34 @@ pub(crate) struct RevokeFor {
 }
 
 impl Handler<RevokeFor> for AuthActor {
-    type Result = Result<(), GrantError>;
+    type Result = Revoking;
 
-    fn handle(&mut self, RevokeFor { client_id, token }: RevokeFor, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        self.refuse(&client_id, &token)
+    fn handle(&mut self, revoke: RevokeFor, context: &mut Self::Context) -> Self::Result {
+        self.revoke(Find(revoke), context)
+    }
+}
+
+impl Question for Find<RevokeFor> {
+    type Reply = Option<Refuse>;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
+        actor.to_refuse(&self.0.client_id, &self.0.token)
+    }
+}
+
+/// Asks to tell of a failure of the store.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+struct Tell(String);
+
+impl Handler<Tell> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, Tell(cause): Tell, _: &mut Self::Context) {
+        if !self.watch.tells() {
+            self.tell(cause);
+        }
     }
 }
 
@@ -146,24 +208,37 @@ pub struct Introspect {
     pub token: SecretString,
 }
 
-impl Handler<Introspect> for AuthActor {
-    type Result = Result<Option<Introspection>, GrantError>;
+impl Question for Introspect {
+    type Reply = Option<Introspection>;
+    type Failure = GrantError;
 
-    fn handle(&mut self, Introspect { client, token }: Introspect, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        self.client(&client)?;
-        let Some(token) = self.own_token(&client.client_id, &token) else { return Ok(None) };
-        let connections = token.reach.list().unwrap_or_default();
-        Ok(Some(Introspection {
-            scope: token.reach.widest(token.scope).list(),
-            subject: token.subject,
-            client_id: token.client_id,
-            connections: connections.into_iter().map(|(id, _)| id).collect(),
-            audience: token.audiences,
-            issuer: self.tokens.issuer().to_owned(),
-            id: token.jti,
-            issued_at: token.issued_at.seconds(),
-            expires_at: token.expires_at.seconds(),
-        }))
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Introspection>, GrantError>> {
+        let Some(client_id) = actor.known(&self.client) else { return unknown() };
+        match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.clock.now()) {
+            Ok(token) if token.client_id == client_id => {
+                Answer::Certain(Ok(Some(described(token, actor.tokens.issuer()))))
+            }
+            Err(refusal) if refusal.may_be_behind() => Answer::Doubtful(Ok(None)),
+            _ => Answer::Certain(Ok(None)),
+        }
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> GrantError {
+        actor.count_failure(&self.client, refusal)
+    }
+}
+
+fn described(token: Verified, issuer: &str) -> Introspection {
+    let connections = token.reach.list().unwrap_or_default();
+    Introspection {
+        scope: token.reach.widest(token.scope).list(),
+        subject: token.subject,
+        client_id: token.client_id,
+        connections: connections.into_iter().map(|(id, _)| id).collect(),
+        audience: token.audiences,
+        issuer: issuer.to_owned(),
+        id: token.jti,
+        issued_at: token.issued_at.seconds(),
+        expires_at: token.expires_at.seconds(),
     }
 }

@@ -44,7 +44,8 @@ pub struct AccessToken {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantError {
     /// `invalid_client`, `invalid_request`, `invalid_grant`, `invalid_scope`, `invalid_target`
-    /// (RFC 8707 §2), `temporarily_unavailable` when there are too many requests, or `server_error` when the fault is ours.
+    /// (RFC 8707 §2), `temporarily_unavailable` when there are too many requests, `service_unavailable`
+    /// when another attempt may succeed, or `server_error` when the fault is ours.
     pub code: &'static str,
     /// One sentence for whoever set up the client.
     pub description: String,

@@ -2,10 +2,12 @@
 //! [`AuthActor`] answers from memory what the store holds. How a credential travels is not known
 //! here.
 //!
-//! Changes need no message: before every answer the actor looks whether another process has
-//! written (one `stat` and one `PRAGMA data_version`), so that what was revoked is refused by the
-//! very next request.
+//! Changes need no message. Of a store that is a file, the actor looks before every answer whether
+//! another process has written, so that what was revoked is refused by the very next request. A
+//! database of several processes is watched by a thread (`watch`), and a refusal that it could know
+//! better is said only once it was asked (`asking`).
 
+mod asking;
 mod attempts;
 mod cache;
 mod client;
@@ -13,6 +15,7 @@ pub mod clock;
 mod der;
 mod grant;
 mod issuer;
+mod issuing;
 mod jwks;
 mod key;
 pub mod people;
@@ -32,11 +35,11 @@ mod tests;
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult, Response, System};
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, Response, System};
 use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -45,25 +48,26 @@ pub use self::attempts::AuthLimits;
 pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
 pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
 pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
+pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::supervisor::{Auth, Reconfigure};
 
+use self::asking::{Away, Revoked, Settled};
 use self::attempts::Attempts;
 use self::cache::Cache;
 use self::clock::Clock;
-use self::grant::Minting;
 use self::issuer::Issuer;
 use self::secret::Digest;
 use self::snapshot::Snapshot;
-use self::store::Store;
+use self::store::Place;
 use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::watch::Watch;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Observer};
-use crate::principal::{Credential, Endpoint, Principal, Scope};
+use crate::event::Observer;
+use crate::principal::{Credential, Endpoint, Principal};
 
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
@@ -77,8 +81,8 @@ const REMEMBERED_TOKENS: usize = 10_000;
 /// What the actor is started with.
 #[derive(Clone)]
 pub struct AuthSettings {
-    /// The store's file; made if it does not exist.
-    pub store_path: PathBuf,
+    /// The store; a file is made if it does not exist.
+    pub store: Place,
     /// The origin that clients see: `iss` of our tokens, and the stem of every audience.
     pub issuer: String,
     /// How long an access token is valid.
@@ -99,13 +103,15 @@ pub struct AuthSettings {
     pub clock: Clock,
     /// Takes note of which personal access tokens are used.
     pub uses: people::Uses,
+    /// Becomes true when the store was read for the first time.
+    pub(crate) store_read: Arc<AtomicBool>,
 }
 
 impl AuthSettings {
     /// Settings with the usual lifetime and the system's clock.
-    pub fn new(store_path: impl Into<PathBuf>, issuer: impl Into<String>, observer: Observer) -> Self {
+    pub fn new(store: impl Into<Place>, issuer: impl Into<String>, observer: Observer) -> Self {
         Self {
-            store_path: store_path.into(),
+            store: store.into(),
             issuer: issuer.into(),
             token_lifetime: TOKEN_LIFETIME,
             clock_skew: CLOCK_SKEW,
@@ -116,6 +122,7 @@ impl AuthSettings {
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
+            store_read: Arc::default(),
         }
     }
 }
@@ -123,7 +130,7 @@ impl AuthSettings {
 impl fmt::Debug for AuthSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthSettings")
-            .field("store_path", &self.store_path)
+            .field("store", &self.store)
             .field("issuer", &self.issuer)
             .field("token_lifetime", &self.token_lifetime)
             .finish_non_exhaustive()
@@ -147,6 +154,8 @@ pub struct AuthActor {
     uses: people::Uses,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
+    /// What was revoked here.
+    revoked: Revoked,
     obituary: Obituary,
 }
 
@@ -181,12 +190,16 @@ impl AuthActor {
     }
 
     fn read(settings: AuthSettings) -> Result<Self> {
-        let store = Store::open_with(&settings.store_path, settings.clock.clone())?;
-        let mut store = store.sealed_with(settings.store_key.clone());
-        store.ensure_key()?;
-        let mut watch = Watch::new(settings.store_path, store, settings.store_key)?;
-        let snapshot =
-            watch.changed()?.ok_or_else(|| Error::internal("the store was not read at its first opening"))?;
+        let mut watch = Watch::open(&settings)?;
+        let snapshot = match watch.changed() {
+            Ok(snapshot) => {
+                settings.store_read.store(true, Ordering::Release);
+                snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?
+            }
+            // It is tried again, and until then nobody is known.
+            Err(_) if watch.tells() => Snapshot::default(),
+            Err(error) => return Err(error),
+        };
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         Ok(Self {
@@ -202,45 +215,8 @@ impl AuthActor {
             clock: settings.clock,
             uses: settings.uses,
             store_failed: false,
+            revoked: Revoked::new(),
             obituary: Obituary(None),
-        })
-    }
-
-    /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
-    fn look_at_the_store(&mut self) {
-        match self.watch.changed() {
-            Ok(None) => self.store_failed = false,
-            Ok(Some(snapshot)) => {
-                self.snapshot = snapshot;
-                self.cache.clear();
-                self.store_failed = false;
-            }
-            Err(error) => {
-                if !self.store_failed {
-                    self.tell(error.cause().unwrap_or(&error.message).to_owned());
-                }
-                self.store_failed = true;
-            }
-        }
-    }
-
-    fn tell(&self, cause: String) {
-        (self.observer)(&Event::StoreFailed { cause });
-    }
-
-    /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
-    ///
-    /// # Errors
-    /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
-    /// `invalid_target` for more than it has, `server_error` when no key signs.
-    pub(crate) fn mint(&self, ticket: &Ticket) -> Result<AccessToken, GrantError> {
-        let now = self.clock.now();
-        let mint = Minting { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
-        mint.issue(ticket).map_err(|failed| {
-            if let Some(cause) = failed.cause {
-                self.tell(cause);
-            }
-            failed.answer
         })
     }
 
@@ -311,6 +287,48 @@ impl AuthActor {
     }
 }
 
+impl AuthActor {
+    /// Judges, and waits for what may change the judgement: keys of an issuer, and a look at the store,
+    /// unless that was tried, with or without success.
+    fn answer(
+        &mut self,
+        asked: Authenticate,
+        settled: Option<bool>,
+        context: &Context<Self>,
+    ) -> Response<Result<Arc<Principal>>> {
+        let judged = self.authenticate(&asked.credential, asked.endpoint);
+        let own = context.address();
+        if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
+            return Response::fut(async move {
+                // Whether they came or not: they are not asked for again so soon, and so this ends.
+                let _ = wait.await;
+                own.send(asked).await.map_err(Error::internal)?
+            });
+        }
+        let refusal = match judged {
+            Ok(principal) => return Response::reply(Ok(principal)),
+            Err(refusal) => refusal,
+        };
+        let ours = match &asked.credential {
+            Credential::Basic { .. } => true,
+            Credential::Bearer(token) => self.foreign(token.expose_secret()).is_none(),
+        };
+        if ours && refusal.may_be_behind() {
+            if settled.is_none() && self.watch.may_be_behind() {
+                let look = self.watch.settle();
+                return Response::fut(async move {
+                    let settled = Settled::after(asked, look).await;
+                    own.send(settled).await.map_err(Error::internal)?
+                });
+            }
+            if self.store_failed || settled == Some(false) {
+                return Response::reply(Err(Error::away()));
+            }
+        }
+        Response::reply(Err(self.refused(&asked, refusal)))
+    }
+}
+
 impl Actor for AuthActor {
     type Context = Context<Self>;
 
@@ -345,73 +363,32 @@ impl Handler<Authenticate> for AuthActor {
         if let Some(principal) = self.remembered(&asked) {
             return Response::reply(Ok(principal));
         }
-        let judged = self.authenticate(&asked.credential, asked.endpoint);
-        if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
-            let own = context.address();
-            return Response::fut(async move {
-                // Whether they came or not: they are not asked for again so soon, and so this ends.
-                let _ = wait.await;
-                own.send(asked).await.map_err(Error::internal)?
-            });
-        }
-        Response::reply(judged.map_err(|refusal| self.refused(&asked, refusal)))
+        self.answer(asked, None, context)
     }
 }
 
-/// Asks for an access token.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<AccessToken, GrantError>")]
-pub struct Exchange(pub Grant);
+impl Handler<Settled<Authenticate>> for AuthActor {
+    type Result = Response<Result<Arc<Principal>>>;
 
-impl Handler<Exchange> for AuthActor {
-    type Result = Result<AccessToken, GrantError>;
-
-    fn handle(&mut self, Exchange(grant): Exchange, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, settled: Settled<Authenticate>, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        let Grant::ClientCredentials { client, scope, resource } = grant;
-        let subject = self.client(&client)?;
-        self.attempts.issued(&subject).map_err(|quota| {
-            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
-        })?;
-        self.mint(&Ticket {
-            client_id: subject.clone(),
-            subject,
-            scope,
-            most: Scope::Admin,
-            connections: None,
-            resource,
-            grant: None,
-        })
+        self.answer(settled.question, Some(settled.looked), context)
     }
 }
 
-/// Asks for an access token for what is known to be agreed to: who asks has judged that.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<AccessToken, GrantError>")]
-pub struct Mint(pub Ticket);
-
-impl Handler<Mint> for AuthActor {
-    type Result = Result<AccessToken, GrantError>;
-
-    fn handle(&mut self, Mint(ticket): Mint, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        self.attempts.issued(&ticket.client_id).map_err(|quota| {
-            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
-        })?;
-        self.mint(&ticket)
-    }
-}
-
-/// Asks for the JWK set (RFC 7517 §5) of every key that verifies now.
+/// Asks for the JWK set (RFC 7517 §5) of every key that verifies now. There is none before the store
+/// was read for the first time.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "serde_json::Value")]
+#[rtype(result = "Result<serde_json::Value>")]
 pub struct Jwks;
 
 impl Handler<Jwks> for AuthActor {
-    type Result = MessageResult<Jwks>;
+    type Result = Result<serde_json::Value>;
 
     fn handle(&mut self, _: Jwks, _: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        MessageResult(self.snapshot.jwks(&self.tokens, self.clock.now()))
+        let keys = self.snapshot.jwks(&self.tokens, self.clock.now());
+        let unread = self.store_failed && self.snapshot.signing_key().is_none();
+        if unread { Err(Error::away()) } else { Ok(keys) }
     }
 }

@@ -48,7 +48,8 @@ struct Granted {
     expires_at: Timestamp,
 }
 
-/// Everything that credentials are judged by.
+/// Everything that credentials are judged by. The default one knows nobody.
+#[derive(Default)]
 pub(crate) struct Snapshot {
     tokens: HashMap<Digest, Token>,
     /// By [`email_key`].

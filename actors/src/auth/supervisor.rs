@@ -1,6 +1,7 @@
 //! Keeps one [`AuthActor`] alive. An actor that panics is gone for good in actix; a fresh one takes
 //! its place after a backoff, with the same store. What it had only in memory starts anew.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::asking::Settle;
 use super::{AuthActor, AuthSettings};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
@@ -41,7 +43,8 @@ impl Auth {
     /// Starts the actor and watches over it. Must be called within an actix system.
     ///
     /// # Errors
-    /// When the store cannot be opened or read now. Later on, that is tried until it can.
+    /// When a store that is a file cannot be opened or read now, or the place of the store holds something
+    /// else. Later on, and for a database from the beginning, that is tried until it can.
     pub async fn start(settings: AuthSettings) -> Result<Self> {
         let (died, deaths) = mpsc::unbounded_channel();
         let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
@@ -61,6 +64,17 @@ impl Auth {
         });
         // Who is dead has a successor, which has begun with them or is sent them.
         let _ = self.send(change).await;
+    }
+
+    /// Whether the store was read at least once: before that, nobody is known.
+    pub fn has_read(&self) -> bool {
+        self.settings.load().store_read.load(Ordering::Acquire)
+    }
+
+    /// Waits until what the store holds now is in force here. A store that is away is not waited for.
+    pub(crate) async fn settle(&self) {
+        // Who is dead has a successor, which reads everything.
+        let _ = self.send(Settle).await;
     }
 
     /// The actor that judges at the moment.

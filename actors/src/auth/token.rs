@@ -50,6 +50,15 @@ impl Refusal {
         matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience)
     }
 
+    /// Whether the store may hold what would have opened, written a moment ago. A wrong name counts as a
+    /// wrong secret does: the time of the answer must not tell them apart.
+    pub(crate) const fn may_be_behind(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownKey | Self::UnknownAccount | Self::UnknownGrant | Self::UnknownToken | Self::AnotherUser
+        )
+    }
+
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Malformed => "not a token of ours",

@@ -38,7 +38,7 @@ pub(super) struct Credentials {
 /// The URLs are those of this run.
 pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
     let path = data_dir.join("credentials.json");
-    let mut store = Store::open(&config.store.path)?;
+    let mut store = Store::open(&config.store.place)?;
     let earlier = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Credentials>(&text).ok());
     let known = |account: &str| -> Result<bool, Failure> {
         Ok(store.service_accounts()?.iter().any(|known| known.client_id == account)

@@ -78,7 +78,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
             metrics: if listen.ip().is_loopback() { MetricsAccess::Open } else { MetricsAccess::Admin },
             ..Server::at(listen, public_url(listen))
         },
-        store: Store { path: data_dir.join("portico.db"), key: None },
+        store: Store::of_file(data_dir.join("portico.db")),
         audit: crate::audit::Settings::default(),
         tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
         // Whoever tries a demo expects any client to connect.

@@ -15,8 +15,10 @@ const OTHERS_WRITE: u32 = 0o022;
 /// The configuration, the store, the key of TLS, and databases that are files.
 pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
     let mut findings = vec![configuration(file)];
-    findings.extend(secret("store", &config.store.path));
-    findings.extend(foreign(&config.store.path));
+    if let Some(store) = config.store.place.file() {
+        findings.extend(secret("store", store));
+        findings.extend(foreign(store));
+    }
     if let Some(tls) = &config.server.tls {
         findings.extend(secret("tls", &tls.key_file));
     }

@@ -20,7 +20,7 @@ const RENEWAL: Duration = Duration::from_hours(24 * 14);
 
 /// Whether it runs or could, and under which name.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let answer = actix::System::new().block_on(control::ask(&config.store.path, Question::Health));
+    let answer = actix::System::new().block_on(control::ask(&config.store.control, Question::Health));
     let mut findings = match answer {
         Ok(answer) if answer.ok => vec![Finding::ok("service", format!("runs: {}", answer.message))],
         Ok(answer) => {
@@ -92,7 +92,8 @@ fn certificate(tls: &Tls) -> Finding {
 /// Whether the clock is behind what has already happened.
 pub(super) fn clock(config: &Config, file: &Path) -> Finding {
     let now = SystemTime::now();
-    let written = [file, &config.store.path].into_iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max();
+    let files = [Some(file), config.store.place.file()].into_iter().flatten();
+    let written = files.filter_map(|path| path.metadata().ok()?.modified().ok()).max();
     let shown = Timestamp::from(now);
     if let Some(written) = written.filter(|written| *written > now + Duration::from_mins(1)) {
         return Finding::problem(

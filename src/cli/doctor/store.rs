@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::store::Store;
-use portico_actors::error::Error;
+use portico_actors::error::{Error, Kind};
 
 use super::super::check;
 use super::Finding;
@@ -15,13 +15,20 @@ use crate::config::Config;
 const KEY_AGE: Duration = Duration::from_hours(24 * 365);
 
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let path = &config.store.path;
-    if !path.exists() {
+    let place = &config.store.place;
+    if let Some(path) = place.file().filter(|path| !path.exists()) {
         return vec![missing(path)];
     }
     examine(config).unwrap_or_else(|error| {
-        let remedy = "run this as the service's own user; if the file is damaged, restore a backup";
-        vec![Finding::problem("store", format!("{}: {}", path.display(), check::words(&error)), remedy)]
+        if place.file().is_none() && error.kind == Kind::NotFound {
+            let remedy = "portico user add EMAIL, then portico pat create EMAIL";
+            return vec![Finding::warning("store", error.message, remedy)];
+        }
+        let remedy = match place.file() {
+            Some(_) => "run this as the service's own user; if the file is damaged, restore a backup",
+            None => "look at store.url, the network and the rights of its user; the service starts without it",
+        };
+        vec![Finding::problem("store", format!("{place}: {}", check::words(&error)), remedy)]
     })
 }
 
@@ -39,7 +46,7 @@ fn missing(path: &Path) -> Finding {
 }
 
 fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
-    let store = Store::open_existing(&config.store.path, config.store.key.clone())?;
+    let store = Store::open_existing(&config.store.place, config.store.key.clone())?;
     let mut findings = Vec::new();
     let (users, tokens, accounts) = (store.users()?, store.pats(None)?, store.service_accounts()?);
     let now = Clock::system().now();

@@ -1,7 +1,7 @@
 //! The service, started in-process on a free port, with a few callers; and how tests talk to it.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -10,7 +10,7 @@ use portico::config::Config;
 use portico::mcp::connection::Connected;
 use portico::mcp::features::Features;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
-use portico_actors::auth::store::Store;
+use portico_actors::auth::store::{Place, Store};
 use portico_actors::event::Event;
 use portico_actors::principal::{Reach, Scope};
 use reqwest::{RequestBuilder, Response};
@@ -47,6 +47,19 @@ pub(crate) struct TestApp {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: TempDir,
+}
+
+/// The store of services that are started where this is set; else each has a file of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    /// `store.url`.
+    pub(crate) url: String,
+    /// Those who call, where the store has them already.
+    pub(crate) callers: Option<(Caller, Caller, Caller)>,
+}
+
+tokio::task_local! {
+    pub(crate) static STORE: Shared;
 }
 
 /// One `[[connections]]` table.
@@ -90,14 +103,17 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
         let public_url = public_url.unwrap_or(&url);
+        let shared = STORE.try_with(Shared::clone).ok();
+        let store = shared.as_ref().map_or("sqlite:portico.db", |shared| shared.url.as_str());
         let text = format!(
-            "[server]\nlisten = \"{}\"\npublic_url = \"{public_url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}",
+            "[server]\nlisten = \"{}\"\npublic_url = \"{public_url}\"\nshutdown_timeout = 1\n{server}\n[store]\nurl = \"{store}\"\n{connections}",
             listener.local_addr().unwrap()
         );
         let path = folder.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
         let config = Config::load(&path).unwrap();
-        let (writer, reader, agent) = callers(&config.store.path);
+        let (writer, reader, agent) =
+            shared.and_then(|shared| shared.callers).unwrap_or_else(|| callers(&config.store.place));
         let events: Arc<Mutex<Vec<Event>>> = Arc::default();
         let seen = Arc::clone(&events);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -117,7 +133,7 @@ impl TestApp {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::open(self.config.with_file_name("portico.db")).unwrap()
+        Store::open(Config::load(&self.config).unwrap().store.place).unwrap()
     }
 
     /// A request of the writer's, with a personal access token.
@@ -224,7 +240,7 @@ impl Drop for TestApp {
 
 /// A user who may write, one who may read, and a service account that may write on the first
 /// connection.
-pub(crate) fn callers(store: &Path) -> (Caller, Caller, Caller) {
+pub(crate) fn callers(store: impl Into<Place>) -> (Caller, Caller, Caller) {
     let mut store = Store::open(store).unwrap();
     let mut user = |name: &str, scope| {
         let email = format!("{name}@example.com");

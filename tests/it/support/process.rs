@@ -53,7 +53,7 @@ impl Service {
         environment: &[(&str, String)],
     ) -> Self {
         configure(folder.path(), server, connections);
-        let (writer, ..) = callers(&folder.path().join("portico.db"));
+        let (writer, ..) = callers(folder.path().join("portico.db"));
         let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
             .args(["serve"])
             .current_dir(folder.path())

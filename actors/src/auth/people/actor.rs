@@ -4,7 +4,7 @@
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 
 use super::super::clock::Clock;
-use super::super::store::Store;
+use super::super::store::Handle;
 use super::Uses;
 use super::attempts::Attempts;
 
@@ -13,7 +13,7 @@ const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Owns the store's second handle, on a thread of its own.
 pub(super) struct PeopleActor {
-    pub(super) store: Store,
+    pub(super) store: Handle,
     pub(super) attempts: Attempts,
     pub(super) uses: Uses,
     pub(super) clock: Clock,
@@ -36,7 +36,7 @@ impl PeopleActor {
     /// A failure loses some minutes of "last used", and the next one tells of it.
     pub(super) fn carry_uses(&mut self) {
         let uses = self.uses.take();
-        if !uses.is_empty() && self.store.note_uses(&uses).is_err() {
+        if !uses.is_empty() && self.store.with(|store| store.note_uses(&uses)).is_err() {
             for (digest, at) in uses {
                 self.uses.note(digest, at);
             }

@@ -66,7 +66,7 @@ impl People {
         which: String,
     ) -> Result<(ServiceAccount, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
+        self.changing(move |store| {
             store.required(&digest)?.must_administer()?;
             store.rotate_service_account(&which)
         })
@@ -88,7 +88,7 @@ impl People {
     /// Changes a user or a service account. Administrators cannot shut themselves out.
     pub async fn change(&self, session: &SecretString, change: Change) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
+        self.changing(move |store| {
             let session = store.required(&digest)?;
             session.must_administer()?;
             match change {

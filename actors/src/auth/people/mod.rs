@@ -32,7 +32,7 @@ use super::client::RevokeFor;
 use super::grant::{self, GrantError, Ticket};
 use super::records::{NewPat, PersonalAccessToken};
 use super::secret::{self, Digest, PAT_PREFIX};
-use super::store::Store;
+use super::store::{Handle, Store};
 use super::token::Tokens;
 use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
@@ -60,14 +60,19 @@ impl fmt::Debug for People {
 
 impl People {
     /// Opens the store once more and starts the actor; `auth` issues the access tokens. Must be
-    /// called within an actix system.
+    /// called within an actix system. A store that is a database may be away: it is opened when it is
+    /// needed.
     ///
     /// # Errors
-    /// When the store cannot be opened.
+    /// When a store that is a file cannot be opened.
     pub async fn start(settings: &AuthSettings, auth: Auth) -> Result<Self> {
-        let (path, clock, uses) = (settings.store_path.clone(), settings.clock.clone(), settings.uses.clone());
+        let (place, clock, uses) = (settings.store.clone(), settings.clock.clone(), settings.uses.clone());
         let opened = tokio::task::spawn_blocking(move || {
-            let store = Store::open_with(path, clock.clone())?;
+            let is_file = place.file().is_some();
+            let mut store = Handle::new(place, clock.clone());
+            if is_file {
+                store.with(|_| Ok(()))?;
+            }
             Ok::<_, Error>(PeopleActor { store, attempts: Attempts::default(), uses, clock })
         });
         let actor = opened.await.map_err(Error::internal)??;
@@ -87,7 +92,17 @@ impl People {
     }
 
     async fn store<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static) -> Result<T> {
-        self.turn(|actor| work(&mut actor.store)).await
+        self.turn(|actor| actor.store.with(work)).await
+    }
+
+    /// The same for what takes something away: it is in force when this returns.
+    async fn changing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.store(work).await?;
+        self.auth.settle().await;
+        Ok(done)
     }
 
     /// Whether the actor answers. Who asks sets the deadline.
@@ -116,7 +131,7 @@ impl People {
                         .hint("wait a few minutes, or sign in with a personal access token")
                         .retry_after(wait));
                 }
-                actor.store.password(&name)
+                actor.store.with(|store| store.password(&name))
             })
             .await?;
         let compared = kept.clone();
@@ -128,7 +143,7 @@ impl People {
             return Err(Error::unauthenticated("the address or the secret is not right"));
         };
         self.turn(move |actor| {
-            actor.store.begin_session(&email, &kept, &digest)?;
+            actor.store.with(|store| store.begin_session(&email, &kept, &digest))?;
             actor.attempts.succeeded(&email.to_lowercase());
             Ok(())
         })
@@ -190,8 +205,8 @@ impl People {
         let narrow = move |granted: Granted, asked: &Redemption| {
             authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
         };
-        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)??;
-        self.issue(client_id, granted, refresh).await
+        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)?;
+        self.issue(client_id, self.once(granted).await?, refresh).await
     }
 
     /// Answers a refresh token with the next tokens.
@@ -205,8 +220,8 @@ impl People {
         let narrow = move |granted: Granted, asked: &Refresh| {
             authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
         };
-        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)??;
-        self.issue(client_id, granted, next).await
+        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)?;
+        self.issue(client_id, self.once(granted).await?, next).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -216,11 +231,20 @@ impl People {
     pub async fn revoke(&self, client: authorization::ClientCredential, token: SecretString) -> Result<(), GrantError> {
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
             let digest = Digest::of(token.expose_secret());
-            return self.store(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
+            return self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
         }
         let client_id = client.client_id.clone();
         self.store(move |store| store.judge_client(&client)).await.map_err(ours)??;
         self.auth.send(RevokeFor { client_id, token }).await.map_err(ours)?
+    }
+
+    /// What was granted. A second use has ended everything that came of the first: that is in force when
+    /// this returns.
+    async fn once(&self, granted: Result<Granted, GrantError>) -> Result<Granted, GrantError> {
+        if granted.is_err() {
+            self.auth.settle().await;
+        }
+        granted
     }
 
     async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
@@ -243,7 +267,7 @@ impl People {
         let digest = Digest::of(session.expose_secret());
         self.turn(move |actor| {
             actor.carry_uses();
-            actor.store.tokens_of(&digest)
+            actor.store.with(|store| store.tokens_of(&digest))
         })
         .await
     }
@@ -272,7 +296,7 @@ impl People {
     /// [`Kind::NotFound`] when it is not theirs, [`Kind::Forbidden`] in a session that was narrowed.
     pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
+        self.changing(move |store| {
             store.required(&digest)?.must_be_whole()?;
             if !store.tokens_of(&digest)?.iter().any(|own| own.id == token) {
                 return Err(Error::not_found("there is no such token of yours"));
@@ -291,7 +315,7 @@ impl People {
     /// Takes the access back that the session's person gave to an application.
     pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| store.revoke_grant(&digest, grant)).await
+        self.changing(move |store| store.revoke_grant(&digest, grant)).await
     }
 
     /// Every scope that a session may give away, the smallest first.
@@ -300,7 +324,10 @@ impl People {
     }
 }
 
-/// The fault is ours: the client is told no more.
-fn ours(_: Error) -> GrantError {
+/// The fault is ours: the client is told whether to try again, and no more.
+fn ours(error: Error) -> GrantError {
+    if error.kind == Kind::Unavailable {
+        return GrantError::new("service_unavailable", "no token can be issued at the moment; try again");
+    }
     GrantError::new("server_error", "no token can be issued at the moment; the log says why")
 }

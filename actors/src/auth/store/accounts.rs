@@ -1,11 +1,12 @@
 //! Service accounts in the store.
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::named_params;
 use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::columns::{Connections, reach_text};
-use super::{Store, broken, check_name, hint, is_taken, shown};
+use super::connection::{Connection, Failure, Read, Row};
+use super::{Store, broken, check_name, hint, shown};
 use crate::auth::records::{NewServiceAccount, ServiceAccount};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};
 use crate::error::{Error, Result};
@@ -37,7 +38,7 @@ impl Store {
                 },
             );
             match made {
-                Err(error) if is_taken(&error) => {
+                Err(Failure::Taken) => {
                     Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
                         .hint("remove that one first, rotate its secret, or choose another name"))
                 }
@@ -146,7 +147,7 @@ impl Store {
 const SELECT: &str =
     "SELECT client_id, name, scope, connections, created_at, rotated_at, disabled_at FROM service_accounts";
 
-fn record(row: &Row<'_>) -> rusqlite::Result<ServiceAccount> {
+fn record(row: &Row<'_>) -> Read<ServiceAccount> {
     let Connections(reach) = row.get("connections")?;
     Ok(ServiceAccount {
         client_id: row.get("client_id")?,
@@ -160,16 +161,14 @@ fn record(row: &Row<'_>) -> rusqlite::Result<ServiceAccount> {
 }
 
 fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
-    let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY name")).map_err(broken)?;
-    let rows = statement.query_map([], record).map_err(broken)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+    connection.query(&format!("{SELECT} ORDER BY name"), (), record).map_err(broken)
 }
 
 /// By name or client id; the two never look alike.
 fn find(connection: &Connection, which: &str) -> Result<ServiceAccount> {
     let sql = format!("{SELECT} WHERE client_id = ?1 OR name = ?1");
     match connection.query_row(&sql, [which], record) {
-        Err(rusqlite::Error::QueryReturnedNoRows) => {
+        Err(Failure::NoRows) => {
             let known = all(connection)?;
             let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
             Err(Error::not_found(format!("there is no service account {}", shown(which)))

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::named_params;
 use secrecy::SecretString;
 
 use super::columns::json;
-use super::{Store, broken, check_name, hint, is_taken, shown};
+use super::connection::{Connection, Failure, Optional, Read, Row};
+use super::{Store, broken, check_name, hint, shown};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
@@ -72,10 +73,8 @@ impl Store {
                 },
             );
             match added {
-                Err(error) if is_taken(&error) => {
-                    Err(Error::invalid(format!("there is already a client named {:?}", new.name))
-                        .hint("remove that one first, or choose another name"))
-                }
+                Err(Failure::Taken) => Err(Error::invalid(format!("there is already a client named {:?}", new.name))
+                    .hint("remove that one first, or choose another name")),
                 Err(error) => Err(broken(error)),
                 Ok(_) => find(connection, &client_id),
             }
@@ -131,9 +130,9 @@ const SELECT: &str =
     "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
     FROM clients";
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Client> {
+fn record(row: &Row<'_>) -> Read<Client> {
     let uris: String = row.get("redirect_uris")?;
-    let dynamic = row.get_ref("kind")?.as_str()? == "dynamic";
+    let dynamic = row.get::<_, String>("kind")? == "dynamic";
     Ok(Client {
         client_id: row.get("client_id")?,
         kind: if dynamic { ClientKind::Dynamic } else { ClientKind::Registered },
@@ -147,16 +146,14 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Client> {
 }
 
 fn all(connection: &Connection) -> Result<Vec<Client>> {
-    let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY name, created_at")).map_err(broken)?;
-    let rows = statement.query_map([], record).map_err(broken)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+    connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record).map_err(broken)
 }
 
 /// By id, or by the name that an administrator gave: other names are nobody's own.
 fn find(connection: &Connection, which: &str) -> Result<Client> {
     let sql = format!("{SELECT} WHERE client_id = ?1 OR (name = ?1 AND kind = 'registered')");
     match connection.query_row(&sql, [which], record) {
-        Err(rusqlite::Error::QueryReturnedNoRows) => {
+        Err(Failure::NoRows) => {
             let known = all(connection)?;
             let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
             Err(Error::not_found(format!("there is no client {}", shown(which)))
@@ -168,7 +165,7 @@ fn find(connection: &Connection, which: &str) -> Result<Client> {
 
 fn count_dynamic(connection: &Connection) -> Result<i64> {
     let sql = "SELECT count(*) FROM clients WHERE kind = 'dynamic'";
-    connection.query_row(sql, [], |row| row.get(0)).map_err(broken)
+    connection.query_row(sql, (), |row| row.get(0)).map_err(broken)
 }
 
 fn forget_unused(connection: &Connection, now: Timestamp, unused: Duration) -> Result<()> {

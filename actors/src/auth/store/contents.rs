@@ -1,12 +1,12 @@
 //! Everything that credentials are judged by, read at one moment. Digests and private keys leave
 //! the store here and nowhere else.
 
-use rusqlite::{Connection, Row};
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
 use super::columns::{Connections, Id, reach};
-use super::{Store, broken, schema};
+use super::connection::{Connection, Read, Row};
+use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
 use crate::auth::sealing::{self, StoreKey};
@@ -85,12 +85,16 @@ impl KeyRow {
 impl Store {
     /// Reads everything in one transaction.
     pub(crate) fn contents(&self) -> Result<Contents> {
-        let transaction = self.connection.unchecked_transaction().map_err(broken)?;
-        // A newer program may have changed the format under us.
-        schema::check(&transaction)?;
+        self.connection.read(|connection| {
+            self.check()?;
+            self.everything(connection)
+        })
+    }
+
+    fn everything(&self, connection: &Connection) -> Result<Contents> {
         Ok(Contents {
             users: rows(
-                &transaction,
+                connection,
                 "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
                 |row| {
                     Ok(UserRow {
@@ -103,7 +107,7 @@ impl Store {
                 },
             )?,
             tokens: rows(
-                &transaction,
+                connection,
                 "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                  WHERE t.revoked_at IS NULL AND u.disabled_at IS NULL",
@@ -121,7 +125,7 @@ impl Store {
                 },
             )?,
             accounts: rows(
-                &transaction,
+                connection,
                 "SELECT client_id, digest, scope, connections, created_at, name FROM service_accounts
                  WHERE disabled_at IS NULL",
                 |row| {
@@ -137,7 +141,7 @@ impl Store {
                 },
             )?,
             grants: rows(
-                &transaction,
+                connection,
                 "SELECT g.id, g.scope, g.connections, g.expires_at FROM grants g
                  JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
                  WHERE g.revoked_at IS NULL AND g.used_at IS NOT NULL AND u.disabled_at IS NULL AND t.revoked_at IS NULL",
@@ -147,7 +151,7 @@ impl Store {
                 },
             )?,
             keys: rows(
-                &transaction,
+                connection,
                 "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
                  ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
                 |row| {
@@ -164,7 +168,7 @@ impl Store {
             .into_iter()
             .map(|row| row.open(self.key.as_ref()))
             .collect::<Result<_>>()?,
-            revoked: rows(&transaction, "SELECT jti FROM revoked_tokens", |row| {
+            revoked: rows(connection, "SELECT jti FROM revoked_tokens", |row| {
                 let Id(jti) = row.get(0)?;
                 Ok(jti)
             })?,
@@ -172,8 +176,6 @@ impl Store {
     }
 }
 
-fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql).map_err(broken)?;
-    let rows = statement.query_map([], read).map_err(broken)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> Read<T>) -> Result<Vec<T>> {
+    connection.query(sql, (), read).map_err(broken)
 }

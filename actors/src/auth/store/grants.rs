@@ -1,11 +1,12 @@
 //! What people granted to clients, in the store: each grant with its one code and its line of
 //! refresh tokens. A code or a refresh token that comes a second time ends the whole grant.
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::named_params;
 use uuid::Uuid;
 
 use super::clients::Authentication;
 use super::columns::{Connections, Id, json};
+use super::connection::{Connection, Optional, Read, Row};
 use super::{Store, broken, clients, sessions};
 use crate::auth::clock::Timestamp;
 use crate::auth::grant::GrantError;
@@ -194,9 +195,7 @@ impl Store {
         let sql = "SELECT id, client_id, client_name, scope, connections, created_at, used_at, expires_at FROM grants
                    WHERE user_id = ?1 AND revoked_at IS NULL AND expires_at > ?2 AND used_at IS NOT NULL
                    ORDER BY created_at DESC, rowid DESC";
-        let mut statement = self.connection.prepare_cached(sql).map_err(broken)?;
-        let rows = statement.query_map((session.user_id, now), record).map_err(broken)?;
-        rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+        self.connection.query(sql, (session.user_id, now), record).map_err(broken)
     }
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
@@ -223,12 +222,12 @@ struct Code {
     used_at: Option<Timestamp>,
 }
 
-fn code(row: &Row<'_>) -> rusqlite::Result<Code> {
+fn code(row: &Row<'_>) -> Read<Code> {
     let Id(grant) = row.get(0)?;
     Ok(Code { grant, redirect_uri: row.get(1)?, challenge: row.get(2)?, expires_at: row.get(3)?, used_at: row.get(4)? })
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<GrantRecord> {
+fn record(row: &Row<'_>) -> Read<GrantRecord> {
     let (Id(id), Connections(connections)) = (row.get("id")?, row.get("connections")?);
     Ok(GrantRecord {
         id,

@@ -1,10 +1,11 @@
 //! Signing keys in the store. One signs; the ones before it only verify.
 
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{named_params, params};
 use secrecy::ExposeSecret;
 use secrecy::zeroize::Zeroizing;
 
 use super::columns::json;
+use super::connection::{Connection, Failure, Read, Row};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey};
@@ -21,7 +22,7 @@ impl Store {
     pub fn ensure_key(&mut self) -> Result<Key> {
         let sealing = self.key.clone();
         self.write(|connection, now| match in_use(connection) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => add(connection, now, &NewKey::generate()?, sealing.as_ref()),
+            Err(Failure::NoRows) => add(connection, now, &NewKey::generate()?, sealing.as_ref()),
             found => {
                 seal_in_place(connection, sealing.as_ref())?;
                 found.map_err(broken)
@@ -46,15 +47,13 @@ impl Store {
     /// Every key, the newest first.
     pub fn keys(&self) -> Result<Vec<Key>> {
         let sql = format!("{SELECT} ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(broken)?;
-        let rows = statement.query_map([], record).map_err(broken)?;
-        rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+        self.connection.query(&sql, (), record).map_err(broken)
     }
 }
 
 const SELECT: &str = "SELECT kid, algorithm, created_at, retired_at FROM signing_keys";
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Key> {
+fn record(row: &Row<'_>) -> Read<Key> {
     Ok(Key {
         kid: row.get("kid")?,
         algorithm: row.get::<_, Algorithm>("algorithm")?.word(),
@@ -64,8 +63,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Key> {
 }
 
 /// The key that signs; the store allows only one.
-fn in_use(connection: &Connection) -> rusqlite::Result<Key> {
-    connection.query_row(&format!("{SELECT} WHERE retired_at IS NULL"), [], record)
+fn in_use(connection: &Connection) -> Read<Key> {
+    connection.query_row(&format!("{SELECT} WHERE retired_at IS NULL"), (), record)
 }
 
 /// Encrypts the private part that is stored as it is, and checks that an encrypted one opens.
@@ -73,7 +72,7 @@ fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<()> 
     let sql = "SELECT kid, private_key, sealed FROM signing_keys WHERE retired_at IS NULL";
     let read = |row: &Row<'_>| Ok((row.get(0)?, Zeroizing::new(row.get(1)?), row.get(2)?));
     let (kid, private, sealed): (String, Zeroizing<Vec<u8>>, bool) =
-        connection.query_row(sql, [], read).map_err(broken)?;
+        connection.query_row(sql, (), read).map_err(broken)?;
     match key {
         _ if sealed => sealing::open(key, &kid, &private).map(drop),
         None => Ok(()),

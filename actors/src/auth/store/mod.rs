@@ -1,47 +1,49 @@
-//! The store of users, tokens, service accounts and keys: one file, written by the command line,
-//! also while a server runs. The only place that opens it; nothing here judges a credential.
+//! The store of users, tokens, service accounts and keys: a SQLite file, or a schema of a PostgreSQL
+//! database. It is written by the command line, also while servers run. The only place that opens it;
+//! nothing here judges a credential.
 
 mod accounts;
 mod clients;
 mod columns;
+mod connection;
 mod contents;
+mod file;
 mod grants;
+mod handle;
 mod keys;
-mod revision;
+mod place;
+mod remote;
 mod revoked;
-mod schema;
 mod sessions;
 mod tokens;
 mod trail;
 mod users;
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
-
+use self::connection::{Connection, broken};
 pub(crate) use self::contents::Contents;
+pub(crate) use self::handle::Handle;
+pub use self::place::Place;
+use self::remote::Remote;
 pub use self::trail::NewRecord;
 pub(crate) use self::users::email_key;
 
 use super::clock::{Clock, Timestamp};
 use super::sealing::StoreKey;
 use super::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 
-/// How long a writer waits for another one.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// When a store that is away is worth another attempt.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Names are for people and for tables on a terminal.
 const LONGEST_NAME: usize = 100;
 
 /// An open store. Its methods block: for the command line, and for a thread of one's own.
 ///
-/// Every method fails with [`Kind::Unavailable`] when the file cannot be read or written;
-/// [`Error::cause`] says why.
+/// Every method fails with [`Kind::Unavailable`](crate::error::Kind::Unavailable) when the store
+/// cannot be read or written; [`Error::cause`] says why.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -50,30 +52,42 @@ pub struct Store {
     key: Option<StoreKey>,
 }
 
+/// Changes whenever somebody has changed who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Revision {
+    /// How many changes there were.
+    number: i64,
+    /// The transaction of the last one, where that is known: a backup that was restored begins to
+    /// count anew.
+    transaction: i64,
+}
+
 impl Store {
-    /// Opens the store at `path`. A missing file is made, for its owner alone (mode 0600), a
-    /// missing directory too (0700); an older format is brought up to date.
+    /// Opens the store at `place`, and brings an older format up to date. A missing file is made, for
+    /// its owner alone (mode 0600), a missing directory too (0700); so is a missing schema of a
+    /// PostgreSQL database.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] when the file is not a store, or a newer program's.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path, Clock::system())
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the place holds something else, or a newer
+    /// program's store.
+    pub fn open(place: impl Into<Place>) -> Result<Self> {
+        Self::open_with(place, Clock::system())
     }
 
     /// [`Store::open`] with a clock of one's own.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_with(path: impl AsRef<Path>, clock: Clock) -> Result<Self> {
-        let path = path.as_ref();
-        let cannot = |error: io::Error| cannot_open().because(format!("{}: {error}", path.display()));
-        let directory = make_directory(path).map_err(cannot)?;
-        let _turn = take_turns(directory);
-        make_file(path).map_err(cannot)?;
-        let mut store = Self { connection: connect(path)?, clock, key: None };
-        schema::migrate(&mut store.connection)?;
-        revision::count_changes(&mut store.connection)?;
-        Ok(store)
+    pub fn open_with(place: impl Into<Place>, clock: Clock) -> Result<Self> {
+        let connection = match place.into() {
+            Place::File(path) => Connection::File(file::open(&path)?),
+            Place::Postgres(address) => {
+                let remote = Remote::open(&address)?;
+                remote::schema::migrate(&remote)?;
+                Connection::Postgres(remote)
+            }
+        };
+        Ok(Self { connection, clock, key: None })
     }
 
     /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
@@ -87,84 +101,74 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`], and when there is none.
-    pub fn open_existing(path: &Path, key: Option<StoreKey>) -> Result<Self> {
-        let connection = connect(path)?;
-        schema::check(&connection)?;
+    pub fn open_existing(place: &Place, key: Option<StoreKey>) -> Result<Self> {
+        let connection = match place {
+            Place::File(path) => Connection::File(file::open_existing(path)?),
+            Place::Postgres(address) => {
+                let remote = Remote::open(address)?;
+                remote::schema::check(&remote)?;
+                Connection::Postgres(remote)
+            }
+        };
         Ok(Self { connection, clock: Clock::system(), key })
     }
 
-    /// A number that changes whenever another connection has written.
-    pub(crate) fn data_version(&self) -> Result<i64> {
-        let mut statement = self.connection.prepare_cached("PRAGMA data_version").map_err(broken)?;
-        statement.query_row([], |row| row.get(0)).map_err(broken)
+    /// A number that changes whenever another connection has written to the same file; `None` where
+    /// nothing tells.
+    pub(crate) fn data_version(&self) -> Result<Option<i64>> {
+        match &self.connection {
+            Connection::File(connection) => file::data_version(connection).map(Some).map_err(broken),
+            Connection::Postgres(_) => Ok(None),
+        }
     }
 
+    /// How long a statement may wait for another process that has locked the file.
     pub(crate) fn wait_at_most(&self, patience: Duration) -> Result<()> {
-        self.connection.busy_timeout(patience).map_err(broken)
+        match &self.connection {
+            Connection::File(connection) => connection.busy_timeout(patience).map_err(|error| broken(error.into())),
+            Connection::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Tells of every change that other sessions make, as far as the database does. `hear` is called on
+    /// another thread, and returns at once.
+    pub(crate) fn listen(&self, hear: impl Fn() + Send + Sync + 'static) -> Result<()> {
+        match &self.connection {
+            Connection::File(_) => Ok(()),
+            Connection::Postgres(remote) => remote.listen(hear),
+        }
+    }
+
+    /// Which changes of who may call there were.
+    pub(crate) fn revision(&self) -> Result<Revision> {
+        let transaction = match &self.connection {
+            Connection::File(_) => "0",
+            Connection::Postgres(_) => "CAST(CAST(xmin AS text) AS bigint)",
+        };
+        let sql = format!("SELECT number, {transaction} FROM revision");
+        let read = |row: &connection::Row<'_>| Ok(Revision { number: row.get(0)?, transaction: row.get(1)? });
+        self.connection.query_row(&sql, (), read).map_err(broken)
+    }
+
+    /// Whether the store has exactly the format that this program reads: a newer one may have changed
+    /// it under us.
+    fn check(&self) -> Result<()> {
+        match &self.connection {
+            Connection::File(connection) => file::check(connection),
+            Connection::Postgres(remote) => remote::schema::check(remote),
+        }
+    }
+
+    /// Whether the session with the database has ended.
+    fn is_closed(&self) -> bool {
+        matches!(&self.connection, Connection::Postgres(remote) if remote.is_closed())
     }
 
     /// Runs `change` in one transaction that no other writer can come between.
     fn write<T>(&mut self, change: impl FnOnce(&Connection, Timestamp) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
-        let done = change(&transaction, now)?;
-        transaction.commit().map_err(broken)?;
-        Ok(done)
+        self.connection.write(|connection| change(connection, now))
     }
-}
-
-/// Makes the directory of `path` if there is none, and names it.
-fn make_directory(path: &Path) -> io::Result<&Path> {
-    match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        None => Ok(Path::new(".")),
-        Some(directory) => {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-            Ok(directory)
-        }
-    }
-}
-
-/// Lets only one process at a time make a store in `directory`, until the answer is dropped: the
-/// switch of a fresh file to WAL fails for all but one, and does not wait. Where directories cannot
-/// be locked, that failure is all that can happen.
-fn take_turns(directory: &Path) -> Option<File> {
-    let turn = File::open(directory).ok()?;
-    turn.lock().ok()?;
-    Some(turn)
-}
-
-/// Makes an empty file, which is an empty database, if there is none. One that exists is not even
-/// opened: closing it again would drop the database's locks that this process holds.
-fn make_file(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn connect(path: &Path) -> Result<Connection> {
-    let cannot = |error: rusqlite::Error| cannot_open().because(format!("{}: {error}", path.display()));
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(cannot)?;
-    connection.busy_timeout(PATIENCE).map_err(cannot)?;
-    // `secure_delete`: a retired key and a removed digest do not linger in free pages.
-    connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;").map_err(cannot)?;
-    Ok(connection)
-}
-
-fn cannot_open() -> Error {
-    Error::new(Kind::Unavailable, "the store of users and tokens cannot be opened")
-        .hint("check that its directory exists and that this user may read and write the file")
-}
-
-fn broken(error: rusqlite::Error) -> Error {
-    Error::new(Kind::Unavailable, "the store of users and tokens cannot be read or written").because(error)
-}
-
-/// Whether `error` says that a name is taken.
-fn is_taken(error: &rusqlite::Error) -> bool {
-    let taken = [ffi::SQLITE_CONSTRAINT_UNIQUE, ffi::SQLITE_CONSTRAINT_PRIMARYKEY];
-    error.sqlite_error().is_some_and(|error| taken.contains(&error.extended_code))
 }
 
 /// Refuses what could not be told apart or would spoil a listing.

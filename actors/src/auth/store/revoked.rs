@@ -1,9 +1,10 @@
 //! Access tokens that were revoked before their end, in the store. Kept until they would be refused
 //! anyway, and never more than a bound.
 
-use rusqlite::{OptionalExtension, named_params};
+use rusqlite::named_params;
 use uuid::Uuid;
 
+use super::connection::Optional;
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::error::{Error, Kind, Result};

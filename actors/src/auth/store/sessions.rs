@@ -1,8 +1,9 @@
 //! Sessions of signed-in people in the store.
 
-use rusqlite::{Connection, OptionalExtension, named_params};
+use rusqlite::named_params;
 
 use super::columns::{Id, reach};
+use super::connection::{Connection, Optional, Row};
 use super::users::{self, email_key};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
@@ -123,7 +124,7 @@ pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> 
         ":idle": now.before(SESSION_IDLE),
         ":old": now.before(SESSION_LIFETIME),
     };
-    let read = |row: &rusqlite::Row<'_>| {
+    let read = |row: &Row<'_>| {
         let (user_scope, user_reach): (Scope, _) = (row.get(2)?, reach(row.get(3)?));
         let (token_scope, token_reach): (Option<Scope>, _) = (row.get(6)?, reach(row.get(7)?));
         let scope = token_scope.map_or(user_scope, |scope| scope.min(user_scope));

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, Params, Row, named_params};
+use rusqlite::named_params;
 use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::columns::{Id, reach, reach_text};
-use super::{Store, broken, check_name, hint, is_taken, shown, users};
+use super::connection::{Connection, Failure, Read, Row, Values};
+use super::{Store, broken, check_name, hint, shown, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
@@ -51,7 +52,7 @@ impl Store {
                 },
             );
             match made {
-                Err(error) if is_taken(&error) => {
+                Err(Failure::Taken) => {
                     Err(Error::invalid(format!("{} already has a token named {name:?}", user.email))
                         .hint("revoke that one first, or choose another name"))
                 }
@@ -68,7 +69,7 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user.
     pub fn pats(&self, email: Option<&str>) -> Result<Vec<PersonalAccessToken>> {
         match email {
-            None => matching(&self.connection, "true", []),
+            None => matching(&self.connection, "true", ()),
             Some(email) => {
                 let (user_id, _) = users::find(&self.connection, email)?;
                 matching(&self.connection, "t.user_id = ?1", [user_id])
@@ -106,10 +107,10 @@ impl Store {
     /// Notes when tokens were last used.
     pub(crate) fn note_uses(&mut self, uses: &HashMap<Digest, Timestamp>) -> Result<()> {
         self.write(|connection, _| {
-            let sql = "UPDATE personal_access_tokens SET last_used_at = max(coalesce(last_used_at, 0), :at) WHERE digest = :digest";
-            let mut statement = connection.prepare_cached(sql).map_err(broken)?;
+            let sql = "UPDATE personal_access_tokens SET last_used_at = :at
+                       WHERE digest = :digest AND coalesce(last_used_at, 0) < :at";
             for (digest, at) in uses {
-                statement.execute(named_params! { ":at": at, ":digest": digest }).map_err(broken)?;
+                connection.execute(sql, named_params! { ":at": at, ":digest": digest }).map_err(broken)?;
             }
             Ok(())
         })
@@ -120,7 +121,7 @@ const SELECT: &str =
     "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
-fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
+fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
     let Id(id) = row.get("id")?;
     Ok(PersonalAccessToken {
         id,
@@ -136,11 +137,9 @@ fn record(row: &Row<'_>) -> rusqlite::Result<PersonalAccessToken> {
 }
 
 /// The tokens of which `condition` holds, oldest first.
-fn matching(connection: &Connection, condition: &str, values: impl Params) -> Result<Vec<PersonalAccessToken>> {
+fn matching(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<PersonalAccessToken>> {
     let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
-    let mut statement = connection.prepare_cached(&sql).map_err(broken)?;
-    let rows = statement.query_map(values, record).map_err(broken)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+    connection.query(&sql, values, record).map_err(broken)
 }
 
 fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
@@ -164,7 +163,7 @@ fn choose(connection: &Connection, which: &str) -> Result<PersonalAccessToken> {
                 .hint(format!("name one by its id: {}", all.collect::<Vec<_>>().join(", "))))
         }
         (None, _) => {
-            let known = matching(connection, "t.revoked_at IS NULL", [])?;
+            let known = matching(connection, "t.revoked_at IS NULL", ())?;
             let near = near::nearest(which, known.iter().map(|token| token.name.as_str()));
             Err(Error::not_found(format!("there is no token {}", shown(which))).hint(hint(&near, "portico pat list")))
         }

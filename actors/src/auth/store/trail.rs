@@ -1,9 +1,12 @@
 //! The audit trail in the store: appended to, bounded, read. What a record says is not known here.
 
-use rusqlite::params;
+use rusqlite::{ToSql, params};
 
 use super::{Store, broken};
 use crate::error::Result;
+
+/// Records that one statement appends: each way to the database is one for as many.
+const AT_ONCE: usize = 64;
 
 /// A record that is to be kept.
 #[derive(Clone, Debug)]
@@ -22,11 +25,13 @@ impl Store {
     pub fn append_audit(&mut self, records: &[NewRecord], most: u64) -> Result<()> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         self.write(|connection, _| {
-            let mut statement = connection
-                .prepare_cached("INSERT INTO audit_records (time, record) VALUES (?1, ?2)")
-                .map_err(broken)?;
-            for record in records {
-                statement.execute(params![record.time, record.record]).map_err(broken)?;
+            for records in records.chunks(AT_ONCE) {
+                let places: Vec<String> =
+                    (0..records.len()).map(|row| format!("(?{}, ?{})", 2 * row + 1, 2 * row + 2)).collect();
+                let sql = format!("INSERT INTO audit_records (time, record) VALUES {}", places.join(", "));
+                let values: Vec<&dyn ToSql> =
+                    records.iter().flat_map(|record| [&record.time as &dyn ToSql, &record.record]).collect();
+                connection.execute(&sql, values.as_slice()).map_err(broken)?;
             }
             connection
                 .execute("DELETE FROM audit_records WHERE id <= (SELECT max(id) FROM audit_records) - ?1", [most])
@@ -40,11 +45,8 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn audit_after(&self, after: i64, most: u32) -> Result<Vec<(i64, String)>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT id, record FROM audit_records WHERE id > ?1 ORDER BY id LIMIT ?2")
-            .map_err(broken)?;
-        let rows = statement.query_map(params![after, most], |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)?;
-        rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
+        let sql = "SELECT id, record FROM audit_records WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let values = params![after, most];
+        self.connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
     }
 }

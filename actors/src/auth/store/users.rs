@@ -1,10 +1,11 @@
 //! Users in the store.
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::named_params;
 use secrecy::SecretString;
 
 use super::columns::{reach, reach_text};
-use super::{Store, broken, hint, is_taken};
+use super::connection::{Connection, Failure, Read, Row};
+use super::{Store, broken, hint};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
 use crate::auth::records::{NewUser, User};
@@ -37,7 +38,7 @@ impl Store {
                 },
             );
             match added {
-                Err(error) if is_taken(&error) => Err(Error::invalid(format!("there is already a user {}", new.email))
+                Err(Failure::Taken) => Err(Error::invalid(format!("there is already a user {}", new.email))
                     .hint("remove that user first, or choose another address")),
                 Err(error) => Err(broken(error)),
                 Ok(_) => find(connection, &new.email).map(|(_, user)| user),
@@ -70,9 +71,8 @@ impl Store {
 
     /// Every user, by address.
     pub fn users(&self) -> Result<Vec<User>> {
-        let mut statement = self.connection.prepare_cached(&format!("{SELECT} ORDER BY email_key")).map_err(broken)?;
-        let rows = statement.query_map([], user).map_err(broken)?;
-        rows.map(|row| row.map(|(_, user)| user).map_err(broken)).collect()
+        let users = self.connection.query(&format!("{SELECT} ORDER BY email_key"), (), user).map_err(broken)?;
+        Ok(users.into_iter().map(|(_, user)| user).collect())
     }
 
     /// Removes a user, and every token of theirs.
@@ -134,7 +134,7 @@ pub(crate) fn email_key(email: &str) -> String {
 const SELECT: &str =
     "SELECT id, email, admin, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
-fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
+fn user(row: &Row<'_>) -> Read<(i64, User)> {
     let user = User {
         email: row.get("email")?,
         admin: row.get("admin")?,
@@ -151,15 +151,13 @@ fn user(row: &Row<'_>) -> rusqlite::Result<(i64, User)> {
 pub(super) fn find(connection: &Connection, email: &str) -> Result<(i64, User)> {
     let found = connection.query_row(&format!("{SELECT} WHERE email_key = ?1"), [email_key(email)], user);
     match found {
-        Err(rusqlite::Error::QueryReturnedNoRows) => Err(unknown(connection, email)?),
+        Err(Failure::NoRows) => Err(unknown(connection, email)?),
         found => found.map_err(broken),
     }
 }
 
 fn unknown(connection: &Connection, email: &str) -> Result<Error> {
-    let mut statement = connection.prepare_cached("SELECT email FROM users").map_err(broken)?;
-    let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(broken)?;
-    let known = rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)?;
+    let known = connection.query("SELECT email FROM users", (), |row| row.get::<_, String>(0)).map_err(broken)?;
     let near = near::nearest(email, known.iter().map(String::as_str));
     Ok(Error::not_found(format!("there is no user {}", super::shown(email))).hint(hint(&near, "portico user list")))
 }

@@ -1,12 +1,17 @@
-//! Tests of identity as a whole: the store, tokens and attacks on them, grants, and the actor.
+//! Tests of identity as a whole: the store, tokens and attacks on them, grants, and the actor. Those in
+//! `both` do not ask how a store is made, and run on each kind.
 
-mod actor;
+// Each file of `both` is a module of each kind.
+#![allow(clippy::duplicate_mod)]
+
 mod attacks;
 mod changes;
-mod grants;
 mod issuers;
-mod people;
-mod revival;
+mod on_a_file;
+mod on_postgres;
+#[path = "../../../../tests/it/support/postgres.rs"]
+#[allow(dead_code)] // the tests of the service use all of it
+mod postgres;
+mod replicas;
 mod schema;
-mod store;
 mod support;

@@ -1,8 +1,10 @@
 //! A store in a directory of its own, a clock that is set by hand, and an actor on them.
 
-use std::path::PathBuf;
+use std::fs;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use actix::Addr;
@@ -10,34 +12,130 @@ use secrecy::SecretString;
 use tempfile::TempDir;
 use uuid::Uuid;
 
+use super::postgres::TestPostgres;
+use crate::auth::asking::Settle;
 use crate::auth::clock::{Clock, Timestamp};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
-use crate::auth::store::Store;
+use crate::auth::store::{Place, Store};
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
 use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
+use crate::source::address::Address;
+use crate::source::postgres::blocking::Session;
 
 pub(super) const ISSUER: &str = "http://localhost:8787";
 pub(super) const SALES: Uuid = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
 pub(super) const STOCK: Uuid = Uuid::from_u128(0x7a0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b22);
 
-pub(super) struct House {
-    directory: TempDir,
+/// Where a store is, and what a test may do there behind its back.
+pub(super) trait Kind {
+    fn place(directory: &Path) -> Place;
+
+    /// Runs statements, as somebody else.
+    fn execute(place: &Place, sql: &str);
+
+    /// Everything that is kept.
+    fn kept(place: &Place) -> Vec<u8>;
+}
+
+/// A SQLite file.
+pub(super) struct OnFile;
+
+impl Kind for OnFile {
+    fn place(directory: &Path) -> Place {
+        Place::File(directory.join("portico.db"))
+    }
+
+    fn execute(place: &Place, sql: &str) {
+        rusqlite::Connection::open(place.file().unwrap()).unwrap().execute_batch(sql).unwrap();
+    }
+
+    fn kept(place: &Place) -> Vec<u8> {
+        let path = place.file().unwrap().display();
+        ["", "-wal"].iter().flat_map(|suffix| fs::read(format!("{path}{suffix}")).unwrap_or_default()).collect()
+    }
+}
+
+/// A schema of its own in the tests' PostgreSQL.
+pub(super) struct OnPostgres;
+
+impl Kind for OnPostgres {
+    fn place(_: &Path) -> Place {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Place::from(Address::from(format!("{}?search_path=store_{number}&application_name=store_{number}", database())))
+    }
+
+    fn execute(place: &Place, sql: &str) {
+        session(place).batch(sql).unwrap();
+    }
+
+    fn kept(place: &Place) -> Vec<u8> {
+        let tables = "SELECT string_agg(table_to_xml(c.oid::regclass, true, false, '')::text, '') AS kept
+                      FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'";
+        format!("{:?}", session(place).query(tables, Vec::new()).unwrap()).into_bytes()
+    }
+}
+
+/// A session beside the store's own, with the same search path.
+pub(super) fn session(place: &Place) -> Session {
+    let Place::Postgres(address) = place else { panic!("{place} is no database") };
+    let patience = Duration::from_secs(30);
+    Session::open(address, patience, patience).unwrap()
+}
+
+/// The database of this run.
+fn database() -> &'static str {
+    static DATABASE: OnceLock<String> = OnceLock::new();
+    DATABASE.get_or_init(|| {
+        // A test may have a runtime already, which must not be blocked on.
+        let made = std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(TestPostgres::shared().database("stores"))
+        });
+        made.join().unwrap()
+    })
+}
+
+/// A store that is a file.
+pub(super) type House = AnyHouse<OnFile>;
+
+pub(super) struct AnyHouse<K> {
+    place: Place,
+    kind: PhantomData<K>,
+    _directory: TempDir,
     seconds: Arc<AtomicU64>,
     outages: Arc<Mutex<Vec<String>>>,
 }
 
 impl House {
+    pub(super) fn path(&self) -> PathBuf {
+        self.place.file().unwrap().to_owned()
+    }
+}
+
+impl<K: Kind> AnyHouse<K> {
     pub(super) fn new() -> Self {
-        let seconds = Arc::new(AtomicU64::new(1_800_000_000));
-        Self { directory: TempDir::new().unwrap(), seconds, outages: Arc::default() }
+        let directory = TempDir::new().unwrap();
+        let (place, seconds) = (K::place(directory.path()), Arc::new(AtomicU64::new(1_800_000_000)));
+        Self { place, kind: PhantomData, _directory: directory, seconds, outages: Arc::default() }
     }
 
-    pub(super) fn path(&self) -> PathBuf {
-        self.directory.path().join("portico.db")
+    pub(super) fn place(&self) -> Place {
+        self.place.clone()
+    }
+
+    /// Runs statements behind the store's back.
+    pub(super) fn execute(&self, sql: &str) {
+        K::execute(&self.place, sql);
+    }
+
+    /// Everything that is kept.
+    pub(super) fn kept(&self) -> Vec<u8> {
+        K::kept(&self.place)
     }
 
     pub(super) fn clock(&self) -> Clock {
@@ -55,7 +153,7 @@ impl House {
 
     /// A handle as another process would have one.
     pub(super) fn store(&self) -> Store {
-        Store::open_with(self.path(), self.clock()).unwrap()
+        Store::open_with(&self.place, self.clock()).unwrap()
     }
 
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
@@ -74,7 +172,7 @@ impl House {
                 outages.lock().unwrap().push(cause.clone());
             }
         });
-        AuthSettings { clock: self.clock(), ..AuthSettings::new(self.path(), ISSUER, observer) }
+        AuthSettings { clock: self.clock(), ..AuthSettings::new(&self.place, ISSUER, observer) }
     }
 
     /// Waits until the observer has heard so often.
@@ -111,7 +209,14 @@ pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
     ClientProof { client_id: client_id.to_owned(), client_secret: secret.clone(), from: None }
 }
 
+/// What the actor says once it has seen what was written before: of a database, a moment may pass.
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
+    actor.send(Settle).await.unwrap();
+    ask_at_once(actor, credential).await
+}
+
+/// What the actor says now.
+pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
     actor.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap()
 }
 
@@ -126,6 +231,7 @@ pub(super) async fn exchange(
     scope: Option<&str>,
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
+    actor.send(Settle).await.unwrap();
     let grant = Grant::ClientCredentials {
         client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),

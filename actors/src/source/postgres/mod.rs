@@ -26,6 +26,7 @@ use crate::trace::TraceParent;
 
 mod argument;
 mod array;
+pub mod blocking;
 mod catalog;
 mod cells;
 mod clock;

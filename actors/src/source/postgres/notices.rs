@@ -2,7 +2,7 @@
 //! connection is driven here, and its notices go to whoever uses the session.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::{DbError, Severity as Said, SqlState};
@@ -14,14 +14,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who hears the notices of one session now.
+/// Who hears what the source says beside its answers.
 #[derive(Default)]
-pub(super) struct Hearer(Mutex<Option<Notices>>);
+pub(super) struct Hearer {
+    /// The notices of the session now.
+    notices: Mutex<Option<Notices>>,
+    /// Called at each notification (`NOTIFY`).
+    notified: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
 
 impl Hearer {
     /// From now on, `notices` hears; or nobody.
     pub(super) fn set(&self, notices: Option<Notices>) {
-        *lock(&self.0) = notices;
+        *lock(&self.notices) = notices;
+    }
+
+    /// Has `hear` called at each notification from now on. The first one stays.
+    pub(super) fn on_notification(&self, hear: impl Fn() + Send + Sync + 'static) {
+        let _ = self.notified.set(Box::new(hear));
     }
 
     fn tell(&self, said: &DbError) {
@@ -29,7 +39,7 @@ impl Hearer {
         if *said.code() == SqlState::NO_ACTIVE_SQL_TRANSACTION {
             return;
         }
-        let Some(notices) = lock(&self.0).clone() else { return };
+        let Some(notices) = lock(&self.notices).clone() else { return };
         let severity = match said.parsed_severity() {
             Some(Said::Debug) => Severity::Debug,
             Some(Said::Info | Said::Log) => Severity::Info,
@@ -54,6 +64,11 @@ where
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
             Some(Ok(AsyncMessage::Notice(said))) => hearer.tell(&said),
+            Some(Ok(AsyncMessage::Notification(_))) => {
+                if let Some(hear) = hearer.notified.get() {
+                    hear();
+                }
+            }
             Some(Ok(_)) => {}
             // Whoever uses the session is told by its own request.
             Some(Err(error)) => return log::debug!("a session ended: {error}"),

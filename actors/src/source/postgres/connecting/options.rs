@@ -140,7 +140,10 @@ impl Options {
         template.user(&user).dbname(&database).connect_timeout(connect_timeout);
         let fallback = all.take("fallback_application_name").unwrap_or_else(|| "portico".to_owned());
         template.application_name(all.take("application_name").unwrap_or(fallback));
-        if let Some(options) = all.take("options") {
+        let path = all.take("search_path").map(|path| format!("-c search_path={}", escaped(&path)));
+        let options: Vec<String> = all.take("options").into_iter().chain(path).collect();
+        if !options.is_empty() {
+            let options = options.join(" ");
             if pooler == Pooler::Transaction {
                 return Err(refusal(
                     "options",
@@ -179,6 +182,18 @@ impl Options {
             Some(name) => Err(not_understood(name)),
         }
     }
+}
+
+/// A value within `options`, where white space and backslashes are marked (PostgreSQL, §34.1.2).
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for letter in value.chars() {
+        if letter.is_whitespace() || letter == '\\' {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
 }
 
 fn keep_alive(all: &mut Parameters, template: &mut Config) -> Result<()> {
@@ -312,7 +327,7 @@ const REFUSED: [(&str, &str); 12] = [
     ("replication", "remove it: Portico asks queries"),
 ];
 
-const KNOWN: [&str; 31] = [
+const KNOWN: [&str; 32] = [
     "application_name",
     "channel_binding",
     "client_encoding",
@@ -331,6 +346,7 @@ const KNOWN: [&str; 31] = [
     "passfile",
     "password",
     "port",
+    "search_path",
     "service",
     "ssl_min_protocol_version",
     "sslcert",

@@ -1,17 +1,17 @@
-//! The store's format and how an older one is brought up to date. The tables themselves are in
-//! `migrations/`, one numbered file for each version.
+//! The file's format and how an older one is brought up to date. The tables themselves are in
+//! `migrations/sqlite/`, one numbered file for each version.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::broken;
+use super::failed;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
 const MIGRATIONS: [(i64, &str); 4] = [
-    (1, include_str!("migrations/0001_identities.sql")),
-    (2, include_str!("migrations/0002_tokens.sql")),
-    (3, include_str!("migrations/0003_people.sql")),
-    (4, include_str!("migrations/0004_audit.sql")),
+    (1, include_str!("../migrations/sqlite/0001_identities.sql")),
+    (2, include_str!("../migrations/sqlite/0002_tokens.sql")),
+    (3, include_str!("../migrations/sqlite/0003_people.sql")),
+    (4, include_str!("../migrations/sqlite/0004_audit.sql")),
 ];
 
 /// Tells our files from other databases: "Port" in ASCII.
@@ -26,18 +26,18 @@ const CURRENT: i64 = match MIGRATIONS {
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     version(connection)?;
     // Kept in the file: readers then never wait for writers, nor writers for readers.
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(broken)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     loop {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         // Read under the lock: another process may have been faster.
         let done = version(&transaction)?;
         let Some((next, migration)) = MIGRATIONS.iter().find(|(step, _)| *step > done) else {
             return Ok(());
         };
-        transaction.execute_batch(migration).map_err(broken)?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(broken)?;
-        transaction.pragma_update(None, "user_version", next).map_err(broken)?;
-        transaction.commit().map_err(broken)?;
+        transaction.execute_batch(migration).map_err(failed)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", next).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
     }
 }
 
@@ -70,7 +70,7 @@ fn version(connection: &Connection) -> Result<i64> {
 fn foreign(error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => not_a_store().because(error),
-        _ => broken(error),
+        _ => failed(error),
     }
 }
 

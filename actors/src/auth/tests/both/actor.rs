@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
+use crate::auth::asking::Settle;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
@@ -99,7 +100,8 @@ async fn a_rotated_key_verifies_until_its_last_token_has_ended() {
     let actor = house.actor().await;
     let old_kid = store.keys().unwrap()[0].kid.clone();
     let kids = async || {
-        let jwks = actor.send(Jwks).await.unwrap();
+        actor.send(Settle).await.unwrap();
+        let jwks = actor.send(Jwks).await.unwrap().unwrap();
         let keys = jwks["keys"].as_array().unwrap().clone();
         keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -123,7 +125,7 @@ async fn a_rotated_key_verifies_until_its_last_token_has_ended() {
 async fn the_key_set_is_that_of_rfc_8037() {
     let house = House::new();
     let actor = house.actor().await;
-    let jwks = actor.send(Jwks).await.unwrap();
+    let jwks = actor.send(Jwks).await.unwrap().unwrap();
     let key = &jwks["keys"][0];
     let (kid, x) = (key["kid"].as_str().unwrap(), key["x"].as_str().unwrap());
     assert_eq!(
@@ -144,7 +146,7 @@ async fn no_message_shows_a_secret() {
 #[test]
 fn the_actor_needs_a_running_system() {
     let house = House::new();
-    let settings = crate::auth::AuthSettings::new(house.path(), "http://localhost", std::sync::Arc::new(|_| ()));
+    let settings = crate::auth::AuthSettings::new(house.place(), "http://localhost", std::sync::Arc::new(|_| ()));
     let shown = format!("{settings:?}");
     assert!(shown.contains("http://localhost"), "{shown}");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -42,7 +42,7 @@ impl Desk {
         let new = NewClient { name: "client".to_owned(), redirect_uris, confidential: false };
         let client = house.store().add_client(&new).unwrap().0.client_id;
         let observer = std::sync::Arc::new(|_: &crate::event::Event| {});
-        let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.path(), ISSUER, observer) };
+        let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
         let people = People::start(&settings, auth.clone()).await.unwrap();
         let session = people.sign_in(email, token.clone()).await.unwrap();
@@ -176,10 +176,7 @@ async fn the_last_use_of_a_token_is_told_and_secrets_are_kept_as_digests_alone()
     let code = desk.code().await;
     let issued = desk.redeem(code.clone()).await.unwrap();
     desk.house.store().change_password("ann@example.com", Some(&"correct horse battery".into())).unwrap();
-    let mut kept = Vec::new();
-    for suffix in ["", "-wal"] {
-        kept.extend(std::fs::read(format!("{}{suffix}", desk.house.path().display())).unwrap_or_default());
-    }
+    let kept = desk.house.kept();
     let holds = |secret: &str| kept.windows(secret.len()).any(|window| window == secret.as_bytes());
     assert!(holds("ann@example.com"), "the file was not read");
     for secret in [&code, &desk.session, &desk.token, &issued.refresh, &issued.access.token] {
@@ -208,8 +205,8 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
     // As if another 998 had done so: each by itself would wait for the disk.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 998)
                 INSERT INTO clients (client_id, kind, name, redirect_uris, created_at)
-                SELECT 'ptc_app_' || i, 'dynamic', 'many', '[]', ?1 FROM n";
-    rusqlite::Connection::open(desk.house.path()).unwrap().execute(many, [desk.house.now().seconds()]).unwrap();
+                SELECT 'ptc_app_' || i, 'dynamic', 'many', '[]', @now FROM n";
+    desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
     let refused = desk.people.register(new("one too many")).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Busy);
     assert!(refused.get_retry_after().is_some());

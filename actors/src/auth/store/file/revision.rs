@@ -7,7 +7,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Store, broken};
+use super::failed;
 use crate::error::Result;
 
 /// Tables without a trigger for the event that the alias `e` names.
@@ -21,28 +21,20 @@ pub(super) fn count_changes(connection: &mut Connection) -> Result<()> {
     if uncounted(connection)?.is_empty() {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Read under the lock: another process may have been faster.
     for (table, event) in uncounted(&transaction)? {
         let name = format!("counted_{}_{table}", event.to_lowercase());
         let trigger = format!(
             "CREATE TRIGGER \"{name}\" AFTER {event} ON \"{table}\" BEGIN UPDATE revision SET number = number + 1; END"
         );
-        transaction.execute_batch(&trigger).map_err(broken)?;
+        transaction.execute_batch(&trigger).map_err(failed)?;
     }
-    transaction.commit().map_err(broken)
+    transaction.commit().map_err(failed)
 }
 
 fn uncounted(connection: &Connection) -> Result<Vec<(String, String)>> {
-    let mut statement = connection.prepare(UNCOUNTED).map_err(broken)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)?;
-    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(broken)
-}
-
-impl Store {
-    /// The number of changes of who may call.
-    pub(crate) fn revision(&self) -> Result<i64> {
-        let mut statement = self.connection.prepare_cached("SELECT number FROM revision").map_err(broken)?;
-        statement.query_row([], |row| row.get(0)).map_err(broken)
-    }
+    let mut statement = connection.prepare(UNCOUNTED).map_err(failed)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)
 }

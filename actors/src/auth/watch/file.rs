@@ -1,5 +1,5 @@
-//! Notices that the store was changed by another process, before the next answer. What is done
-//! with the new contents is not decided here.
+//! Notices that another process has changed the file, before the next answer: one `stat` and one
+//! `PRAGMA data_version`.
 
 use std::fs;
 use std::io;
@@ -7,9 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::sealing::StoreKey;
-use super::snapshot::Snapshot;
-use super::store::Store;
+use super::super::clock::Clock;
+use super::super::sealing::StoreKey;
+use super::super::snapshot::Snapshot;
+use super::super::store::{Place, Revision, Store};
 use crate::error::{Error, Kind, Result};
 
 /// Readers never wait for writers in WAL mode. What still could make one wait is an accident, and
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// stay unnoticed by an open connection.
 type Identity = (u64, u64);
 
-/// Looks at the store and tells what is new.
-pub(crate) struct Watch {
+/// Looks at the file and tells what is new.
+pub(crate) struct FileWatch {
     path: PathBuf,
     key: Option<StoreKey>,
     open: Option<Open>,
@@ -33,12 +34,14 @@ struct Open {
     /// `data_version` at the last reading; none when the contents were never read.
     version: Option<i64>,
     /// The store's revision at the last reading.
-    revision: Option<i64>,
+    revision: Option<Revision>,
 }
 
-impl Watch {
-    /// Watches the store at `path`, through `store`.
-    pub(crate) fn new(path: PathBuf, store: Store, key: Option<StoreKey>) -> Result<Self> {
+impl FileWatch {
+    /// Opens the store at `path`, makes the first signing key if there is none, and watches.
+    pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>) -> Result<Self> {
+        let mut store = Store::open_with(&path, clock)?.sealed_with(key.clone());
+        store.ensure_key()?;
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
         Ok(Self { path, key, open: Some(Open { store, identity, version: None, revision: None }) })
@@ -57,7 +60,7 @@ impl Watch {
     }
 
     /// The store as it was at the last look, to be written. What is written through it is no change
-    /// that [`Watch::changed`] tells of.
+    /// that [`FileWatch::changed`] tells of.
     ///
     /// # Errors
     /// When the store could not be opened at the last look.
@@ -78,22 +81,22 @@ impl Watch {
         });
         // Taken before the contents: a change in between is found at the next look.
         let version = open.store.data_version()?;
-        if open.version == Some(version) {
+        if open.version == version && version.is_some() {
             return Ok(None);
         }
         // Records of the audit trail are written to the same file, and are nothing new here.
         let revision = open.store.revision()?;
         if open.revision == Some(revision) {
-            open.version = Some(version);
+            open.version = version;
             return Ok(None);
         }
         let snapshot = Snapshot::load(&open.store)?;
-        (open.version, open.revision) = (Some(version), Some(revision));
+        (open.version, open.revision) = (version, Some(revision));
         Ok(Some(snapshot))
     }
 
     fn reopen(&self) -> Result<Store> {
-        let store = Store::open_existing(&self.path, self.key.clone())?;
+        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone())?;
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }

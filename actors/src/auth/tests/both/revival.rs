@@ -56,6 +56,7 @@ async fn an_actor_that_panics_is_replaced() {
     }
     // What it knows it has from the store.
     store.remove_user("ann@example.com").unwrap();
+    auth.settle().await;
     assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
 }
 

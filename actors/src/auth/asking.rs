@@ -1,0 +1,233 @@
+//! How questions are answered whose answer may depend on what another process has just written. From
+//! memory, where that says yes; a no may only mean that memory is behind, and is said once the store
+//! was looked at again. Where it cannot be looked at, the answer is neither.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use actix::{AsyncContext, Context, Handler, Message, Response};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::AuthActor;
+use super::clock::Timestamp;
+use super::grant::GrantError;
+use super::snapshot::Snapshot;
+use super::store::Store;
+use super::watch::gone;
+use crate::error::{Error, Kind, Result};
+use crate::event::Event;
+
+/// How long an answer waits for the store.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A failure that can say that the store is away.
+pub(crate) trait Away {
+    /// The store is away: another attempt may succeed.
+    fn away() -> Self;
+}
+
+impl Away for Error {
+    fn away() -> Self {
+        Self::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
+            .retry_after(Duration::from_secs(1))
+            .because("the store is away, and the credential is none that is in memory")
+    }
+}
+
+impl Away for GrantError {
+    fn away() -> Self {
+        Self::new("service_unavailable", "clients cannot be judged at the moment; try again")
+    }
+}
+
+/// What an answer is worth.
+pub(crate) enum Answer<T> {
+    /// It stands.
+    Certain(T),
+    /// A refusal, unless the store holds what memory does not.
+    Doubtful(T),
+}
+
+/// A question that is answered from memory.
+pub(crate) trait Question:
+    Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static
+{
+    /// The answer.
+    type Reply: Send + 'static;
+    /// Or why there is none.
+    type Failure: Away + Send + 'static;
+
+    /// Asks.
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
+
+    /// What is counted when `refusal` is the answer: attempts to guess.
+    fn refused(&self, _: &mut AuthActor, refusal: Self::Failure) -> Self::Failure {
+        refusal
+    }
+}
+
+/// The same question, now that the store was looked at, or could not be.
+#[derive(Clone)]
+pub(crate) struct Settled<Q> {
+    pub(crate) question: Q,
+    pub(crate) looked: bool,
+}
+
+impl<Q> Settled<Q> {
+    /// Waits for the look.
+    pub(crate) async fn after(question: Q, look: oneshot::Receiver<()>) -> Self {
+        Self { question, looked: matches!(timeout(PATIENCE, look).await, Ok(Ok(()))) }
+    }
+}
+
+impl<Q: Message> Message for Settled<Q>
+where
+    Q::Result: Send,
+{
+    type Result = Q::Result;
+}
+
+impl<Q: Question> Handler<Q> for AuthActor {
+    type Result = Response<<Q as Message>::Result>;
+
+    fn handle(&mut self, question: Q, context: &mut Self::Context) -> Self::Result {
+        self.look_at_the_store();
+        let answer = question.ask(self);
+        self.conclude(question, answer, context)
+    }
+}
+
+impl<Q: Question> Handler<Settled<Q>> for AuthActor {
+    type Result = Response<<Q as Message>::Result>;
+
+    fn handle(&mut self, Settled { question, looked }: Settled<Q>, _: &mut Self::Context) -> Self::Result {
+        self.look_at_the_store();
+        Response::reply(match question.ask(self) {
+            Answer::Certain(answer) => answer,
+            Answer::Doubtful(_) if self.store_failed || !looked => Err(Q::Failure::away()),
+            Answer::Doubtful(answer) => answer.map_err(|refusal| question.refused(self, refusal)),
+        })
+    }
+}
+
+impl AuthActor {
+    /// Answers now, or when the store was looked at.
+    pub(super) fn conclude<Q: Question>(
+        &mut self,
+        question: Q,
+        answer: Answer<Result<Q::Reply, Q::Failure>>,
+        context: &Context<Self>,
+    ) -> Response<Result<Q::Reply, Q::Failure>> {
+        match answer {
+            Answer::Certain(answer) => Response::reply(answer),
+            Answer::Doubtful(_) if self.watch.may_be_behind() => {
+                let (settled, own) = (self.watch.settle(), context.address());
+                Response::fut(async move {
+                    let settled = Settled::after(question, settled).await;
+                    own.send(settled).await.unwrap_or_else(|_| Err(Q::Failure::away()))
+                })
+            }
+            Answer::Doubtful(_) if self.store_failed => Response::reply(Err(Q::Failure::away())),
+            Answer::Doubtful(answer) => Response::reply(answer.map_err(|refusal| question.refused(self, refusal))),
+        }
+    }
+
+    /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
+    pub(super) fn look_at_the_store(&mut self) {
+        match self.watch.changed() {
+            Ok(None) => self.store_failed = false,
+            Ok(Some(snapshot)) => {
+                self.take_over(snapshot);
+                self.store_failed = false;
+            }
+            Err(error) => {
+                if !self.store_failed && !self.watch.tells() {
+                    self.tell(error.cause().unwrap_or(&error.message).to_owned());
+                }
+                self.store_failed = true;
+            }
+        }
+    }
+
+    fn take_over(&mut self, snapshot: Snapshot) {
+        self.snapshot = snapshot;
+        // They may have been read before we wrote.
+        let now = self.clock.now();
+        self.revoked.retain(|_, until| *until > now);
+        for jti in self.revoked.keys() {
+            self.snapshot.revoke(*jti);
+        }
+        self.cache.clear();
+    }
+
+    pub(super) fn tell(&self, cause: String) {
+        (self.observer)(&Event::StoreFailed { cause });
+    }
+}
+
+/// Tokens that were revoked here, each until it would be refused anyway: what is read from the store
+/// may be older.
+pub(super) type Revoked = HashMap<Uuid, Timestamp>;
+
+/// Asks to wait until what the store holds now is in force.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Settle;
+
+impl Handler<Settle> for AuthActor {
+    type Result = Response<()>;
+
+    fn handle(&mut self, _: Settle, _: &mut Self::Context) -> Self::Result {
+        let settled = self.watch.settle();
+        Response::fut(async move {
+            // What cannot be looked at is not waited for.
+            let _ = timeout(PATIENCE, settled).await;
+        })
+    }
+}
+
+/// Asks to refuse an access token from now on: here, and by the store everywhere.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<()>")]
+pub(crate) struct Refuse {
+    pub(crate) jti: Uuid,
+    pub(crate) client_id: String,
+    /// When no check finds it valid any more.
+    pub(crate) until: Timestamp,
+}
+
+impl Handler<Refuse> for AuthActor {
+    type Result = Response<Result<()>>;
+
+    fn handle(&mut self, Refuse { jti, client_id, until }: Refuse, context: &mut Self::Context) -> Self::Result {
+        let written =
+            self.watch.work(Box::new(move |store: &mut Store| store.revoke_access_token(jti, &client_id, until)));
+        let own = context.address();
+        Response::fut(async move {
+            written.await.map_err(gone)??;
+            own.send(Note { jti, until }).await.map_err(Error::internal)
+        })
+    }
+}
+
+/// The store has been told: memory need not wait for it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+struct Note {
+    jti: Uuid,
+    until: Timestamp,
+}
+
+impl Handler<Note> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, Note { jti, until }: Note, _: &mut Self::Context) {
+        self.snapshot.revoke(jti);
+        if self.watch.may_be_behind() {
+            self.revoked.insert(jti, until);
+        }
+        self.cache.clear();
+    }
+}

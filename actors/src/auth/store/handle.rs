@@ -1,0 +1,57 @@
+//! A store that is opened when it is needed and again when it failed: for whoever outlives an outage.
+
+use std::time::Instant;
+
+use super::super::clock::Clock;
+use super::{Place, RETRY, Store};
+use crate::error::{Kind, Result};
+
+/// A store that may be away for a while.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    place: Place,
+    clock: Clock,
+    open: Option<Store>,
+    failed: Option<Instant>,
+}
+
+impl Handle {
+    /// The store at `place`; nothing is opened yet.
+    pub(crate) fn new(place: Place, clock: Clock) -> Self {
+        Self { place, clock, open: None, failed: None }
+    }
+
+    /// Does `work` at the store.
+    ///
+    /// # Errors
+    /// What `work` says; [`Kind::Unavailable`] when the store is away, and for a moment afterwards
+    /// without another attempt: those who wait are not made to wait one after the other.
+    pub(crate) fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let done = self.open().and_then(work);
+        match &done {
+            Err(error) if error.kind == Kind::Unavailable => {
+                self.open = None;
+                // A file that is locked for a while is there all the same.
+                if self.place.file().is_none() {
+                    self.failed.get_or_insert_with(Instant::now);
+                }
+            }
+            _ => self.failed = None,
+        }
+        done
+    }
+
+    fn open(&mut self) -> Result<&mut Store> {
+        if let Some(since) = self.failed {
+            if since.elapsed() < RETRY {
+                return Err(super::connection::unavailable().because("it failed a moment ago"));
+            }
+            self.failed = None;
+        }
+        let store = match self.open.take().filter(|store| !store.is_closed()) {
+            Some(store) => store,
+            None => Store::open_with(&self.place, self.clock.clone())?,
+        };
+        Ok(self.open.insert(store))
+    }
+}

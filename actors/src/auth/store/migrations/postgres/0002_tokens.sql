@@ -1,0 +1,15 @@
+-- Keys that are encrypted at rest, users that are refused for a while, and access tokens that were
+-- revoked before their end.
+
+-- Whether private_key is encrypted with the key that the configuration gives.
+ALTER TABLE signing_keys ADD COLUMN sealed bigint NOT NULL DEFAULT 0 CHECK (sealed IN (0, 1));
+
+ALTER TABLE users ADD COLUMN disabled_at bigint;
+
+CREATE TABLE revoked_tokens (
+    jti        text PRIMARY KEY,
+    client_id  text NOT NULL,
+    expires_at bigint NOT NULL                             -- no check finds the token valid from then on
+);
+
+CREATE INDEX revoked_tokens_by_client ON revoked_tokens (client_id);

@@ -1,0 +1,16 @@
+//! What holds for both kinds of store, with a SQLite file.
+
+use super::support;
+
+#[path = "../both/actor.rs"]
+mod actor;
+#[path = "../both/grants.rs"]
+mod grants;
+#[path = "../both/in_force.rs"]
+mod in_force;
+#[path = "../both/people.rs"]
+mod people;
+#[path = "../both/revival.rs"]
+mod revival;
+#[path = "../both/store.rs"]
+mod store;

@@ -1,0 +1,21 @@
+//! What holds for both kinds of store, with a schema in PostgreSQL.
+
+#[path = "../both/actor.rs"]
+mod actor;
+#[path = "../both/grants.rs"]
+mod grants;
+#[path = "../both/in_force.rs"]
+mod in_force;
+#[path = "../both/people.rs"]
+mod people;
+#[path = "../both/revival.rs"]
+mod revival;
+#[path = "../both/store.rs"]
+mod store;
+
+/// The same with a store in a database.
+mod support {
+    pub(super) use super::super::support::*;
+
+    pub(super) type House = AnyHouse<OnPostgres>;
+}

@@ -1,0 +1,232 @@
+//! Services that share a store in PostgreSQL: what one of them is told holds for the other, and while
+//! the store is away nobody is refused who should not be.
+
+use std::path::Path;
+
+use portico_actors::auth::records::NewPat;
+use portico_actors::auth::store::Store;
+use portico_actors::event::Event;
+use portico_actors::source::address::Address;
+use reqwest::Response;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::command_line::run;
+use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, eventually, pace, read};
+use crate::support::fixture;
+use crate::support::postgres::{TestPostgres, connect};
+use crate::support::proxy::ChaosProxy;
+
+/// The origin that all replicas are known by.
+const PUBLIC: &str = "https://data.example.org";
+
+/// A fresh database for a store.
+async fn database() -> String {
+    TestPostgres::shared().database("store").await
+}
+
+fn store(url: &str) -> Store {
+    Store::open(Address::from(url)).unwrap()
+}
+
+/// One more service on the store at `url`, with those who call it.
+async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
+    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
+    let folder = TempDir::new().unwrap();
+    let shop = fixture::sqlite(&folder, "shop.db");
+    let connections = connection(CONNECTION, "shop", &shop, "access = \"read-write\"");
+    STORE.scope(shared, TestApp::start_as(folder, Some(PUBLIC), &connections)).await
+}
+
+impl TestApp {
+    async fn listing(&self, by: &Caller) -> Response {
+        let request = self.http.get(format!("{}/api/connections", self.url));
+        request.basic_auth(&by.name, Some(&by.secret)).send().await.unwrap()
+    }
+
+    async fn opens(&self, token: &str) -> u16 {
+        let request = self.http.get(format!("{}/api/connections", self.url)).bearer_auth(token);
+        request.send().await.unwrap().status().as_u16()
+    }
+
+    /// Waits until the caller is answered so.
+    async fn until(&self, by: &Caller, status: u16) {
+        let mut pace = pace();
+        while self.listing(by).await.status() != status {
+            pace.tick().await;
+        }
+    }
+
+    async fn exchange(&self, id: &str, secret: &str) -> Response {
+        let form = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret)];
+        self.http.post(format!("{}/oauth/token", self.url)).form(&form).send().await.unwrap()
+    }
+
+    fn told(&self, what: impl Fn(&Event) -> bool) -> bool {
+        self.events.lock().unwrap().iter().any(what)
+    }
+}
+
+/// Refused for now, with the time of the next attempt; the answer.
+async fn refused_for_now(response: Response) -> Value {
+    let status = response.status();
+    let delay = response.headers().get("retry-after").map(|delay| delay.to_str().unwrap().to_owned());
+    let (_, answer) = read(response).await;
+    assert_eq!((status.as_u16(), delay.as_deref()), (503, Some("1")), "{answer}");
+    answer
+}
+
+#[actix_web::test]
+async fn what_one_replica_is_told_holds_for_the_other() {
+    let url = database().await;
+    let known = callers(Address::from(url.as_str()));
+    let (one, two) = (replica(&url, &known).await, replica(&url, &known).await);
+    one.ready().await;
+    two.ready().await;
+    let token = one.token().await;
+    assert_eq!((one.opens(&token).await, two.opens(&token).await), (200, 200), "one key signs for both");
+    let form = [("token", token.as_str()), ("client_id", &known.2.name), ("client_secret", &known.2.secret)];
+    let revoked = one.http.post(format!("{}/oauth/revoke", one.url)).form(&form).send().await.unwrap();
+    assert_eq!(revoked.status(), 200);
+    assert_eq!(one.opens(&token).await, 401, "at once where it was revoked");
+    let mut pace = pace();
+    while two.opens(&token).await != 401 {
+        pace.tick().await;
+    }
+    // A change by the command line is in force for both.
+    for app in [&one, &two] {
+        assert_eq!(app.listing(&known.0).await.status(), 200);
+    }
+    store(&url).disable_user(&known.0.name).unwrap();
+    one.until(&known.0, 401).await;
+    two.until(&known.0, 401).await;
+    assert_eq!(two.listing(&known.1).await.status(), 200);
+    // The sessions that listen are ended: nothing is lost by it.
+    let admin = connect(&url).await;
+    admin
+        .batch_execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await
+        .unwrap();
+    store(&url).enable_user(&known.0.name).unwrap();
+    one.until(&known.0, 200).await;
+    store(&url).disable_user(&known.1.name).unwrap();
+    two.until(&known.1, 401).await;
+}
+
+#[actix_web::test]
+async fn while_the_store_is_away_memory_answers_and_nobody_else_is_refused_for_good() {
+    let url = database().await;
+    let known = callers(Address::from(url.as_str()));
+    let proxy = ChaosProxy::start(&url, true).await;
+    let app = replica(&proxy.url(&url), &known).await;
+    app.ready().await;
+    let token = app.token().await;
+    for outage in ["cut", "silent"] {
+        if outage == "cut" {
+            proxy.break_up();
+        } else {
+            proxy.swallow();
+        }
+        // Made meanwhile, where this service cannot see it.
+        let (_, pat) = store(&url).create_pat(&known.0.name, NewPat::default()).unwrap();
+        let newcomer = Caller { name: known.0.name.clone(), secret: pat.expose_secret().to_owned() };
+        assert_eq!((app.listing(&known.0).await.status().as_u16(), app.opens(&token).await), (200, 200), "{outage}");
+        assert_eq!(app.exchange(&known.2.name, &known.2.secret).await.status(), 200, "{outage}");
+        refused_for_now(app.listing(&newcomer).await).await;
+        let answer = refused_for_now(app.exchange(&known.2.name, "ptc_cs_another").await).await;
+        assert_eq!(answer["error"], "service_unavailable");
+        let form = [("token", token.as_str()), ("client_id", &known.2.name), ("client_secret", &known.2.secret)];
+        let revoked = app.http.post(format!("{}/oauth/revoke", app.url)).form(&form).send().await.unwrap();
+        refused_for_now(revoked).await;
+        assert_eq!(app.opens("a.b.c").await, 401, "what is none needs no store");
+        eventually(|| app.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
+        proxy.restore();
+        app.until(&newcomer, 200).await;
+        eventually(|| app.told(|event| matches!(event, Event::StoreResumed))).await;
+        assert_eq!(app.ready().await["status"], "ready");
+        app.events.lock().unwrap().clear();
+    }
+}
+
+#[actix_web::test]
+async fn a_store_that_is_away_at_the_start_stops_nothing() {
+    let url = database().await;
+    let known = callers(Address::from(url.as_str()));
+    let proxy = ChaosProxy::start(&url, false).await;
+    let app = replica(&proxy.url(&url), &known).await;
+    let get = async |path: &str| app.http.get(format!("{}{path}", app.url)).send().await.unwrap();
+    assert_eq!(get("/healthz").await.status(), 200);
+    assert_eq!(refused_for_now(get("/readyz").await).await["status"], "starting");
+    refused_for_now(app.listing(&known.0).await).await;
+    refused_for_now(get("/.well-known/jwks.json").await).await;
+    refused_for_now(app.exchange(&known.2.name, &known.2.secret).await).await;
+    proxy.restore();
+    app.ready().await;
+    assert_eq!(app.listing(&known.0).await.status(), 200);
+    assert_eq!(app.exchange(&known.2.name, &known.2.secret).await.status(), 200);
+    eventually(|| app.told(|event| matches!(event, Event::StoreResumed))).await;
+}
+
+/// A configuration for the command line, with the audit trail in the store.
+fn configure(folder: &Path, url: &str) {
+    let shop = connection(CONNECTION, "shop", "sqlite:shop.db", "");
+    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\n[store]\nurl = \"{url}\"\n[audit]\nstore = true\n{shop}");
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+#[actix_web::test]
+async fn the_command_line_works_on_the_database() {
+    let url = database().await;
+    let folder = TempDir::new().unwrap();
+    fixture::sqlite(&folder, "shop.db");
+    configure(folder.path(), &url);
+    let portico = |arguments: &[&str]| run(arguments, folder.path());
+    let missing = portico(&["doctor"]);
+    let of = |findings: &Value, subject: &str| {
+        let findings = findings["findings"].as_array().unwrap().clone();
+        findings.into_iter().find(|finding| finding["subject"] == subject).unwrap()
+    };
+    assert_eq!(of(&missing, "store")["grade"], "warning", "{missing}");
+    portico(&["user", "add", "ann@example.org", "--connection", "shop"]);
+    let pat = portico(&["pat", "create", "ann@example.org"]);
+    portico(&["service-account", "create", "nightly", "--connection", "shop", "--scope", "read"]);
+    portico(&["client", "add", "Reports", "--redirect-uri", "https://reports.example.org/callback"]);
+    portico(&["key", "rotate", "--algorithm", "ES256"]);
+    let well = portico(&["doctor"]);
+    assert!(of(&well, "store")["message"].as_str().unwrap().starts_with("1 users with 1 valid tokens"), "{well}");
+    assert_eq!(of(&well, "keys")["grade"], "ok", "{well}");
+    assert_eq!(portico(&["user", "list"]).to_string().matches("ann@example.org").count(), 1);
+    assert!(pat.to_string().contains("ptc_pat_"));
+    let text = std::process::Command::new(env!("CARGO_BIN_EXE_portico"))
+        .args(["audit", "search", "--event", "change", "--json"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let recorded = String::from_utf8_lossy(&text.stdout);
+    assert_eq!(recorded.lines().count(), 5, "{recorded}{}", String::from_utf8_lossy(&text.stderr));
+    assert!(!recorded.contains("ptc_pat_"), "{recorded}");
+    assert!(!folder.path().join("portico.db").exists());
+}
+
+#[actix_web::test]
+async fn what_is_done_is_recorded_in_the_database() {
+    let url = database().await;
+    let known = callers(Address::from(url.as_str()));
+    let shared = Shared { url: url.clone(), callers: Some(known.clone()) };
+    let folder = TempDir::new().unwrap();
+    let shop = fixture::sqlite(&folder, "shop.db");
+    let connections = format!("[audit]\nstore = true\n{}", connection(CONNECTION, "shop", &shop, ""));
+    let app = STORE.scope(shared, TestApp::start(folder, &connections)).await;
+    app.ready().await;
+    assert_eq!(app.query(json!({"query": "SELECT 1"})).await.0, 200);
+    let reading = store(&url);
+    eventually(|| {
+        let records = reading.audit_after(0, 1_000).unwrap();
+        records.iter().any(|(_, record)| record.contains("/api/query") && record.contains(&known.0.name))
+    })
+    .await;
+}

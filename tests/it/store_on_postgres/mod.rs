@@ -1,0 +1,29 @@
+//! What people and clients do, with a store in PostgreSQL.
+
+#[path = "../authorize.rs"]
+mod authorize;
+#[path = "../oauth.rs"]
+mod oauth;
+#[path = "../people.rs"]
+mod people;
+
+/// The services of the other tests, each with a database for its store.
+mod fixture {
+    use crate::support::app::{STORE, Shared, TestApp};
+    use crate::support::fixture;
+    pub(super) use crate::support::fixture::sqlite;
+    use crate::support::postgres::TestPostgres;
+
+    async fn with_store(start: impl Future<Output = TestApp>) -> TestApp {
+        let url = TestPostgres::shared().database("store").await;
+        STORE.scope(Shared { url, callers: None }, start).await
+    }
+
+    pub(super) async fn on_sqlite() -> TestApp {
+        with_store(fixture::on_sqlite()).await
+    }
+
+    pub(super) async fn two_connections() -> TestApp {
+        with_store(fixture::two_connections()).await
+    }
+}
