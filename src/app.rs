@@ -135,6 +135,7 @@ impl App {
         let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
+            seal: Seal::new(auth.shared_secret()),
             certificates: config.server.tls.as_ref().map(Certificates::new),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
@@ -146,7 +147,6 @@ impl App {
             audit,
             metrics,
             sessions: Sessions::default(),
-            seal: Seal::default(),
             features,
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use portico_actors::error::Error;
+use portico_actors::error::{Error, Kind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,11 @@ fn asked(
     if era == Era::Stateless {
         asked.input.responses = responses(fields.take("inputResponses"))?;
         if let Some(state) = fields.string("requestState").map_err(wrong)? {
-            asked.input.state = Some(context.seal.open(&bound(context, method, &asked), &state).map_err(wrong)?);
+            let opened = context.seal.open(&bound(context, method, &asked), &state);
+            asked.input.state = Some(opened.map_err(|error| match error.kind {
+                Kind::Invalid => wrong(error),
+                _ => Failure::internal(&error),
+            })?);
         }
     }
     Ok((asked, fields))
@@ -174,7 +178,8 @@ fn given(context: &Context<'_>, era: Era, bound: &Bound, given: Given) -> Result
         result.insert("inputRequests".to_owned(), Value::Object(requests));
     }
     if let Some(state) = state {
-        result.insert("requestState".to_owned(), Value::from(context.seal.close(bound, &state)));
+        let sealed = context.seal.close(bound, &state).map_err(|error| Failure::internal(&error))?;
+        result.insert("requestState".to_owned(), Value::from(sealed));
     }
     Ok(Found::InputRequired(Value::Object(result).to_string()))
 }

@@ -1,12 +1,13 @@
 //! What a request has to remember between two rounds, carried by the client (MCP 2026-07-28, multi
-//! round-trip requests). The client is not trusted with it: it is authenticated with a key of this
-//! process, and bound to the principal, the connection, the request and a time.
+//! round-trip requests). The client is not trusted with it: it is authenticated with a key that only
+//! the processes on one store have, and bound to the principal, the connection, the request and a time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
+use portico_actors::auth::SharedSecret;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 use sha2::Sha256;
@@ -19,9 +20,13 @@ const CODE: usize = 32;
 /// Bytes of the time at which it ends, in seconds.
 const TIME: usize = 8;
 
-/// The key of one process. States of another process, or from before a restart, are not opened.
+/// What the key is for, among those of the store.
+const PURPOSE: &str = "requestState";
+
+/// The key of one store. A state is opened by every process on it, until the key that signs is rotated.
+#[derive(Debug)]
 pub struct Seal {
-    key: [u8; 32],
+    secret: SharedSecret,
 }
 
 /// What a state is bound to: it opens for the same principal, connection and request alone.
@@ -41,55 +46,47 @@ impl Bound {
     }
 }
 
-impl std::fmt::Debug for Seal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seal")
-    }
-}
-
-impl Default for Seal {
-    fn default() -> Self {
-        // 244 random bits of the system's generator.
-        let mut key = [0; 32];
-        key[..16].copy_from_slice(Uuid::new_v4().as_bytes());
-        key[16..].copy_from_slice(Uuid::new_v4().as_bytes());
-        Self { key }
-    }
-}
-
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl Seal {
-    fn code(&self, bound: &Bound, ends: [u8; TIME], state: &[u8]) -> Option<Hmac<Sha256>> {
-        let mut code = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
+    /// One whose key comes of `secret`.
+    pub fn new(secret: SharedSecret) -> Self {
+        Self { secret }
+    }
+
+    fn code(&self, bound: &Bound, ends: [u8; TIME], state: &[u8]) -> Result<Hmac<Sha256>> {
+        let key = self.secret.key(PURPOSE)?;
+        let mut code = Hmac::<Sha256>::new_from_slice(&*key).map_err(Error::internal)?;
         code.update(&ends);
         code.update(&bound.0.len().to_be_bytes());
         code.update(&bound.0);
         code.update(state);
-        Some(code)
+        Ok(code)
     }
 
     /// `state` as the client carries it.
-    pub(super) fn close(&self, bound: &Bound, state: &Value) -> String {
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
+    pub(super) fn close(&self, bound: &Bound, state: &Value) -> Result<String> {
         self.close_until(bound, state, now() + LIFETIME.as_secs())
     }
 
-    fn close_until(&self, bound: &Bound, state: &Value, ends: u64) -> String {
+    fn close_until(&self, bound: &Bound, state: &Value, ends: u64) -> Result<String> {
         let (ends, state) = (ends.to_be_bytes(), state.to_string().into_bytes());
-        // A key of this length is always taken.
-        let Some(code) = self.code(bound, ends, &state) else { return String::new() };
-        let mut sealed = code.finalize().into_bytes().to_vec();
+        let mut sealed = self.code(bound, ends, &state)?.finalize().into_bytes().to_vec();
         sealed.extend_from_slice(&ends);
         sealed.extend_from_slice(&state);
-        BASE64.encode(sealed)
+        Ok(BASE64.encode(sealed))
     }
 
     /// What the client has carried.
     ///
     /// # Errors
-    /// It was changed, is of another request, or is too old.
+    /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) when it was changed, is of another request or of another store, or is too old;
+    /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
     pub(super) fn open(&self, bound: &Bound, sealed: &str) -> Result<Value> {
         let refused = || {
             Error::invalid(
@@ -101,7 +98,7 @@ impl Seal {
         let (code, rest) = sealed.split_at_checked(CODE).ok_or_else(refused)?;
         let (ends, state) = rest.split_at_checked(TIME).ok_or_else(refused)?;
         let ends: [u8; TIME] = ends.try_into().map_err(|_| refused())?;
-        let expected = self.code(bound, ends, state).ok_or_else(refused)?;
+        let expected = self.code(bound, ends, state)?;
         // Compares in constant time.
         expected.verify_slice(code).map_err(|_| refused())?;
         if u64::from_be_bytes(ends) < now() {
@@ -113,16 +110,21 @@ impl Seal {
 
 #[cfg(test)]
 mod tests {
+    use portico_actors::error::Kind;
     use serde_json::json;
 
     use super::*;
 
+    fn seal(secret: &str) -> Seal {
+        Seal::new(SharedSecret::of(secret.as_bytes()))
+    }
+
     #[test]
     fn a_state_opens_for_what_it_is_bound_to_alone() {
-        let (seal, state) = (Seal::default(), json!({"step": 2}));
+        let (seal, state) = (seal("one"), json!({"step": 2}));
         let connection = Uuid::from_u128(1);
         let bound = Bound::of("ann", connection, &["tools/call", "a", "{}"]);
-        let sealed = seal.close(&bound, &state);
+        let sealed = seal.close(&bound, &state).unwrap();
         assert_eq!(seal.open(&bound, &sealed).unwrap(), state);
         for other in [
             Bound::of("bob", connection, &["tools/call", "a", "{}"]),
@@ -133,13 +135,17 @@ mod tests {
         ] {
             assert!(seal.open(&other, &sealed).is_err(), "{other:?}");
         }
-        assert!(Seal::default().open(&bound, &sealed).is_err(), "another key opened it");
+        assert_eq!(self::seal("one").open(&bound, &sealed).unwrap(), state, "another process on the same store");
+        assert!(self::seal("two").open(&bound, &sealed).is_err(), "another key opened it");
+        let unread = Seal::new(SharedSecret::default());
+        assert_eq!(unread.open(&bound, &sealed).unwrap_err().kind, Kind::Unavailable);
+        assert_eq!(unread.close(&bound, &state).unwrap_err().kind, Kind::Unavailable);
     }
 
     #[test]
     fn a_state_that_was_changed_or_is_too_old_is_refused() {
-        let (seal, bound) = (Seal::default(), Bound::of("ann", Uuid::nil(), &[]));
-        let sealed = seal.close(&bound, &json!("x"));
+        let (seal, bound) = (seal("one"), Bound::of("ann", Uuid::nil(), &[]));
+        let sealed = seal.close(&bound, &json!("x")).unwrap();
         let bytes = BASE64.decode(&sealed).unwrap();
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
@@ -149,6 +155,6 @@ mod tests {
         for wrong in ["", "!", "AAAA", &format!("{sealed}-TAMPERED")] {
             assert!(seal.open(&bound, wrong).is_err(), "{wrong}");
         }
-        assert!(seal.open(&bound, &seal.close_until(&bound, &json!("x"), now() - 1)).is_err());
+        assert!(seal.open(&bound, &seal.close_until(&bound, &json!("x"), now() - 1).unwrap()).is_err());
     }
 }

@@ -23,7 +23,7 @@ async fn app() -> TestApp {
     app
 }
 
-async fn call(app: &TestApp, by: &Caller, params: Value) -> (u16, Value) {
+pub(crate) async fn call(app: &TestApp, by: &Caller, params: Value) -> (u16, Value) {
     // What the helper declares is nothing; the body is written anew with everything.
     let mut body = params.clone();
     body["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");

@@ -2,9 +2,11 @@
 //! the store is away nobody is refused who should not be.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use portico_actors::auth::Algorithm;
 use portico_actors::auth::records::NewPat;
-use portico_actors::auth::store::Store;
+use portico_actors::auth::store::{Place, Store};
 use portico_actors::event::Event;
 use portico_actors::source::address::Address;
 use reqwest::Response;
@@ -13,6 +15,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command_line::run;
+use crate::conformance_fixture::Fixture;
+use crate::mcp_seam::call;
 use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, eventually, pace, read};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
@@ -169,6 +173,78 @@ async fn a_store_that_is_away_at_the_start_stops_nothing() {
     assert_eq!(app.listing(&known.0).await.status(), 200);
     assert_eq!(app.exchange(&known.2.name, &known.2.secret).await.status(), 200);
     eventually(|| app.told(|event| matches!(event, Event::StoreResumed))).await;
+}
+
+/// One more service on the store at `url` that asks its callers back.
+async fn asking(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
+    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let app = STORE.scope(shared, TestApp::offering(folder, &shop, Arc::new(Fixture::default()))).await;
+    app.ready().await;
+    app
+}
+
+/// A call of the tool that wants its own state back, with what is given of it.
+fn round(state: Option<&Value>) -> Value {
+    let mut params = json!({"name": "test_input_required_result_request_state", "arguments": {}});
+    if let Some(state) = state {
+        params["requestState"] = state.clone();
+        params["inputResponses"] = json!({"confirm": {"action": "accept", "content": {"ok": true}}});
+    }
+    params
+}
+
+/// The state that `app` gives.
+async fn state(app: &TestApp) -> Value {
+    let (_, mut first) = call(app, &app.writer, round(None)).await;
+    assert_eq!(first["result"]["resultType"], "input_required", "{first}");
+    first["result"]["requestState"].take()
+}
+
+async fn takes(app: &TestApp, state: &Value) {
+    let (_, second) = call(app, &app.writer, round(Some(state))).await;
+    assert_eq!(second["result"]["content"][0]["text"], "state-ok", "{second}");
+}
+
+async fn refuses(app: &TestApp, state: &Value) {
+    let (_, refused) = call(app, &app.writer, round(Some(state))).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("without requestState"), "{refused}");
+}
+
+#[actix_web::test]
+async fn a_state_that_one_replica_gave_is_taken_by_the_other_and_by_no_other_store() {
+    let (url, elsewhere) = (database().await, database().await);
+    let known = callers(Address::from(url.as_str()));
+    let (one, two) = (asking(&url, &known).await, asking(&url, &known).await);
+    let other = asking(&elsewhere, &callers(Address::from(elsewhere.as_str()))).await;
+    let given = state(&one).await;
+    takes(&two, &given).await;
+    takes(&one, &given).await;
+    refuses(&other, &given).await;
+    // Whoever rotates the key that signs replaces this one too, for all replicas.
+    store(&url).rotate_key(Algorithm::EdDsa).unwrap();
+    let mut pace = pace();
+    while call(&two, &two.writer, round(Some(&given))).await.1.get("error").is_none() {
+        pace.tick().await;
+    }
+    refuses(&two, &given).await;
+    while call(&one, &one.writer, round(Some(&given))).await.1.get("error").is_none() {
+        pace.tick().await;
+    }
+    takes(&two, &state(&one).await).await;
+}
+
+#[actix_web::test]
+async fn a_state_from_before_a_restart_is_taken() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("portico.db");
+    let (url, known) = (format!("sqlite:{}", path.display()), callers(Place::File(path)));
+    let before = asking(&url, &known).await;
+    let given = state(&before).await;
+    drop(before);
+    takes(&asking(&url, &known).await, &given).await;
 }
 
 /// A configuration for the command line, with the audit trail in the store.

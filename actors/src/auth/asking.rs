@@ -152,6 +152,7 @@ impl AuthActor {
     }
 
     fn take_over(&mut self, snapshot: Snapshot) {
+        self.shared.replace(snapshot.secret());
         self.snapshot = snapshot;
         // They may have been read before we wrote.
         let now = self.clock.now();

@@ -23,6 +23,7 @@ pub mod records;
 mod resource;
 mod sealing;
 mod secret;
+mod shared_secret;
 mod snapshot;
 pub mod store;
 mod supervisor;
@@ -52,6 +53,7 @@ pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
+pub use self::shared_secret::SharedSecret;
 pub use self::supervisor::{Auth, Reconfigure};
 
 use self::asking::{Away, Revoked, Settled};
@@ -103,6 +105,8 @@ pub struct AuthSettings {
     pub clock: Clock,
     /// Takes note of which personal access tokens are used.
     pub uses: people::Uses,
+    /// What all processes on the store derive keys from.
+    pub(crate) shared: SharedSecret,
     /// Becomes true when the store was read for the first time.
     pub(crate) store_read: Arc<AtomicBool>,
 }
@@ -122,6 +126,7 @@ impl AuthSettings {
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
+            shared: SharedSecret::default(),
             store_read: Arc::default(),
         }
     }
@@ -152,6 +157,7 @@ pub struct AuthActor {
     observer: Observer,
     clock: Clock,
     uses: people::Uses,
+    shared: SharedSecret,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
     /// What was revoked here.
@@ -200,6 +206,7 @@ impl AuthActor {
             Err(_) if watch.tells() => Snapshot::default(),
             Err(error) => return Err(error),
         };
+        settings.shared.replace(snapshot.secret());
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         Ok(Self {
@@ -214,6 +221,7 @@ impl AuthActor {
             observer: settings.observer,
             clock: settings.clock,
             uses: settings.uses,
+            shared: settings.shared,
             store_failed: false,
             revoked: Revoked::new(),
             obituary: Obituary(None),

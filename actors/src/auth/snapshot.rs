@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use aws_lc_rs::hkdf::Prk;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -11,6 +12,7 @@ use uuid::Uuid;
 use super::clock::Timestamp;
 use super::key::{SigningKey, VerifyingKey};
 use super::secret::Digest;
+use super::shared_secret;
 use super::store::{Contents, Store, email_key};
 use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
@@ -58,6 +60,8 @@ pub(crate) struct Snapshot {
     revoked: HashSet<Uuid>,
     grants: HashMap<Uuid, Granted>,
     signing: Option<SigningKey>,
+    /// Of the key that signs.
+    secret: Option<Prk>,
     verifying: HashMap<String, VerifyingKey>,
     /// The order of publication: the newest key first.
     kids: Vec<String>,
@@ -112,12 +116,14 @@ impl Snapshot {
             revoked: revoked.into_iter().collect(),
             grants,
             signing: None,
+            secret: None,
             verifying: HashMap::new(),
             kids: Vec::with_capacity(keys.len()),
         };
         for row in keys {
             let key = VerifyingKey::new(row.kid.clone(), row.public, row.retired_at)?;
             if let Some(private) = row.private {
+                snapshot.secret = Some(shared_secret::extract(private.expose_secret()));
                 snapshot.signing = Some(SigningKey::new(row.kid.clone(), key.algorithm, &private));
             }
             snapshot.kids.push(row.kid.clone());
@@ -214,6 +220,11 @@ impl Snapshot {
 
     pub(crate) fn signing_key(&self) -> Option<&SigningKey> {
         self.signing.as_ref()
+    }
+
+    /// What keys are derived from that all processes on the store share.
+    pub(crate) fn secret(&self) -> Option<&Prk> {
+        self.secret.as_ref()
     }
 
     /// The JWK set (RFC 7517 §5) of the keys that verify now.

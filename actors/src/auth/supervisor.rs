@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::asking::Settle;
-use super::{AuthActor, AuthSettings};
+use super::{AuthActor, AuthSettings, SharedSecret};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
@@ -69,6 +69,11 @@ impl Auth {
     /// Whether the store was read at least once: before that, nobody is known.
     pub fn has_read(&self) -> bool {
         self.settings.load().store_read.load(Ordering::Acquire)
+    }
+
+    /// What all processes on the store derive keys from: it follows the store from now on.
+    pub fn shared_secret(&self) -> SharedSecret {
+        self.settings.load().shared.clone()
     }
 
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.
