@@ -30,6 +30,7 @@ use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
 use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
+use crate::peers;
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -131,7 +132,10 @@ impl App {
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
-        let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
+        let telling = peers::telling(auth.clone(), Arc::clone(&observer));
+        let directory = Directory::start(connections, Intensity::default(), telling);
+        let draining = CancellationToken::new();
+        tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
         let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
@@ -150,7 +154,7 @@ impl App {
             features,
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
-            draining: CancellationToken::new(),
+            draining,
             running: watch::Sender::new(0),
             slots,
         }))

@@ -39,6 +39,7 @@ pub mod fields;
 mod http;
 pub mod mcp;
 pub mod observe;
+mod peers;
 pub mod reload;
 pub mod sample;
 pub mod tools;

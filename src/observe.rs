@@ -20,6 +20,10 @@ pub fn log_event(event: &Event) {
     match event {
         Event::CallEnded(call) => log_call(call),
         Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
+        Event::CatalogueChanged { name, told, .. } => {
+            let how = if *told { ", as another process said" } else { "" };
+            log::debug!("connection {name} offers something else than before{how}");
+        }
         Event::ConnectionIdle { name, after } => {
             let seconds = after.as_secs();
             log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");

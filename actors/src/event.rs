@@ -22,6 +22,15 @@ pub enum Event {
         /// The source's product and version.
         product: String,
     },
+    /// What a connection offers is another than it was: its tools, its tables.
+    CatalogueChanged {
+        /// The connection's id.
+        id: Uuid,
+        /// The connection's name.
+        name: Arc<str>,
+        /// Whether its source was looked at because another process said so.
+        told: bool,
+    },
     /// A connection's source went away, or an attempt to reach it failed.
     ConnectionDown {
         /// The connection's name.

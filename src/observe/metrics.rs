@@ -241,7 +241,10 @@ impl Metrics {
     pub fn count(&self, event: &Event) {
         match event {
             Event::CallEnded(call) => self.count_call(call),
-            Event::ConnectionUp { .. } | Event::ConnectionIdle { .. } | Event::StoreResumed => {}
+            Event::ConnectionUp { .. }
+            | Event::CatalogueChanged { .. }
+            | Event::ConnectionIdle { .. }
+            | Event::StoreResumed => {}
             Event::ConnectionDown { name, .. } => {
                 self.losses.get_or_create(&Connection { connection: name.to_string() }).inc();
             }

@@ -37,7 +37,7 @@ async fn has_one(app: &TestApp) -> bool {
     body["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "one")
 }
 
-async fn listen(app: &TestApp, id: &Value, notifications: Value) -> Events {
+pub(crate) async fn listen(app: &TestApp, id: &Value, notifications: Value) -> Events {
     let asked = modern(app, &app.writer, id, "subscriptions/listen", json!({"notifications": notifications}));
     Events::of(asked.send().await.unwrap())
 }

@@ -16,11 +16,13 @@ use tempfile::TempDir;
 
 use crate::command_line::run;
 use crate::conformance_fixture::Fixture;
+use crate::mcp_listen::listen;
 use crate::mcp_seam::call;
 use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, eventually, pace, read};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
 use crate::support::proxy::ChaosProxy;
+use crate::support::stream::Events;
 
 /// The origin that all replicas are known by.
 const PUBLIC: &str = "https://data.example.org";
@@ -245,6 +247,67 @@ async fn a_state_from_before_a_restart_is_taken() {
     let given = state(&before).await;
     drop(before);
     takes(&asking(&url, &known).await, &given).await;
+}
+
+/// One more service on the store at `url`, whose connection looks at the database `shop` once a day.
+async fn slow(url: &str, shop: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
+    let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
+    let shop = connection(CONNECTION, "shop", shop, "access = \"read-write\"\nrefresh_interval = 86_400");
+    let app = STORE.scope(shared, TestApp::start(TempDir::new().unwrap(), &shop)).await;
+    app.ready().await;
+    app
+}
+
+/// A stream that is told of changed tools.
+async fn hears_of_tools(app: &TestApp) -> Events {
+    let mut events = listen(app, &json!("s"), json!({"toolsListChanged": true})).await;
+    assert_eq!(events.message().await["params"]["notifications"], json!({"toolsListChanged": true}));
+    events
+}
+
+/// Makes a procedure through `app`: one more tool.
+async fn make(app: &TestApp, name: &str) {
+    let query = format!("CREATE PROCEDURE {name}() LANGUAGE sql AS 'SELECT 1'");
+    let done = app.tool("execute_sql", json!({"query": query})).await;
+    assert_eq!(done["isError"], false, "{done}");
+}
+
+impl TestApp {
+    /// How often it found a changed catalogue by itself, or because it was told to look.
+    fn found(&self, by_a_word: bool) -> usize {
+        let found = |event: &&Event| matches!(event, Event::CatalogueChanged { told, .. } if *told == by_a_word);
+        self.events.lock().unwrap().iter().filter(found).count()
+    }
+}
+
+#[actix_web::test]
+async fn what_changes_through_one_replica_is_told_to_who_listens_at_the_other() {
+    let (url, shop) = (database().await, fixture::postgres().await);
+    let known = callers(Address::from(url.as_str()));
+    let proxy = ChaosProxy::start(&url, true).await;
+    let (one, two) = (slow(&url, &shop, &known).await, slow(&proxy.url(&url), &shop, &known).await);
+    let mut streams = [hears_of_tools(&one).await, hears_of_tools(&two).await];
+    let mut told = async || {
+        for events in &mut streams {
+            assert_eq!(events.message().await["method"], "notifications/tools/list_changed");
+        }
+    };
+    make(&one, "first").await;
+    told().await;
+    make(&two, "second").await;
+    told().await;
+    // Each has found its own change, and was told of the other's.
+    for app in [&one, &two] {
+        eventually(|| (app.found(false), app.found(true)) == (1, 1)).await;
+    }
+    // A word that comes while nobody can hear it is not lost for good.
+    proxy.break_up();
+    eventually(|| two.told(|event| matches!(event, Event::StoreFailed { .. }))).await;
+    make(&one, "third").await;
+    eventually(|| one.found(false) == 2).await;
+    proxy.restore();
+    told().await;
+    eventually(|| (two.found(false), two.found(true)) == (1, 2)).await;
 }
 
 /// A configuration for the command line, with the audit trail in the store.

@@ -18,6 +18,7 @@ mod issuer;
 mod issuing;
 mod jwks;
 mod key;
+mod peers;
 pub mod people;
 pub mod records;
 mod resource;
@@ -51,6 +52,7 @@ pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
 pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
+pub use self::peers::{Word, Words};
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::shared_secret::SharedSecret;
@@ -105,6 +107,8 @@ pub struct AuthSettings {
     pub clock: Clock,
     /// Takes note of which personal access tokens are used.
     pub uses: people::Uses,
+    /// The other processes on the store.
+    pub(crate) peers: peers::Peers,
     /// What all processes on the store derive keys from.
     pub(crate) shared: SharedSecret,
     /// Becomes true when the store was read for the first time.
@@ -126,6 +130,7 @@ impl AuthSettings {
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
+            peers: peers::Peers::default(),
             shared: SharedSecret::default(),
             store_read: Arc::default(),
         }
@@ -157,6 +162,7 @@ pub struct AuthActor {
     observer: Observer,
     clock: Clock,
     uses: people::Uses,
+    peers: peers::Peers,
     shared: SharedSecret,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
@@ -221,6 +227,7 @@ impl AuthActor {
             observer: settings.observer,
             clock: settings.clock,
             uses: settings.uses,
+            peers: settings.peers,
             shared: settings.shared,
             store_failed: false,
             revoked: Revoked::new(),

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::asking::Settle;
+use super::peers::{Tell, Words};
 use super::{AuthActor, AuthSettings, SharedSecret};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
@@ -74,6 +75,17 @@ impl Auth {
     /// What all processes on the store derive keys from: it follows the store from now on.
     pub fn shared_secret(&self) -> SharedSecret {
         self.settings.load().shared.clone()
+    }
+
+    /// What other processes on the store say from now on. On a file there are none.
+    pub fn words(&self) -> Words {
+        self.settings.load().peers.listen()
+    }
+
+    /// Tells the other processes that the catalogue of a connection has changed, unless the store is
+    /// away. Returns at once.
+    pub fn tell_peers(&self, connection: Uuid) {
+        self.address().do_send(Tell(connection));
     }
 
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.

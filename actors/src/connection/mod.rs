@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::backoff::Backoff;
 use crate::call::Call;
@@ -67,6 +68,7 @@ pub(crate) type Names = Arc<ArcSwap<Vec<Arc<str>>>>;
 
 /// What a connection is, for its actor.
 pub(crate) struct Description {
+    pub(crate) id: Uuid,
     pub(crate) name: Arc<str>,
     pub(crate) dialect: Dialect,
     pub(crate) access: Access,
@@ -86,6 +88,15 @@ pub(crate) struct Description {
     pub(crate) identity: Option<Arc<Mapping>>,
 }
 
+/// Why the source is looked at; the weightier reason last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    /// Another process said that something has changed: what is found is no news to the others.
+    Told,
+    /// A reason of our own.
+    Own,
+}
+
 /// Owns one connection.
 pub(crate) struct ConnectionActor {
     runner: Arc<Runner>,
@@ -94,7 +105,7 @@ pub(crate) struct ConnectionActor {
     backoff: Backoff,
     attempting: bool,
     /// Something changed while the source was being asked: what it said may be older.
-    again: bool,
+    again: Option<Why>,
     /// Another actor has taken its place; what runs here may end.
     retired: bool,
     observer: Observer,
@@ -132,7 +143,7 @@ impl ConnectionActor {
             state,
             backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
             attempting: false,
-            again: false,
+            again: None,
             retired: false,
             observer,
             _obituary: obituary,
@@ -145,19 +156,25 @@ impl ConnectionActor {
 
     /// Asks the source for a sign of life, unless that is already under way.
     fn attempt(&mut self, ctx: &mut Context<Self>) {
+        self.attempt_for(Why::Own, ctx);
+    }
+
+    fn attempt_for(&mut self, why: Why, ctx: &mut Context<Self>) {
         if self.retired || std::mem::replace(&mut self.attempting, true) {
             return;
         }
         let ping = self.source.ping().into_actor(self);
-        ctx.spawn(ping.map(|result, actor, ctx| {
+        ctx.spawn(ping.map(move |result, actor, ctx| {
             actor.attempting = false;
             match result {
                 // How its source fares is the successor's to tell.
                 _ if actor.retired => {}
                 Ok(profile) => {
-                    actor.up(profile);
-                    if std::mem::take(&mut actor.again) {
-                        actor.attempt(ctx);
+                    let again = actor.again.take();
+                    // What was changed here meanwhile may be in it already.
+                    actor.up(profile, again.map_or(why, |again| why.max(again)));
+                    if let Some(why) = again {
+                        actor.attempt_for(why, ctx);
                     }
                 }
                 Err(error) => actor.down(&error, ctx),
@@ -165,19 +182,35 @@ impl ConnectionActor {
         }));
     }
 
-    fn up(&mut self, profile: Profile) {
+    fn up(&mut self, profile: Profile, why: Why) {
         self.backoff.reset();
         let was_up = matches!(*self.state.borrow(), State::Up(_));
         if !was_up {
             (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product: profile.product.clone() });
         }
-        self.state.send_if_modified(|state| match state {
+        let changed = self.state.send_if_modified(|state| match state {
             State::Up(known) if **known == profile => false,
             _ => {
                 *state = State::Up(Arc::new(profile));
                 true
             }
         });
+        if was_up && changed {
+            let (id, name) = (self.runner.description.id, Arc::clone(self.name()));
+            (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
+        }
+    }
+
+    /// Looks at a source that is up: now, or once what is under way has ended.
+    fn look(&mut self, why: Why, ctx: &mut Context<Self>) {
+        if !matches!(*self.state.borrow(), State::Up(_)) {
+            return;
+        }
+        if self.attempting {
+            self.again = self.again.max(Some(why));
+        } else {
+            self.attempt_for(why, ctx);
+        }
     }
 
     fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
@@ -280,10 +313,20 @@ impl Handler<Check> for ConnectionActor {
     type Result = ();
 
     fn handle(&mut self, _: Check, ctx: &mut Self::Context) {
-        if matches!(*self.state.borrow(), State::Up(_)) {
-            self.again = self.attempting;
-            self.attempt(ctx);
-        }
+        self.look(Why::Own, ctx);
+    }
+}
+
+/// Another process says that something has changed at the source: look at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Told;
+
+impl Handler<Told> for ConnectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Told, ctx: &mut Self::Context) {
+        self.look(Why::Told, ctx);
     }
 }
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Call, Limits, Notices, Op, Origin};
-use crate::connection::{ConnectionActor, State, unavailable};
+use crate::connection::{ConnectionActor, State, Told, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
 use crate::identity::Mapping;
@@ -189,6 +189,12 @@ impl Entry {
         self.standing.state.clone()
     }
 
+    fn told(&self) {
+        if let Occupant::Alive(address) = &self.standing.occupant {
+            address.do_send(Told);
+        }
+    }
+
     /// Completes when no first attempt is under way.
     async fn settled(&self) {
         // An actor that died has ended its attempt too.
@@ -223,6 +229,21 @@ impl Directory {
     /// When the supervisor is gone.
     pub async fn reload(&self, start: Vec<Connection>, remove: Vec<Uuid>) -> Result<()> {
         self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)
+    }
+
+    /// Has the source of a connection looked at, because another process says that its catalogue has
+    /// changed. One that is idle or gone is let alone: its next use reads everything anew.
+    pub fn told(&self, id: Uuid) {
+        if let Some(entry) = self.get(id) {
+            entry.told();
+        }
+    }
+
+    /// The same for every connection: any of them may have changed.
+    pub fn told_of_any(&self) {
+        for entry in self.list() {
+            entry.told();
+        }
     }
 
     /// Tells those who watch [`Directory::revised`] to look again at what they know of a connection.

@@ -182,6 +182,7 @@ impl Supervisor {
 impl Child {
     fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
         let description = Description {
+            id: connection.id,
             name: Arc::clone(&connection.name),
             dialect: connection.dialect,
             access: connection.access,

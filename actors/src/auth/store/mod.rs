@@ -52,6 +52,14 @@ pub struct Store {
     key: Option<StoreKey>,
 }
 
+/// What another session tells.
+pub(crate) enum Notification<'a> {
+    /// Something that is kept has changed.
+    Changed,
+    /// What [`Store::notify_catalogue`] was given.
+    Catalogue(&'a str),
+}
+
 /// Changes whenever somebody has changed who may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Revision {
@@ -130,12 +138,21 @@ impl Store {
         }
     }
 
-    /// Tells of every change that other sessions make, as far as the database does. `hear` is called on
+    /// Tells of every change that sessions make, and what they say, as far as the database does. `hear` is called on
     /// another thread, and returns at once.
-    pub(crate) fn listen(&self, hear: impl Fn() + Send + Sync + 'static) -> Result<()> {
+    pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         match &self.connection {
             Connection::File(_) => Ok(()),
             Connection::Postgres(remote) => remote.listen(hear),
+        }
+    }
+
+    /// Tells whoever listens, in all processes, of the catalogue of a connection. Of a file there is
+    /// one process.
+    pub(crate) fn notify_catalogue(&self, payload: &str) -> Result<()> {
+        match &self.connection {
+            Connection::File(_) => Ok(()),
+            Connection::Postgres(remote) => remote.notify_catalogue(payload),
         }
     }
 

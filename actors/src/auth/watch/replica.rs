@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::AuthSettings;
 use super::super::snapshot::Snapshot;
-use super::super::store::Store;
+use super::super::store::{Notification, Store};
 use super::Work;
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
@@ -180,9 +180,14 @@ impl Follower {
             self.opened = true;
             store
         };
-        let words = self.words.clone();
-        // Without room there is a word that makes the thread look.
-        store.listen(move || drop(words.try_send(Word::Changed)))?;
+        let (words, peers) = (self.words.clone(), self.settings.peers.clone());
+        store.listen(move |notification| match notification {
+            // Without room there is a word that makes the thread look.
+            Notification::Changed => drop(words.try_send(Word::Changed)),
+            Notification::Catalogue(payload) => peers.heard(payload),
+        })?;
+        // Nobody listened until now.
+        self.settings.peers.lost();
         Ok(store)
     }
 

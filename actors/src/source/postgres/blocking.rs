@@ -121,8 +121,9 @@ impl Session {
         Ok(session)
     }
 
-    /// Calls `hear` at each notification, on the thread that drives the session: it returns at once.
-    pub fn on_notification(&self, hear: impl Fn() + Send + Sync + 'static) {
+    /// Calls `hear` with the channel and the payload of each notification, on the thread that drives the
+    /// session: it returns at once.
+    pub fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
         self.wire.hearer().on_notification(hear);
     }
 

@@ -19,8 +19,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Hearer {
     /// The notices of the session now.
     notices: Mutex<Option<Notices>>,
-    /// Called at each notification (`NOTIFY`).
-    notified: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Called with the channel and the payload of each notification (`NOTIFY`).
+    notified: OnceLock<Box<dyn Fn(&str, &str) + Send + Sync>>,
 }
 
 impl Hearer {
@@ -29,8 +29,8 @@ impl Hearer {
         *lock(&self.notices) = notices;
     }
 
-    /// Has `hear` called at each notification from now on. The first one stays.
-    pub(super) fn on_notification(&self, hear: impl Fn() + Send + Sync + 'static) {
+    /// Has `hear` called with channel and payload of each notification from now on. The first one stays.
+    pub(super) fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
         let _ = self.notified.set(Box::new(hear));
     }
 
@@ -64,9 +64,9 @@ where
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
             Some(Ok(AsyncMessage::Notice(said))) => hearer.tell(&said),
-            Some(Ok(AsyncMessage::Notification(_))) => {
+            Some(Ok(AsyncMessage::Notification(said))) => {
                 if let Some(hear) = hearer.notified.get() {
-                    hear();
+                    hear(said.channel(), said.payload());
                 }
             }
             Some(Ok(_)) => {}

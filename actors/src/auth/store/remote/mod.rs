@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 
+use super::Notification;
 use super::connection::{Column, Failure, Given, Read, broken, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::source::address::{Address, Pooler};
@@ -24,6 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What every change is told on.
 const CHANNEL: &str = "portico_store";
+
+/// What processes tell each other of catalogues on. The schemas of a database share it: the ids of
+/// connections tell them apart.
+const CATALOGUES: &str = "portico_catalogue";
 
 /// Begins a transaction of which there is one at a time, in all processes: as SQLite has it, and so
 /// what is read in it and then written is one step. Readers do not wait.
@@ -98,10 +103,18 @@ impl Remote {
         self.session.is_closed()
     }
 
-    /// Calls `hear` whenever somebody has changed something. Words may be lost with the session.
-    pub(super) fn listen(&self, hear: impl Fn() + Send + Sync + 'static) -> Result<()> {
-        self.session.on_notification(hear);
-        self.batch(&format!("LISTEN {CHANNEL}")).map_err(broken)
+    /// Calls `hear` whenever somebody has changed or said something. Words may be lost with the session.
+    pub(super) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
+        self.session.on_notification(move |channel, payload| {
+            hear(if channel == CATALOGUES { Notification::Catalogue(payload) } else { Notification::Changed });
+        });
+        self.batch(&format!("LISTEN {CHANNEL}; LISTEN {CATALOGUES}")).map_err(broken)
+    }
+
+    pub(super) fn notify_catalogue(&self, payload: &str) -> Result<()> {
+        let payload = vec![(None, Value::Text(payload.to_owned()))];
+        let sql = format!("SELECT pg_catalog.pg_notify('{CATALOGUES}', ?1)");
+        self.execute(&sql, payload).map(drop).map_err(broken)
     }
 
     pub(super) fn batch(&self, sql: &str) -> Read<()> {
