@@ -30,6 +30,7 @@ use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
 use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
+use crate::observe::traces::Traces;
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -50,6 +51,8 @@ pub struct App {
     pub audit: Option<Arc<Audit>>,
     /// Counts them.
     pub metrics: Arc<Metrics>,
+    /// Records the spans of calls, where they are wanted.
+    pub traces: Traces,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     /// MCP calls that go on after they were answered.
@@ -98,7 +101,7 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store or the audit trail cannot be opened.
+    /// When the store or the audit trail cannot be opened, or spans can never be sent.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         Self::start_offering(config, observer, Arc::new(Connected)).await
     }
@@ -129,6 +132,7 @@ impl App {
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
+        let traces = Traces::start(&config.telemetry, &metrics)?;
         let audit = Audit::start(&config.audit, &config.store.path, Arc::clone(&observer))?;
         let directory = Directory::start(connections, Intensity::default(), Arc::clone(&observer));
         let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
@@ -144,6 +148,7 @@ impl App {
             observer,
             audit,
             metrics,
+            traces,
             sessions: Sessions::default(),
             seal: Seal::default(),
             features,
