@@ -30,6 +30,7 @@ use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
 use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
+use crate::observe::traces::Traces;
 use crate::peers;
 
 /// Callers whose requests are counted at one time.
@@ -51,6 +52,8 @@ pub struct App {
     pub audit: Option<Arc<Audit>>,
     /// Counts them.
     pub metrics: Arc<Metrics>,
+    /// Records the spans of calls, where they are wanted.
+    pub traces: Traces,
     /// The MCP sessions of the 2025 revisions.
     pub sessions: Sessions,
     /// MCP calls that go on after they were answered.
@@ -99,8 +102,8 @@ impl App {
     /// waited for: a database that is away does not stop the service.
     ///
     /// # Errors
-    /// When the store's or the audit trail's file cannot be opened. A store that is a database may be
-    /// away, as sources may.
+    /// When the store's or the audit trail's file cannot be opened, or spans can never be sent. A store
+    /// that is a database may be away, as sources may.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
         Self::start_offering(config, observer, Arc::new(Connected)).await
     }
@@ -131,6 +134,7 @@ impl App {
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
+        let traces = Traces::start(&config.telemetry, &metrics)?;
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
@@ -150,6 +154,7 @@ impl App {
             observer,
             audit,
             metrics,
+            traces,
             sessions: Sessions::default(),
             features,
             requests: Mutex::new(requests),

@@ -79,6 +79,7 @@ pub async fn run(
     if let Some(ended) = ended {
         app.directory.drain(SOURCES_TIMEOUT).await;
         app.close_audit().await;
+        app.traces.close().await;
         (app.observer)(&Event::Stopped);
         return ended;
     }
@@ -94,6 +95,7 @@ pub async fn run(
     // The server has to be polled while it stops.
     let (ended, ()) = futures_util::join!(server, over);
     app.close_audit().await;
+    app.traces.close().await;
     (app.observer)(&Event::Stopped);
     ended
 }

@@ -4,7 +4,10 @@
 pub mod lines;
 pub mod metrics;
 mod operation;
+#[cfg(feature = "otel")]
+mod otlp;
 mod process;
+pub mod traces;
 
 use std::time::Duration;
 
@@ -146,6 +149,9 @@ mod tests {
             what: "execute_select".to_owned(),
             operation: None,
             trace,
+            parent: trace,
+            driver: None,
+            asked: None,
             class: Some("select"),
             rows: 3,
             queued: Some(Duration::from_millis(2)),

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
@@ -120,8 +120,15 @@ pub struct CallEnded {
     pub what: String,
     /// What a tool does, in a word of a closed set; none where `what` says it already.
     pub operation: Option<&'static str>,
-    /// The trace that the caller joins the request to.
+    /// The trace that the request is part of, with the span that its source is told of: our own where
+    /// spans are recorded, else the caller's.
     pub trace: Option<TraceParent>,
+    /// The trace and the span that the caller joins the request to.
+    pub parent: Option<TraceParent>,
+    /// The driver of the connection: `postgres` or `sqlite`.
+    pub driver: Option<&'static str>,
+    /// When the connection was asked; none where it was not.
+    pub asked: Option<Instant>,
     /// The statement's class, where there was a statement.
     pub class: Option<&'static str>,
     /// Rows sent.

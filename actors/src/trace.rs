@@ -1,5 +1,6 @@
 //! The caller's trace, so that what happens here can be joined to it: W3C Trace Context, level 1.
-//! Only the header `traceparent` is read; spans of our own are not recorded.
+//! Only the header `traceparent` is read. Whether spans of our own are recorded is decided in front
+//! of the mailbox.
 
 use std::fmt;
 
@@ -16,6 +17,13 @@ const CLOSING: &str = "'*/";
 impl TraceParent {
     /// Octets of version 00.
     const LENGTH: usize = 55;
+
+    /// The span `span` of the trace `trace`, and whether it is recorded. Neither id may be 0 (§3.2.2.3,
+    /// §3.2.2.4): then there is none.
+    pub fn new(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Option<Self> {
+        let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
+        Self::parse(&format!("00-{trace:032x}-{span:016x}-{:02x}", u8::from(sampled)))
+    }
 
     /// Reads a header's value, or a member's of `_meta` in MCP.
     pub fn parse(text: &str) -> Option<Self> {
@@ -48,6 +56,17 @@ impl TraceParent {
     /// The trace's id: 32 hexadecimal digits.
     pub fn trace_id(&self) -> &str {
         self.as_str().get(3..35).unwrap_or_default()
+    }
+
+    /// The span's id: 16 hexadecimal digits.
+    pub fn span_id(&self) -> &str {
+        self.as_str().get(36..52).unwrap_or_default()
+    }
+
+    /// Whether the span is recorded where it was begun (§3.2.2.5.1).
+    pub fn is_sampled(&self) -> bool {
+        let flags = self.as_str().get(53..55).and_then(|flags| u8::from_str_radix(flags, 16).ok());
+        flags.is_some_and(|flags| flags & 1 == 1)
     }
 
     /// Appends the trace to a statement as a comment in the form of sqlcommenter, behind the
@@ -115,6 +134,16 @@ mod tests {
         ] {
             assert_eq!(TraceParent::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_span_is_written_as_it_is_read() {
+        let trace = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes();
+        let span = 0x00f0_67aa_0ba9_02b7_u64.to_be_bytes();
+        let recorded = TraceParent::new(trace, span, true).unwrap();
+        assert_eq!((recorded.as_str(), recorded.span_id(), recorded.is_sampled()), (WELL, "00f067aa0ba902b7", true));
+        assert!(!TraceParent::new(trace, span, false).unwrap().is_sampled());
+        assert_eq!((TraceParent::new([0; 16], span, true), TraceParent::new(trace, [0; 8], true)), (None, None));
     }
 
     #[test]

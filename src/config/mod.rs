@@ -19,6 +19,7 @@ mod statement;
 mod store;
 mod switches;
 mod tasks;
+mod telemetry;
 mod tls;
 
 use std::fmt;
@@ -40,6 +41,7 @@ use section::{Lines, Section};
 pub use seeing::{Log, LogFormat, MetricsAccess};
 pub use server::{Listen, Proxies, Server};
 pub use store::Store;
+pub use telemetry::{Otlp, Telemetry};
 pub use tls::Tls;
 
 /// The variable of the environment with the key that encrypts signing keys.
@@ -60,6 +62,8 @@ pub struct Config {
     pub limits: Limits,
     /// `[log]`.
     pub log: Log,
+    /// `[telemetry]`.
+    pub telemetry: Telemetry,
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
     /// `[audit]`.
@@ -199,12 +203,13 @@ impl Config {
         let limits = limits::read(&mut root, &mut problems);
         let audit = audit::read(&mut root, base, &mut problems);
         let log = seeing::log(&mut root, &mut problems);
+        let telemetry = telemetry::read(&mut root, environment, &mut problems);
         let defaults = defaults::read(&mut root, &mut problems);
         let connections = connection::read_all(&mut root, base, defaults, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, log, issuers, audit, connections, keys })
+            Ok(Self { server, store, tokens, oauth, limits, log, telemetry, issuers, audit, connections, keys })
         } else {
             problems.sort_by_key(|problem| problem.line);
             Err(Problems(problems))

@@ -14,8 +14,8 @@ use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Quota};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
-use portico_actors::trace::TraceParent;
 
+use super::span::Span;
 use super::timing::Timing;
 use super::trail::{self, Slot};
 use super::{error, peer};
@@ -38,7 +38,9 @@ pub(super) async fn identify(
     let given = given.and_then(|id| RequestId::from_client(id.to_str().ok()?));
     let id = given.unwrap_or_else(RequestId::fresh);
     request.extensions_mut().insert(Identified(id));
+    let span = Span::begin(request.request());
     let mut response = next.call(request).await?;
+    span.responded(response.request(), response.status());
     let value = HeaderValue::from_str(id.as_str()).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(REQUEST_ID, value);
     let quota = response.request().extensions().get::<Quota>().copied();
@@ -55,17 +57,7 @@ pub(super) fn request_id(request: &HttpRequest) -> RequestId {
 
 /// Where a call of `request` comes from.
 pub(super) fn origin(request: &HttpRequest) -> Origin {
-    Origin { id: request_id(request), trace: trace(request) }
-}
-
-/// The trace that the header `traceparent` joins `request` to. More than one is none (W3C Trace
-/// Context §3.2.1).
-fn trace(request: &HttpRequest) -> Option<TraceParent> {
-    let mut values = request.headers().get_all("traceparent");
-    match (values.next(), values.next()) {
-        (Some(value), None) => TraceParent::parse(value.to_str().ok()?),
-        _ => None,
-    }
+    Origin { id: request_id(request), trace: Span::of(request).trace }
 }
 
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
@@ -73,6 +65,7 @@ pub(super) struct Ending {
     event: Option<CallEnded>,
     observer: Observer,
     timing: Timing,
+    span: Rc<Span>,
     started: Instant,
     trail: Option<Trail>,
 }
@@ -86,6 +79,7 @@ struct Trail {
 impl Ending {
     /// Begins to measure a request.
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
+        let span = Span::of(request);
         let event = CallEnded {
             id: Box::new(request_id(request)),
             client: peer::client(request, app),
@@ -94,7 +88,10 @@ impl Ending {
             connection_id: None,
             what: request.path().to_owned(),
             operation: None,
-            trace: trace(request),
+            trace: span.trace,
+            parent: span.parent,
+            driver: None,
+            asked: None,
             class: None,
             rows: 0,
             queued: None,
@@ -108,6 +105,7 @@ impl Ending {
             event: Some(event),
             observer: Arc::clone(&app.observer),
             timing: Timing::of(request),
+            span,
             started: Instant::now(),
             trail,
         }
@@ -135,6 +133,7 @@ impl Ending {
         self.note(|event| {
             event.connection = Some(Arc::clone(&entry.name));
             event.connection_id = Some(entry.id);
+            event.driver = Some(entry.kind);
         });
         self.record(|request| {
             let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.clone());
@@ -179,6 +178,7 @@ impl Ending {
             if let Some(Trail { slot, request }) = self.trail.take() {
                 slot.keep(|| Record::of_call(&event, request));
             }
+            self.span.ended(&event);
             (self.observer)(&Event::CallEnded(Box::new(event)));
         }
     }

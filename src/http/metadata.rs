@@ -135,6 +135,7 @@ async fn begin(
     let results = if let [only] = wanted.as_slice() {
         ending.note_connection(app, only, by);
         let asked = Instant::now();
+        ending.note(|event| event.asked = Some(asked));
         let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
         return answer::begin_timed(asked, results, ending).await;
     } else {

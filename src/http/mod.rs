@@ -26,6 +26,7 @@ mod people;
 mod repeats;
 mod routing;
 mod socket;
+mod span;
 mod sql;
 mod sse;
 mod streaming;

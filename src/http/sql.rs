@@ -164,6 +164,7 @@ async fn begin(
         ending.record(|request| request.said = said);
     }
     let asked_at = Instant::now();
+    ending.note(|event| event.asked = Some(asked_at));
     let reply = app.directory.ask(entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));

@@ -80,6 +80,7 @@ impl Visit {
             features: self.app.features().as_ref(),
             exchange,
             audit: self.app.audit.as_deref(),
+            traces: &self.app.traces,
         }
     }
 
@@ -178,7 +179,10 @@ impl Drop for Account {
         self.ending.note(|event| {
             event.what = summary.what;
             event.operation = summary.operation;
-            event.trace = summary.trace.or(event.trace);
+            if summary.parent.is_some() {
+                (event.parent, event.trace) = (summary.parent, summary.trace);
+            }
+            event.asked = summary.asked;
             event.queued = summary.queued;
             event.source = summary.source;
             event.class = summary.class;

@@ -125,7 +125,8 @@ pub async fn answer(
     };
     let params = params.as_deref().map(RawValue::get);
     summary.what.clone_from(&method);
-    summary.trace = trace(params);
+    summary.parent = trace(params);
+    summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
     let Some(session) = &reception.session else {
         return respond(context, headers, reception.era, &id, &method, params, summary).await;
     };

@@ -135,6 +135,7 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
     summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
     summary.operation = Some(resolved.operation.word());
     let (by, origin) = (Arc::clone(&context.by), summary.origin(context));
+    summary.asked = Some(started.into_std());
     let notices = context.exchange.notices(&logger(context));
     let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;
     let table = match reply {

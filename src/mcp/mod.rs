@@ -27,7 +27,7 @@ pub mod tasks;
 mod tool_result;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use portico_actors::call::Origin;
@@ -38,6 +38,7 @@ use portico_actors::trace::TraceParent;
 
 use crate::audit::{Audit, Said};
 use crate::config::Connection;
+use crate::observe::traces::Traces;
 use crate::tools::Filter;
 pub use answering::{Reception, answer, end_session, find_session, receive};
 pub use batch::{answer_batch, receive_batch};
@@ -101,7 +102,7 @@ pub struct Context<'a> {
     pub entry: &'a Entry,
     /// The caller.
     pub by: Arc<Principal>,
-    /// The request, and its trace as the header tells it.
+    /// The request, and its trace by the header.
     pub origin: Origin,
     /// Narrows `tools/list`.
     pub filter: &'a Filter,
@@ -119,6 +120,8 @@ pub struct Context<'a> {
     pub exchange: &'a Exchange,
     /// Says what is recorded of a call, where anything is.
     pub audit: Option<&'a Audit>,
+    /// Gives a message its place in a trace of its own.
+    pub traces: &'a Traces,
 }
 
 impl Context<'_> {
@@ -188,8 +191,12 @@ pub struct Summary {
     pub what: String,
     /// What the tool does, in one word.
     pub operation: Option<&'static str>,
-    /// The trace that the message itself names.
+    /// The trace and the span that the message itself names.
+    pub parent: Option<TraceParent>,
+    /// What its source is then told of it.
     pub trace: Option<TraceParent>,
+    /// When the connection was asked.
+    pub asked: Option<Instant>,
     /// How long the call waited for its turn.
     pub queued: Option<Duration>,
     /// How long the source then took.
@@ -213,7 +220,8 @@ pub struct Summary {
 impl Summary {
     /// Where a call for this message comes from: the message's own trace goes before the header's.
     fn origin(&self, context: &Context<'_>) -> Origin {
-        Origin { trace: self.trace.or(context.origin.trace), ..context.origin }
+        let trace = if self.parent.is_some() { self.trace } else { context.origin.trace };
+        Origin { trace, ..context.origin }
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Metrics {
     audit_lost: Counter,
     reloads: Counter,
     reloads_refused: Counter,
+    /// Spans that were not sent: their queue was full, or nobody took them.
+    pub spans_dropped: Counter,
     ready: Gauge,
     /// Held while what stands is looked at and written.
     telling: Mutex<()>,
@@ -149,6 +151,7 @@ impl Default for Metrics {
             audit_lost: Counter::default(),
             reloads: Counter::default(),
             reloads_refused: Counter::default(),
+            spans_dropped: Counter::default(),
             ready: Gauge::default(),
             telling: Mutex::default(),
             traffic: Traffic::default(),
@@ -182,6 +185,7 @@ impl Default for Metrics {
         );
         registry.register("reloads", "Configurations that were taken over", metrics.reloads.clone());
         registry.register("reloads_refused", "Configurations that were refused", metrics.reloads_refused.clone());
+        registry.register("spans_dropped", "Spans that were not sent", metrics.spans_dropped.clone());
         metrics.registry = whole;
         metrics
     }

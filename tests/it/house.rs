@@ -59,6 +59,7 @@ fn each_library_has_its_room() {
     only_in(&sources, "actix_tls", &["src/http/socket.rs"]);
     only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/src/source/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
+    only_in(&sources, "opentelemetry", &["src/observe/"]);
     only_in(&sources, "clap", &["src/cli/", "src/main.rs"]);
     only_in(&sources, "println!", &["src/cli/"]);
 }

@@ -47,6 +47,8 @@ mod media_types;
 mod metadata;
 mod metrics;
 mod oauth;
+#[cfg(feature = "otel")]
+mod otel;
 mod output_schemas;
 mod own_tools;
 mod people;

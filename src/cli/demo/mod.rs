@@ -14,7 +14,9 @@ use portico_actors::source::{Access, Exposure, Locator};
 use uuid::{Uuid, uuid};
 
 use super::{Common, Failure, serve};
-use crate::config::{Config, Connection, Fingerprint, Keys, Limits, Log, MetricsAccess, OAuth, Server, Store, Tokens};
+use crate::config::{
+    Config, Connection, Fingerprint, Keys, Limits, Log, MetricsAccess, OAuth, Server, Store, Telemetry, Tokens,
+};
 use crate::sample;
 use crate::tools::Switches;
 use credentials::Credentials;
@@ -85,6 +87,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
         limits: Limits::default(),
         log: Log::default(),
+        telemetry: Telemetry::default(),
         issuers: Vec::new(),
         connections: vec![Arc::new(Connection {
             id: CONNECTION_ID,

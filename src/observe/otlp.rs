@@ -1,0 +1,360 @@
+//! Calls as spans of OpenTelemetry, sent by OTLP over HTTP. A call waits for nothing here: spans go
+//! into a bounded queue, and a thread of the SDK's sends them; what finds no room is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState};
+use opentelemetry::{Context, InstrumentationScope, Key, KeyValue};
+use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Config, IdGenerator, SamplingDecision, ShouldSample, SpanData, SpanEvents,
+    SpanExporter, SpanLinks, SpanProcessor,
+};
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::trace::TraceParent;
+use prometheus_client::metrics::counter::Counter;
+
+use super::traces::{Recorder, Served};
+use crate::config::Otlp as Settings;
+
+/// How long the last spans may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Sends spans to a receiver of OTLP.
+pub(super) struct Otlp {
+    processor: BatchSpanProcessor,
+    sampler: Box<dyn ShouldSample>,
+    ids: Box<dyn IdGenerator>,
+    scope: InstrumentationScope,
+    waiting: Arc<Waiting>,
+}
+
+/// The spans that are not sent yet.
+#[derive(Debug)]
+struct Waiting {
+    spans: AtomicUsize,
+    most: usize,
+    dropped: Counter,
+}
+
+impl Waiting {
+    /// Takes room for so many spans, or counts them as dropped.
+    fn take(&self, spans: usize) -> bool {
+        let room = |waiting: usize| waiting.checked_add(spans).filter(|waiting| *waiting <= self.most);
+        let taken = self.spans.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok();
+        if !taken {
+            self.dropped.inc_by(spans as u64);
+        }
+        taken
+    }
+}
+
+/// Gives the room of spans back when they were sent, and tells of those that could not be.
+#[derive(Debug)]
+struct Sending {
+    exporter: OtlpExporter,
+    waiting: Arc<Waiting>,
+    failing: AtomicBool,
+}
+
+impl SpanExporter for Sending {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let sent = self.exporter.export(batch).await;
+        self.waiting.spans.fetch_sub(spans, Ordering::Relaxed);
+        let failed = self.failing.swap(sent.is_err(), Ordering::Relaxed);
+        match &sent {
+            Ok(()) if failed => log::info!("traces are sent again"),
+            Ok(()) => {}
+            Err(error) => {
+                self.waiting.dropped.inc_by(spans as u64);
+                // Once, until it changes: a receiver may be away for long.
+                if !failed {
+                    log::warn!("traces cannot be sent: {error}; calls go on, and their spans are lost");
+                }
+            }
+        }
+        sent
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+impl Otlp {
+    /// Begins to send, as `settings` and the environment say.
+    ///
+    /// # Errors
+    /// When the environment says something about sending that cannot be done.
+    pub(super) fn start(settings: &Settings, dropped: Counter) -> Result<Self> {
+        let mut exporter = OtlpExporter::builder().with_http();
+        if let Some(endpoint) = &settings.endpoint {
+            exporter = exporter.with_endpoint(endpoint);
+        }
+        let exporter = exporter.build().map_err(|error| {
+            Error::invalid("telemetry: traces cannot be sent as the environment says")
+                .hint("look at the variables OTEL_EXPORTER_OTLP_*; the log has the cause")
+                .because(error)
+        })?;
+        let waiting = Arc::new(Waiting { spans: AtomicUsize::new(0), most: settings.queue, dropped });
+        let sending = Sending { exporter, waiting: Arc::clone(&waiting), failing: AtomicBool::new(false) };
+        let bounds = BatchConfigBuilder::default().with_max_queue_size(settings.queue).build();
+        let mut processor = BatchSpanProcessor::builder(sending).with_batch_config(bounds).build();
+        processor.set_resource(&resource());
+        // It reads OTEL_TRACES_SAMPLER and its argument.
+        let Config { sampler, id_generator: ids, .. } = Config::default();
+        let scope = InstrumentationScope::builder("portico").with_version(env!("CARGO_PKG_VERSION")).build();
+        Ok(Self { processor, sampler, ids, scope, waiting })
+    }
+
+    fn span(&self, place: Place, kind: SpanKind, name: String, times: (SystemTime, SystemTime)) -> SpanData {
+        let Place { trace, id, parent, remote } = place;
+        SpanData {
+            span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, TraceState::default()),
+            parent_span_id: parent,
+            parent_span_is_remote: remote,
+            span_kind: kind,
+            name: name.into(),
+            start_time: times.0,
+            end_time: times.1,
+            attributes: Vec::new(),
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: Status::Unset,
+            instrumentation_scope: self.scope.clone(),
+        }
+    }
+
+    /// The span of the whole call, by the conventions for HTTP servers.
+    fn server(&self, served: &Served, place: Place) -> SpanData {
+        let call = &served.call;
+        let method = served.method.unwrap_or("_OTHER");
+        let verb = served.method.unwrap_or("HTTP");
+        let name = served.route.as_ref().map_or_else(|| verb.to_owned(), |route| format!("{verb} {route}"));
+        let ended = served.ended.1;
+        let mut span = self.span(place, SpanKind::Server, name, (before(ended, call.took), ended));
+        let mut say =
+            |name: &'static str, value: opentelemetry::Value| span.attributes.push(KeyValue::new(name, value));
+        say("http.request.method", method.into());
+        if let Some(route) = &served.route {
+            say("http.route", route.clone().into());
+        }
+        if let Some(status) = served.status {
+            say("http.response.status_code", i64::from(status).into());
+        }
+        if let Some(connection) = &call.connection {
+            say("portico.connection", connection.to_string().into());
+        }
+        say("portico.operation", served.operation().into());
+        say("portico.request.id", call.id.as_str().to_owned().into());
+        say("portico.rows", i64::try_from(call.rows).unwrap_or(i64::MAX).into());
+        if served.route.as_deref().is_some_and(|route| route.starts_with("/mcp/")) {
+            if call.operation.is_some() {
+                say("mcp.method.name", "tools/call".into());
+                say("gen_ai.tool.name", call.what.clone().into());
+            } else if served.operation() == call.what {
+                say("mcp.method.name", served.operation().into());
+            }
+        }
+        if let Some(failure) = call.failure {
+            say("error.type", failure.word().into());
+            // What is the client's fault is no error of a server.
+            if !served.status.is_some_and(|status| (400..500).contains(&status)) {
+                span.status = Status::error(failure.word());
+            }
+        }
+        span
+    }
+
+    /// The span of the time at the source, by the conventions for clients of databases. Its end is
+    /// when the answer could begin. None where the source was not reached.
+    fn source(&self, served: &Served, place: Place) -> Option<SpanData> {
+        let call = &served.call;
+        let asked = call.asked.filter(|_| call.source.is_some() || call.failure != Some(Kind::Busy))?;
+        let driver = call.driver?;
+        let (ended, end) = served.ended;
+        let queued = call.queued.unwrap_or_default();
+        let start = before(end, ended.saturating_duration_since(asked).saturating_sub(queued));
+        let end = call.source.and_then(|took| start.checked_add(took)).map_or(end, |answered| answered.min(end));
+        let system = match driver {
+            "postgres" => "postgresql",
+            other => other,
+        };
+        // Of the classes of statements only these are the word that the statement begins with.
+        let operation = match call.class {
+            Some("select") => Some("SELECT"),
+            Some("insert") => Some("INSERT"),
+            Some("call") => Some("CALL"),
+            _ => None,
+        };
+        let name = operation.unwrap_or(system).to_owned();
+        let mut span = self.span(place, SpanKind::Client, name, (start, end));
+        let mut say =
+            |name: &'static str, value: opentelemetry::Value| span.attributes.push(KeyValue::new(name, value));
+        say("db.system.name", system.into());
+        if let Some(operation) = operation {
+            say("db.operation.name", operation.into());
+        }
+        if let Some(class) = call.class {
+            say("portico.statement.class", class.into());
+        }
+        if let Some(connection) = &call.connection {
+            say("portico.connection", connection.to_string().into());
+        }
+        if let Some(queued) = call.queued {
+            say("portico.queue.wait", queued.as_secs_f64().into());
+        }
+        if let Some(failure) = call.failure {
+            say("error.type", failure.word().into());
+            span.status = Status::error(failure.word());
+        }
+        Some(span)
+    }
+}
+
+impl Recorder for Otlp {
+    fn join(&self, caller: Option<TraceParent>) -> Option<TraceParent> {
+        let parent = caller.map(remote);
+        let trace = parent.as_ref().map_or_else(|| self.ids.new_trace_id(), SpanContext::trace_id);
+        let context = parent.map(|parent| Context::new().with_remote_span_context(parent));
+        let sampled = self.sampler.should_sample(context.as_ref(), trace, "", &SpanKind::Server, &[], &[]);
+        let recorded = sampled.decision == SamplingDecision::RecordAndSample;
+        let span = match caller {
+            _ if recorded => self.ids.new_span_id(),
+            // Nothing of ours stands between the caller's span and the source.
+            Some(caller) => SpanId::from_hex(caller.span_id()).unwrap_or(SpanId::INVALID),
+            None => return None,
+        };
+        TraceParent::new(trace.to_bytes(), span.to_bytes(), recorded)
+    }
+
+    fn record(&self, served: &Served) {
+        let Some(told) = served.call.trace.map(remote) else { return };
+        let trace = told.trace_id();
+        let parent = served.call.parent.map(remote);
+        let caller = parent.as_ref().map_or(SpanId::INVALID, SpanContext::span_id);
+        // What the source was told is the span of the time there; the call's own is known to nobody yet.
+        let own = self.ids.new_span_id();
+        let within = Place { trace, id: told.span_id(), parent: own, remote: false };
+        let source = self.source(served, within);
+        let place = Place { trace, id: own, parent: caller, remote: parent.is_some() };
+        let spans = [Some(self.server(served, place)), source];
+        if self.waiting.take(spans.iter().flatten().count()) {
+            spans.into_iter().flatten().for_each(|span| self.processor.on_end(span));
+        }
+    }
+
+    fn close(&self) {
+        if let Err(error) = self.processor.shutdown_with_timeout(CLOSE_TIMEOUT) {
+            log::warn!("the last traces were not sent: {error}");
+        }
+    }
+}
+
+/// Where a span stands.
+struct Place {
+    trace: TraceId,
+    id: SpanId,
+    parent: SpanId,
+    remote: bool,
+}
+
+/// A span of somebody else's.
+fn remote(trace: TraceParent) -> SpanContext {
+    let id = TraceId::from_hex(trace.trace_id()).unwrap_or(TraceId::INVALID);
+    let span = SpanId::from_hex(trace.span_id()).unwrap_or(SpanId::INVALID);
+    let flags = TraceFlags::default().with_sampled(trace.is_sampled());
+    SpanContext::new(id, span, flags, true, TraceState::default())
+}
+
+fn before(time: SystemTime, took: Duration) -> SystemTime {
+    time.checked_sub(took).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// What is sent of the service itself: what the environment says (`OTEL_SERVICE_NAME`,
+/// `OTEL_RESOURCE_ATTRIBUTES`), else its name and version.
+fn resource() -> Resource {
+    let said = Resource::builder().build();
+    let text = |name: &'static str| said.get(&Key::from_static_str(name)).map(|value| value.as_str().into_owned());
+    let mut resource = Resource::builder();
+    if text("service.name").is_none_or(|name| name.starts_with("unknown_service")) {
+        resource = resource.with_service_name("portico");
+    }
+    if text("service.version").is_none() {
+        resource = resource.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    }
+    resource.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use portico_actors::call::RequestId;
+    use portico_actors::event::CallEnded;
+
+    use super::*;
+
+    fn served(trace: Option<TraceParent>) -> Served {
+        let call = CallEnded {
+            id: Box::new(RequestId::fresh()),
+            client: None,
+            subject: String::new(),
+            connection: Some("shop".into()),
+            connection_id: None,
+            what: "/api/query".to_owned(),
+            operation: None,
+            trace,
+            parent: None,
+            driver: Some("sqlite"),
+            asked: Some(Instant::now()),
+            class: Some("select"),
+            rows: 1,
+            queued: Some(Duration::ZERO),
+            source: Some(Duration::ZERO),
+            took: Duration::from_millis(1),
+            failure: None,
+            cause: None,
+        };
+        let ended = (Instant::now(), SystemTime::now());
+        Served { call, ended, method: Some("POST"), route: None, status: Some(200) }
+    }
+
+    #[test]
+    fn otel_what_finds_no_room_and_what_is_refused_is_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Some(format!("http://{}/v1/traces", listener.local_addr().unwrap()));
+        let dropped = Counter::default();
+        let otlp = Otlp::start(&Settings { endpoint, queue: 4 }, dropped.clone()).unwrap();
+        for _ in 0..2 {
+            otlp.record(&served(otlp.join(None)));
+        }
+        assert_eq!(dropped.get(), 0);
+        otlp.record(&served(otlp.join(None)));
+        assert_eq!(dropped.get(), 2, "a call's two spans go together");
+        // A refusal that is not to be tried again (OTLP, failures).
+        let refusing = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+            // Until the other side has read it.
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        otlp.close();
+        refusing.join().unwrap();
+        assert_eq!(dropped.get(), 6);
+        assert_eq!(otlp.waiting.spans.load(Ordering::Relaxed), 0);
+    }
+}
