@@ -1,7 +1,6 @@
 //! Calls that tell of their progress, and clients that leave while a call runs.
 
 use portico_actors::error::Kind;
-use portico_actors::event::Event;
 use serde_json::{Value, json};
 
 use crate::support::app::{Caller, TestApp, eventually, read};
@@ -81,16 +80,6 @@ async fn a_failure_with_a_status_of_its_own_is_no_stream() {
     assert_eq!(told(Events::of(wrong).rest().await, &json!(1))["result"]["isError"], true);
 }
 
-/// How the calls of `what` have ended by now.
-fn endings(app: &TestApp, what: &str) -> Vec<Option<Kind>> {
-    let events = app.events.lock().unwrap();
-    let calls = events.iter().filter_map(|event| match event {
-        Event::CallEnded(call) if call.what == what => Some(call.failure),
-        _ => None,
-    });
-    calls.collect()
-}
-
 #[actix_web::test]
 async fn a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves() {
     let app = fixture::with_sqlite("pool = 1").await;
@@ -112,7 +101,7 @@ async fn a_silent_call_tells_that_it_is_alive_and_ends_when_its_client_leaves() 
     // A call that was left is told of when it has been cleared away, which may be after the next one's answer.
     let expected = [None, None, Some(Kind::Abandoned), Some(Kind::Abandoned)];
     eventually(|| {
-        let mut ended = endings(&app, "execute_select");
+        let mut ended = app.endings("execute_select");
         ended.sort_by_key(Option::is_some);
         ended == expected
     })
@@ -133,5 +122,5 @@ async fn a_call_that_is_answered_at_once_ends_too_when_its_client_leaves() {
     while !busy().await {}
     running.abort();
     while busy().await {}
-    eventually(|| endings(&app, "execute_select").contains(&Some(Kind::Abandoned))).await;
+    eventually(|| app.endings("execute_select").contains(&Some(Kind::Abandoned))).await;
 }

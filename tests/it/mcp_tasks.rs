@@ -90,16 +90,6 @@ async fn hold(url: &str) -> tokio_postgres::Client {
     holder
 }
 
-/// How the calls of `what` have ended by now.
-fn endings(app: &TestApp, what: &str) -> Vec<Option<Kind>> {
-    let events = app.events.lock().unwrap();
-    let calls = events.iter().filter_map(|event| match event {
-        Event::CallEnded(call) if call.what == what => Some(call.failure),
-        _ => None,
-    });
-    calls.collect()
-}
-
 async fn running(app: &TestApp) -> u64 {
     let text = app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("portico_mcp_tasks_running ")).unwrap();
@@ -126,7 +116,7 @@ async fn a_call_that_takes_long_goes_on_and_its_result_is_fetched() {
     );
     assert!(working["statusMessage"].as_str().unwrap().starts_with("no rows yet, "), "{working}");
     assert_eq!(running(&app).await, 1);
-    assert_eq!(endings(&app, "execute_select"), [None], "the task's call is under way");
+    assert_eq!(app.endings("execute_select"), [None], "the task's call is under way");
     holder.batch_execute("COMMIT").await.unwrap();
     let completed = until(&app, &task, "completed").await;
     assert_eq!(completed["result"], plain, "the same as without a task");
@@ -134,7 +124,7 @@ async fn a_call_that_takes_long_goes_on_and_its_result_is_fetched() {
     assert_eq!(until(&app, &task, "completed").await["result"], plain, "it can be fetched again");
     assert_eq!(running(&app).await, 0);
     // One account of each call, whichever way it was answered.
-    assert_eq!(endings(&app, "execute_select"), [None, None]);
+    assert_eq!(app.endings("execute_select"), [None, None]);
     let trail = app.config.with_file_name("audit.jsonl");
     let records = || {
         let text = std::fs::read_to_string(&trail).unwrap();
@@ -235,7 +225,7 @@ async fn cancelling_a_task_stops_its_statement_at_the_source() {
     while active().await != 0 {
         pace.tick().await;
     }
-    eventually(|| endings(&app, "execute_select") == [Some(Kind::Abandoned)]).await;
+    eventually(|| app.endings("execute_select") == [Some(Kind::Abandoned)]).await;
     assert_eq!(result(&app, "tasks/cancel", task.clone()).await["resultType"], "complete", "twice is once");
     drop(holder);
 }
@@ -298,7 +288,7 @@ async fn beyond_the_bounds_a_call_is_answered_when_it_is_done() {
     assert_eq!((&refused["resultType"], &refused["isError"]), (&json!("complete"), &json!(true)));
     let words = refused["content"][0]["text"].as_str().unwrap();
     assert!(words.starts_with("there are as many tasks as may be") && words.contains("Retry after"), "{words}");
-    assert_eq!(endings(&app, "failing_job"), [Some(Kind::Busy)]);
+    assert_eq!(app.endings("failing_job"), [Some(Kind::Busy)]);
     let (_, other) = ask(&app, &app.reader, "tools/call", slow(600.0)).await;
     assert_eq!(other["result"]["resultType"], "task", "another's tasks do not count");
     result(&app, "tasks/cancel", task).await;
@@ -357,7 +347,7 @@ async fn who_is_not_let_in_any_more_has_no_tasks() {
     let pats = store.pats(Some(&app.writer.name)).unwrap();
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
     assert_eq!(ask(&app, &app.writer, "tasks/get", task).await.0, 401);
-    eventually(|| endings(&app, "slow_compute") == [Some(Kind::Abandoned)]).await;
+    eventually(|| app.endings("slow_compute") == [Some(Kind::Abandoned)]).await;
 }
 
 #[actix_web::test]
@@ -368,7 +358,7 @@ async fn the_end_of_the_service_waits_for_tasks_as_for_calls_and_then_cuts_them(
     app.stop();
     eventually(|| app.events.lock().unwrap().iter().any(|event| matches!(event, Event::Stopped))).await;
     // Cancelled at its source, or dropped with the service: it has its account.
-    eventually(|| matches!(endings(&app, "execute_select")[..], [Some(_)])).await;
+    eventually(|| matches!(app.endings("execute_select")[..], [Some(_)])).await;
     let watcher = connect(&url).await;
     let active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%cut\\_marker%' \
                   AND pid <> pg_backend_pid()";

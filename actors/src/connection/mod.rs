@@ -90,10 +90,10 @@ pub(crate) struct Description {
 
 /// Why the source is looked at; the weightier reason last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Why {
+pub(crate) enum Why {
     /// Another process said that something has changed: what is found is no news to the others.
     Told,
-    /// A reason of our own.
+    /// A reason of our own: a call that found it away, or a change made here.
     Own,
 }
 
@@ -268,14 +268,14 @@ impl Handler<Call> for ConnectionActor {
                     let told = own.clone();
                     let results = results.on_failure(move |error| {
                         if may_be_away(error) {
-                            told.do_send(Check);
+                            told.do_send(Look(Why::Own));
                         }
                     });
                     // Once the results are dropped, the statement is committed or undone.
-                    Ok(Reply::Results(if changes { results.keep(CheckOnDrop(own)) } else { results }))
+                    Ok(Reply::Results(if changes { results.keep(LookOnDrop(own)) } else { results }))
                 }
                 Err(error) if may_be_away(&error) => {
-                    own.do_send(Check);
+                    own.do_send(Look(Why::Own));
                     Err(error)
                 }
                 reply => reply,
@@ -296,37 +296,24 @@ fn changes_catalogue(results: &Results) -> bool {
 }
 
 /// Has the source looked at as soon as it is dropped.
-struct CheckOnDrop(Addr<ConnectionActor>);
+struct LookOnDrop(Addr<ConnectionActor>);
 
-impl Drop for CheckOnDrop {
+impl Drop for LookOnDrop {
     fn drop(&mut self) {
-        self.0.do_send(Check);
+        self.0.do_send(Look(Why::Own));
     }
 }
 
-/// A call found the source away, or something changed there: look at once.
+/// The source may have gone, or something changed there: look at once.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Check;
+pub(crate) struct Look(pub(crate) Why);
 
-impl Handler<Check> for ConnectionActor {
+impl Handler<Look> for ConnectionActor {
     type Result = ();
 
-    fn handle(&mut self, _: Check, ctx: &mut Self::Context) {
-        self.look(Why::Own, ctx);
-    }
-}
-
-/// Another process says that something has changed at the source: look at once.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Told;
-
-impl Handler<Told> for ConnectionActor {
-    type Result = ();
-
-    fn handle(&mut self, _: Told, ctx: &mut Self::Context) {
-        self.look(Why::Told, ctx);
+    fn handle(&mut self, Look(why): Look, ctx: &mut Self::Context) {
+        self.look(why, ctx);
     }
 }
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Call, Limits, Notices, Op, Origin};
-use crate::connection::{ConnectionActor, State, Told, unavailable};
+use crate::connection::{ConnectionActor, Look, State, Why, unavailable};
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
 use crate::identity::Mapping;
@@ -191,7 +191,7 @@ impl Entry {
 
     fn told(&self) {
         if let Occupant::Alive(address) = &self.standing.occupant {
-            address.do_send(Told);
+            address.do_send(Look(Why::Told));
         }
     }
 

@@ -11,6 +11,7 @@ use portico::mcp::connection::Connected;
 use portico::mcp::features::Features;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::{Place, Store};
+use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use portico_actors::principal::{Reach, Scope};
 use reqwest::{RequestBuilder, Response};
@@ -220,6 +221,16 @@ impl TestApp {
 }
 
 impl TestApp {
+    /// How the calls of `what` have ended by now.
+    pub(crate) fn endings(&self, what: &str) -> Vec<Option<Kind>> {
+        let events = self.events.lock().unwrap();
+        let calls = events.iter().filter_map(|event| match event {
+            Event::CallEnded(call) if call.what == what => Some(call.failure),
+            _ => None,
+        });
+        calls.collect()
+    }
+
     /// Asks the service to end, and does not wait for it.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
