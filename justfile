@@ -45,6 +45,6 @@ bench:
 units:
     bash packaging/systemd/check.sh target/debug/portico
 
-# Build the Debian package, install it for a minute, and take it away again. Needs root and cargo-deb.
-deb:
-    bash packaging/test-deb.sh
+# Build the Debian package and try it on a fresh Debian in a container. Needs cargo-deb, root, debootstrap and systemd-nspawn.
+deb profile="release":
+    PROFILE={{profile}} bash packaging/trial/run.sh
