@@ -105,7 +105,7 @@ impl App {
     /// When the store's or the audit trail's file cannot be opened, or spans can never be sent. A store
     /// that is a database may be away, as sources may.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
-        Self::start_offering(config, observer, Arc::new(Connected)).await
+        Self::start_offering(config, observer, Arc::new(Connected::default())).await
     }
 
     /// The same, but every MCP endpoint offers `features`.

@@ -261,7 +261,7 @@ mod tests {
         while entry.profile().is_none() {
             state.changed().await.unwrap();
         }
-        let mut changes = Changes::new(directory, &entry, None, Arc::new(Connected), Box::new(look));
+        let mut changes = Changes::new(directory, &entry, None, Arc::new(Connected::default()), Box::new(look));
         assert_eq!(changes.told(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();

@@ -8,20 +8,24 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::Reply;
+use portico_actors::source::Profile;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::changes::{Digests, List, UNKNOWN};
 use super::envelope::{self, Failure, Standing, words};
 use super::features::{Answer, Asked, Completion, Features, Given, Refusal};
+use super::listing::{Key, Listing, Listings};
 use super::logging::Level;
 use super::{Context, Summary, completion, prompts, resources, tool_result};
 use crate::encode::{self, Table};
 use crate::tools::{self, Offer, Unresolved};
 
 /// The features of every configured connection; which one it is, the context says.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Connected;
+#[derive(Debug, Default)]
+pub struct Connected {
+    listings: Listings,
+}
 
 impl Features for Connected {
     fn capabilities(&self) -> Value {
@@ -34,8 +38,12 @@ impl Features for Connected {
         })
     }
 
-    fn tools(&self, context: &Context<'_>) -> Vec<Value> {
-        with_offer(context, |offer| tools::list(offer, context.filter))
+    fn tools(&self, context: &Context<'_>) -> Arc<Listing> {
+        let profile = context.entry.profile();
+        with_offer(context, profile.as_deref(), |offer| {
+            let key = Key::of(context.settings, profile.as_ref(), offer, context.filter);
+            self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
+        })
     }
 
     fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
@@ -84,11 +92,7 @@ impl Features for Connected {
                     Some(profile) => profile.tables.hash(&mut hasher),
                     None => return UNKNOWN,
                 },
-                List::Tools => {
-                    for tool in &self.tools(context) {
-                        tool.to_string().hash(&mut hasher);
-                    }
-                }
+                List::Tools => return self.tools(context).digest,
                 // They change with the configuration.
                 List::Prompts => {
                     for prompt in &self.prompts(context) {
@@ -101,16 +105,15 @@ impl Features for Connected {
     }
 }
 
-/// Makes the offer of `context` and hands it on: it borrows the profile.
-fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
-    let profile = context.entry.profile();
+/// Makes the offer of `context` and hands it on: it borrows the caller's role.
+fn with_offer<T>(context: &Context<'_>, profile: Option<&Profile>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
     let mapping = context.settings.identity.as_ref();
     // Without a role there is nothing to run, and every call is told so.
     let role = mapping.and_then(|mapping| mapping.role(&context.entry.name, &context.by).ok());
     then(&Offer {
         connection: &context.entry.name,
         access: context.entry.access,
-        profile: profile.as_deref(),
+        profile,
         by: &context.by,
         role: role.as_deref(),
         max_rows: context.settings.max_rows,
@@ -123,7 +126,9 @@ fn with_offer<T>(context: &Context<'_>, then: impl FnOnce(&Offer<'_>) -> T) -> T
 async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Result<String, Refusal> {
     let started = Instant::now();
     let arguments = asked.arguments.as_deref();
-    let resolved = match with_offer(context, |offer| tools::resolve(offer, &asked.name, arguments)) {
+    let profile = context.entry.profile();
+    let understand = |offer: &Offer<'_>| tools::resolve(offer, &asked.name, arguments);
+    let resolved = match with_offer(context, profile.as_deref(), understand) {
         Ok(resolved) => resolved,
         Err(Unresolved::Unknown(error)) => {
             summary.failure = Some(Kind::NotFound);

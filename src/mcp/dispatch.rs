@@ -11,6 +11,7 @@ use super::envelope::{Failure, Standing, words};
 use super::era::Era;
 use super::features::{Asked, Completion, Given, Input, Reference, Refusal, Wanting};
 use super::logging::Level;
+use super::pages::Item;
 use super::request_state::Bound;
 use super::{Context, Headers, Summary, pages, stateless, tasks};
 use crate::fields::Fields;
@@ -51,7 +52,7 @@ pub(super) async fn dispatch(
     let features = context.features;
     let complete = |result: String| Ok(Found::Complete(result));
     match (method, era) {
-        ("tools/list", _) => complete(page("tools", "name", params, &features.tools(context))?),
+        ("tools/list", _) => complete(page("tools", "name", params, &features.tools(context).tools)?),
         ("tools/call", _) => {
             let (asked, fields) = asked(context, era, method, "name", params)?;
             drop(fields);
@@ -111,7 +112,7 @@ fn cursor(params: Option<&str>) -> Result<Option<String>, Failure> {
     Fields::parse(params.unwrap_or("{}"), "params").and_then(|mut fields| fields.string("cursor")).map_err(wrong)
 }
 
-fn page(member: &str, key: &str, params: Option<&str>, items: &[Value]) -> Result<String, Failure> {
+fn page(member: &str, key: &str, params: Option<&str>, items: &[impl Item]) -> Result<String, Failure> {
     pages::page(member, key, items, cursor(params)?.as_deref()).map_err(wrong)
 }
 

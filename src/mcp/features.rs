@@ -3,6 +3,7 @@
 //! knows no other, and treats all alike.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use portico_actors::error::Error;
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 
 use super::changes::Digests;
 use super::envelope::Failure;
+use super::listing::Listing;
 use super::tasks::TaskSupport;
 use super::{Context, Summary};
 
@@ -112,8 +114,8 @@ pub trait Features: Send + Sync {
     /// are among them.
     fn capabilities(&self) -> Value;
 
-    /// Every tool that this caller is shown, as it is listed.
-    fn tools(&self, context: &Context<'_>) -> Vec<Value>;
+    /// Every tool that this caller is shown.
+    fn tools(&self, context: &Context<'_>) -> Arc<Listing>;
 
     /// Calls a tool. `summary` is told what the log should say.
     fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given>;

@@ -12,6 +12,7 @@ pub mod envelope;
 pub mod era;
 pub mod exchange;
 pub mod features;
+pub mod listing;
 pub mod logging;
 mod pages;
 pub mod progress;
@@ -107,7 +108,7 @@ pub struct Context<'a> {
     /// Narrows `tools/list`.
     pub filter: &'a Filter,
     /// How the connection was configured.
-    pub settings: &'a Connection,
+    pub settings: &'a Arc<Connection>,
     /// The sessions of the 2025 revisions.
     pub sessions: &'a Sessions,
     /// Calls that go on after they were answered.

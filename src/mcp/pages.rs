@@ -5,12 +5,43 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 
+use super::listing::Listed;
+
 /// Entries of a page.
 const PAGE: usize = 200;
 
+/// An entry of a list: a JSON object.
+pub(super) trait Item {
+    /// Its member `key`, a text that no other entry has.
+    fn name(&self, key: &str) -> &str;
+
+    /// Writes the object.
+    fn write(&self, to: &mut String);
+}
+
+impl Item for Value {
+    fn name(&self, key: &str) -> &str {
+        self[key].as_str().unwrap_or_default()
+    }
+
+    fn write(&self, to: &mut String) {
+        to.push_str(&self.to_string());
+    }
+}
+
+impl Item for Listed {
+    fn name(&self, _: &str) -> &str {
+        &self.name
+    }
+
+    fn write(&self, to: &mut String) {
+        to.push_str(&self.json);
+    }
+}
+
 /// One page of `items` as the result's JSON object. A cursor names the last item of the page
 /// before by its `key`, so that it stays good when items come and go elsewhere.
-pub(super) fn page(member: &str, key: &str, items: &[Value], cursor: Option<&str>) -> Result<String> {
+pub(super) fn page(member: &str, key: &str, items: &[impl Item], cursor: Option<&str>) -> Result<String> {
     let start = match cursor {
         None => 0,
         Some(cursor) => after(items, key, cursor)
@@ -18,23 +49,26 @@ pub(super) fn page(member: &str, key: &str, items: &[Value], cursor: Option<&str
     };
     let end = items.len().min(start + PAGE);
     let shown = items.get(start..end).unwrap_or_default();
-    let mut result = format!("{{\"{member}\":{}", Value::from(shown.to_vec()));
+    let mut result = format!("{{\"{member}\":[");
+    for (index, item) in shown.iter().enumerate() {
+        if index > 0 {
+            result.push(',');
+        }
+        item.write(&mut result);
+    }
+    result.push(']');
     if end < items.len()
         && let Some(last) = shown.last()
     {
-        result.push_str(&format!(",\"nextCursor\":\"{}\"", BASE64.encode(name(last, key))));
+        result.push_str(&format!(",\"nextCursor\":\"{}\"", BASE64.encode(last.name(key))));
     }
     result.push('}');
     Ok(result)
 }
 
-fn name<'a>(item: &'a Value, key: &str) -> &'a str {
-    item[key].as_str().unwrap_or_default()
-}
-
-fn after(items: &[Value], key: &str, cursor: &str) -> Option<usize> {
+fn after(items: &[impl Item], key: &str, cursor: &str) -> Option<usize> {
     let last = BASE64.decode(cursor).ok()?;
-    items.iter().position(|item| name(item, key).as_bytes() == last.as_slice()).map(|index| index + 1)
+    items.iter().position(|item| item.name(key).as_bytes() == last.as_slice()).map(|index| index + 1)
 }
 
 #[cfg(test)]

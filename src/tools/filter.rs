@@ -6,7 +6,7 @@ use portico_actors::near;
 use super::{Operation, Type};
 
 /// Which tools are listed; absent lists let everything through.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     types: Option<Vec<Type>>,
     operations: Option<Vec<Operation>>,

@@ -27,7 +27,7 @@ use source_tools::SourceTool;
 pub use switches::Switches;
 
 /// Where a tool comes from; the words of the `tools` query parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// Made by Portico for every connection.
     Universal,
@@ -38,7 +38,7 @@ pub enum Type {
 }
 
 /// What a tool does; the words of the `ops` query parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the words are the documentation: wire.md §3
 pub enum Operation {
     GetCatalogs,
@@ -114,7 +114,8 @@ impl Offer<'_> {
         self.access == Access::ReadWrite
     }
 
-    fn may_write(&self) -> bool {
+    /// Whether the caller may write here.
+    pub fn may_write(&self) -> bool {
         self.writable() && self.by.may(Scope::Write)
     }
 }

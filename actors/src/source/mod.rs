@@ -164,7 +164,7 @@ pub struct Invocation {
 }
 
 /// Whether writing is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The engine refuses every write.
     ReadOnly,

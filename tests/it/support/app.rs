@@ -71,7 +71,7 @@ pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String 
 impl TestApp {
     /// Starts the service with these `[[connections]]` tables in `folder`.
     pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
-        Self::offering(folder, connections, Arc::new(Connected)).await
+        Self::offering(folder, connections, Arc::new(Connected::default())).await
     }
 
     /// The same, where every MCP address offers `features`.
@@ -81,7 +81,7 @@ impl TestApp {
 
     /// The same, with further keys of `[server]`.
     pub(crate) async fn start_with(folder: TempDir, server: &str, connections: &str) -> Self {
-        Self::with(folder, server, connections, Arc::new(Connected)).await
+        Self::with(folder, server, connections, Arc::new(Connected::default())).await
     }
 
     /// The same, with both.
@@ -91,7 +91,7 @@ impl TestApp {
 
     /// The same behind a proxy that clients know as `public_url`.
     pub(crate) async fn start_as(folder: TempDir, public_url: Option<&str>, connections: &str) -> Self {
-        Self::begin(folder, public_url, "", connections, Arc::new(Connected)).await
+        Self::begin(folder, public_url, "", connections, Arc::new(Connected::default())).await
     }
 
     async fn begin(
