@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::envelope::Failure;
 use super::era::Era;
 use super::{Context, Summary};
-use crate::encode::{self, Caps, Format};
+use crate::encode::{self, Caps, Format, Rest};
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -89,7 +89,7 @@ pub(super) async fn rows(
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context), by, op, Limits::default()).await;
-    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most };
+    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
     let table = match reply {
         Ok(Reply::Results(results)) => encode::tabulate(results, caps, Format::Json, |_| {}).await,
         Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),

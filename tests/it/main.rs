@@ -35,6 +35,7 @@ mod mcp_listen;
 mod mcp_logging;
 mod mcp_progress;
 mod mcp_resources;
+mod mcp_results;
 mod mcp_resume;
 mod mcp_rmcp;
 mod mcp_seam;
