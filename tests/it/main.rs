@@ -64,6 +64,7 @@ mod running_edge;
 mod running_manager;
 mod running_reload;
 mod running_stop;
+mod settings;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;

@@ -164,7 +164,7 @@ pub(super) async fn begun(
     types: &[Type],
 ) -> Result<Statement, tokio_postgres::Error> {
     let begins = job.place.begins;
-    let begin = if begins { beginning(job.frame(), clock) } else { continuing(clock) };
+    let begin = if begins { beginning(job.frame(), clock, session.pooled) } else { continuing(clock) };
     let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
     let by = if begins { &job.identity } else { &None };
     let role = identity::assume(session, by, job.frame());

@@ -70,11 +70,21 @@ pub(super) fn continuing(clock: &Clock) -> String {
 pub(super) const PREPARED: &str = "RELEASE SAVEPOINT portico_preparing";
 const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAVEPOINT portico_preparing";
 
-pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
+/// What a fresh session is told of how values are written and texts are read (`session.rs`), for one
+/// transaction: behind a pooler there is no session to tell.
+const SETTINGS: &str = "; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; \
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL array_nulls = on; \
+    SET LOCAL standard_conforming_strings = on";
+
+/// What goes in front of the first statement of a transaction; `pooled` where its session is a pooler's.
+pub(super) fn beginning(frame: Frame, clock: &Clock, pooled: bool) -> String {
     let milliseconds = clock.milliseconds();
+    let settings = if pooled { SETTINGS } else { "" };
     match frame {
-        Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}"),
-        Frame::ReadWrite | Frame::DryRun => format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}"),
+        Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}{settings}"),
+        Frame::ReadWrite | Frame::DryRun => {
+            format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}{settings}")
+        }
         Frame::Unattended => {
             format!("SET statement_timeout = {milliseconds}; SET default_transaction_read_only = off")
         }
