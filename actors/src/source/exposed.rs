@@ -246,7 +246,8 @@ impl Shared {
     fn no_such(&self, name: &Named) -> Error {
         let shown = name.parts.join(".");
         match (name.called, self.dialect) {
-            (true, _) => Error::not_found(format!("function {shown} does not exist")).sqlstate("42883"),
+            // Of the kind of what is not there at all.
+            (true, _) => Error::new(Kind::Rejected, format!("function {shown} does not exist")).sqlstate("42883"),
             (false, Dialect::PostgreSql) => {
                 Error::not_found(format!("relation \"{shown}\" does not exist")).sqlstate("42P01")
             }
