@@ -47,6 +47,7 @@ mod mcp_tools;
 mod media_types;
 mod metadata;
 mod metrics;
+mod near_names;
 mod oauth;
 #[cfg(feature = "otel")]
 mod otel;

@@ -204,12 +204,11 @@ fn not_found(known: &Known, invocation: &Invocation) -> Error {
         None => invocation.name.clone(),
     };
     let error = Error::not_found(format!("there is no procedure or function {shown}"));
-    let names: Vec<String> =
-        known.routines.iter().map(|routine| format!("{}.{}", routine.face.schema, routine.face.name)).collect();
-    let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-    let near = near::nearest(&invocation.name, known.routines.iter().map(|routine| routine.face.name.as_str()));
-    let offered: Vec<&str> =
-        near.iter().filter_map(|near| names.iter().find(|name| bare(name) == **near)).map(String::as_str).collect();
+    let names: Vec<(&str, &str)> =
+        (known.routines.iter()).map(|routine| (routine.face.schema.as_str(), routine.face.name.as_str())).collect();
+    let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+    let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
+    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
     match near::did_you_mean(&offered) {
         Some(hint) => error.hint(hint),
         None => error,
