@@ -88,6 +88,7 @@ fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Res
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
+        overload: None,
         dry_run: false,
     };
     let caps = asked_caps(&mut fields, offer, Rest::Parameters)?;

@@ -242,7 +242,8 @@ impl Runner {
         // As written, else as the source folds a name without quotes.
         let folded = name.to_lowercase();
         let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
-        let known = in_reach.iter().filter(|known| known.name == *sought);
+        let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
+        let known = in_reach.iter().filter(is_meant);
         // What the source does not call read-only may write; an unknown name is for the source to refuse.
         let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
         let access = match reads_only {
@@ -254,8 +255,13 @@ impl Runner {
             None if by.may(Scope::Write) => self.description.access,
             None => Access::ReadOnly,
         };
-        let invocation =
-            Invocation { schema, name, arguments: call.arguments.clone(), default_schema: call.default_schema.clone() };
+        let invocation = Invocation {
+            schema,
+            name,
+            arguments: call.arguments.clone(),
+            default_schema: call.default_schema.clone(),
+            overload: call.overload.clone(),
+        };
         Ok((Task::Procedure(invocation), access))
     }
 

@@ -75,7 +75,8 @@ impl Subject {
             Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
             None => (None, name.to_owned()),
         };
-        let invocation = Invocation { schema, name, arguments: arguments(values), default_schema: None };
+        let arguments = arguments(values);
+        let invocation = Invocation { schema, name, arguments, default_schema: None, overload: None };
         read(self.source.run(around(Task::Procedure(invocation), access)).await?).await
     }
 }
