@@ -82,9 +82,11 @@ impl LeftOut {
                 ": select fewer columns, or a part of the long ones with substr()".to_owned()
             }
             (Rest::Rewrite, cut) => format!(
-                ": {raise}{}filter or aggregate, or page on with ORDER BY … LIMIT and OFFSET {}",
+                ": {raise}{}filter or aggregate, or page on with ORDER BY … LIMIT and OFFSET {}{}",
                 if cut == Cut::Bytes { "select fewer columns, " } else { "" },
-                self.shown
+                self.shown,
+                // A SELECT may do so too, by the functions that it calls.
+                if self.writes { " (a function that changes something would do so again)" } else { "" }
             ),
         }
     }
@@ -100,7 +102,8 @@ mod tests {
         let left_out = |cut, affected, writes| LeftOut { cut, further: false, shown: 2, affected, writes };
         let rows = Some(Cut::Rows);
         for (rest, left_out, has, has_not) in [
-            (Rest::Rewrite, left_out(rows, -1, true), "OFFSET 2", "again"),
+            (Rest::Rewrite, left_out(rows, -1, false), "OFFSET 2", "again"),
+            (Rest::Rewrite, left_out(rows, -1, true), "OFFSET 2 (a function that changes something", "do not"),
             (Rest::Rewrite, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "OFFSET"),
             (Rest::Parameters, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "maxRows"),
             (Rest::Parameters, left_out(rows, -1, true), "do not call it again", "OFFSET"),
