@@ -289,7 +289,8 @@ impl Shared {
         let shown = profile.procedures.iter().filter(|known| self.shows(known)).map(|known| known.name.as_str());
         match near::did_you_mean(&near::nearest(&invocation.name, shown)) {
             Some(hint) => error.hint(hint),
-            None => error.hint("get_procedures lists what there is"),
+            None => error
+                .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
         }
     }
 }
