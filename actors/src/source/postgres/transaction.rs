@@ -61,9 +61,13 @@ impl Place {
 }
 
 /// What goes in front of a statement that is not the first of its transaction. What fails while it
-/// is prepared can be taken back without what was done before.
+/// is prepared can be taken back without what was done before. A statement before it may have called
+/// `set_config`: where a text ends is not for callers to change, since we read the statement too.
 pub(super) fn continuing(clock: &Clock) -> String {
-    format!("SET LOCAL statement_timeout = {}; SAVEPOINT portico_preparing", clock.milliseconds())
+    format!(
+        "SET LOCAL statement_timeout = {}; SET LOCAL standard_conforming_strings = on; SAVEPOINT portico_preparing",
+        clock.milliseconds()
+    )
 }
 
 /// Goes with the run of a statement that was prepared behind [`continuing`].
