@@ -256,6 +256,9 @@ pub struct ProcedureCall {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
+    /// The [`signature`](crate::source::Procedure::signature) of the one overload that is meant;
+    /// absent where the arguments are to choose it.
+    pub overload: Option<Vec<String>>,
     /// Whether everything that it does is undone at its end.
     pub dry_run: bool,
 }

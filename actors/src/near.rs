@@ -23,6 +23,29 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
 }
 
+/// The qualified names most like one that was not found, the nearest first: those that have `name`
+/// in another schema, then those with a name like it; of one name those in `schema`, or in one like
+/// it, come first. `schema` is the one that the name was looked for in, as far as that is known.
+pub fn nearest_qualified<'a>(
+    schema: Option<&str>,
+    name: &str,
+    known: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
+    let like = nearest(name, known.iter().map(|(_, name)| *name));
+    let rank = |candidate: &str| {
+        if candidate == name { Some(0) } else { like.iter().position(|near| *near == candidate).map(|at| at + 1) }
+    };
+    let distance = |candidate: &str| schema.map_or(0.0, |schema| 1.0 - strsim::jaro_winkler(schema, candidate));
+    let mut ranked: Vec<(usize, f64, (&str, &str))> = known
+        .iter()
+        .filter(|(in_schema, candidate)| *candidate != name || Some(*in_schema) != schema)
+        .filter_map(|known| Some((rank(known.1)?, distance(known.0), *known)))
+        .collect();
+    ranked.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2)));
+    ranked.dedup_by(|a, b| a.2 == b.2);
+    ranked.into_iter().take(OFFERED).map(|(.., known)| known).collect()
+}
+
 /// A hint that offers `names`, or `None` when there is nothing to offer.
 pub fn did_you_mean(names: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(", ")))
@@ -31,6 +54,31 @@ pub fn did_you_mean(names: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_in_another_schema_comes_before_one_like_it() {
+        let known = [
+            ("archive", "customers"),
+            ("other", "invoices"),
+            ("other", "customers"),
+            ("public", "customers"),
+            ("public", "customers"),
+            ("public", "orders"),
+        ];
+        for (schema, name, first) in [
+            (Some("public"), "invoices", Some(("other", "invoices"))),
+            (None, "invoices", Some(("other", "invoices"))),
+            (Some("public"), "invoice", Some(("other", "invoices"))),
+            (Some("publik"), "customers", Some(("public", "customers"))),
+            (Some("public"), "custmers", Some(("public", "customers"))),
+            (Some("archive"), "custmers", Some(("archive", "customers"))),
+            (Some("public"), "orders", None),
+            (Some("public"), "zzz", None),
+        ] {
+            assert_eq!(nearest_qualified(schema, name, &known).first().copied(), first, "{schema:?} {name}");
+        }
+        assert_eq!(nearest_qualified(Some("public"), "custmers", &known).len(), 3, "each of them once");
+    }
 
     #[test]
     fn near_names_come_first_and_far_ones_not_at_all() {

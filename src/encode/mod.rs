@@ -6,6 +6,7 @@ mod document;
 mod labels;
 mod lines;
 mod packing;
+mod rest;
 mod table;
 mod text;
 
@@ -20,6 +21,7 @@ pub(crate) use columns::write_schema;
 pub use document::{Document, ErrorBody};
 pub use lines::{LineForm, Lines};
 pub use packing::Packing;
+pub use rest::Rest;
 pub use table::{Caps, Table, tabulate};
 pub use text::Format;
 

@@ -4,7 +4,9 @@
 use futures_util::StreamExt;
 use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Column, Part, Results};
+use portico_actors::sql::Class;
 
+use super::rest::{Cut, LeftOut, Rest};
 use super::text::{Format, TextTable};
 use super::{Nesting, write_cell, write_string};
 
@@ -17,6 +19,8 @@ pub struct Caps {
     pub bytes: usize,
     /// The rows that a call may ask for, to say in the hint.
     pub rows_bound: u64,
+    /// What the hint advises.
+    pub rest: Rest,
 }
 
 /// A tool's result, ready to be sent.
@@ -32,43 +36,41 @@ pub struct Table {
     pub truncated: bool,
 }
 
-/// Why reading stopped before the end.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Rows,
-    Bytes,
-}
-
-/// Reads the first result of `results` up to `caps`. At the cap the statement is stopped at the
-/// source; one that writes is read to its end instead, or its work would be undone. `progress` is
-/// told the number of rows read by now.
+/// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
+/// statement is stopped at the source; one that writes is read to its end instead, or its work would
+/// be undone. `progress` is told the number of rows read by now.
 pub async fn tabulate(mut results: Results, caps: Caps, format: Format, progress: impl Fn(u64)) -> Result<Table> {
+    let writes = results.writes;
     let mut reading = Reading { columns: Vec::new(), rows: Vec::new(), count: 0, text: TextTable::new(format), caps };
-    let (mut affected, mut cut) = (-1, None);
+    let (mut affected, mut cut, mut further) = (None, None, false);
     while let Some(part) = results.next().await {
         match part? {
-            Part::Columns(columns) if reading.columns.is_empty() => reading.begin(columns.to_vec()),
-            // The first result is the tool's answer.
-            Part::Columns(_) => break,
-            Part::Rows(batch) if cut.is_none() => {
+            // The first result is the tool's answer; of the others it says that they were there.
+            Part::Columns(columns) if affected.is_none() => reading.begin(columns.to_vec()),
+            Part::Columns(_) => {
+                further = true;
+                if !writes {
+                    break;
+                }
+            }
+            Part::Rows(batch) if affected.is_none() && cut.is_none() => {
                 cut = reading.read(batch.as_ref())?;
                 progress(reading.count);
-                if cut.is_some() && !results.writes {
+                if cut.is_some() && !writes {
                     break;
                 }
             }
             Part::Rows(_) => {}
-            Part::Done { affected: count } => {
-                affected = count;
-                // Later results only count when the statement must be seen to its end.
-                if !results.writes {
-                    break;
-                }
-            }
+            Part::Done { affected: count } => affected = affected.or(Some(count)),
         }
     }
+    // A CALL is somebody else's statements, also where it is sent as one.
+    let is_call = results.class == Some(Class::Call.word());
     drop(results);
-    Ok(reading.finish(affected, cut))
+    let caps = if is_call { Caps { rest: Rest::Parameters, ..caps } } else { caps };
+    let affected = affected.unwrap_or(-1);
+    let left_out = LeftOut { cut, further, shown: reading.count, affected, writes };
+    Ok(reading.finish(&left_out, left_out.hint(caps)))
 }
 
 struct Reading {
@@ -109,7 +111,7 @@ impl Reading {
         Ok(None)
     }
 
-    fn finish(self, affected: i64, cut: Option<Cut>) -> Table {
+    fn finish(self, left_out: &LeftOut, hint: Option<String>) -> Table {
         let mut json = Vec::with_capacity(self.rows.len() + 64 * self.columns.len() + 128);
         json.extend_from_slice(b"{\"columns\":[");
         for (index, column) in self.columns.iter().enumerate() {
@@ -123,10 +125,9 @@ impl Reading {
         json.extend_from_slice(&self.rows);
         json.extend_from_slice(b"],\"rowCount\":");
         json.extend_from_slice(itoa::Buffer::new().format(self.count).as_bytes());
-        json.extend_from_slice(if cut.is_some() { b",\"truncated\":true" } else { b",\"truncated\":false" });
+        json.extend_from_slice(if hint.is_some() { b",\"truncated\":true" } else { b",\"truncated\":false" });
         json.extend_from_slice(b",\"affectedRows\":");
-        json.extend_from_slice(itoa::Buffer::new().format(affected).as_bytes());
-        let hint = cut.map(|cut| hint(cut, self.count, self.caps));
+        json.extend_from_slice(itoa::Buffer::new().format(left_out.affected).as_bytes());
         if let Some(hint) = &hint {
             json.extend_from_slice(b",\"hint\":");
             write_string(&mut json, hint);
@@ -136,31 +137,9 @@ impl Reading {
         let json = String::from_utf8(json).unwrap_or_default();
         Table {
             json,
-            text: self.text.finish(self.count, affected, hint.as_deref()),
+            text: self.text.finish(self.count, left_out.affected, hint.as_deref()),
             rows: self.count,
-            truncated: cut.is_some(),
+            truncated: left_out.cut.is_some(),
         }
-    }
-}
-
-fn hint(cut: Cut, count: u64, caps: Caps) -> String {
-    match cut {
-        Cut::Bytes if count == 0 => format!(
-            "the first row alone is larger than {} bytes: select fewer columns, or a part of the long ones with substr()",
-            caps.bytes
-        ),
-        Cut::Bytes => format!(
-            "only the first {count} rows, which fill {} bytes: select fewer columns, filter or aggregate, or page on \
-             with ORDER BY … LIMIT and OFFSET {count}",
-            caps.bytes
-        ),
-        Cut::Rows if caps.rows < caps.rows_bound => format!(
-            "only the first {count} rows: raise maxRows (at most {}), filter or aggregate, or page on with \
-             ORDER BY … LIMIT and OFFSET {count}",
-            caps.rows_bound
-        ),
-        Cut::Rows => format!(
-            "only the first {count} rows: filter or aggregate, or page on with ORDER BY … LIMIT and OFFSET {count}"
-        ),
     }
 }

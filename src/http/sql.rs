@@ -110,6 +110,7 @@ fn read_exec(mut fields: Fields) -> Result<Asked> {
             procedure: body.procedure,
             arguments: body.parameters.unwrap_or_default().0,
             default_schema: body.default_schema,
+            overload: None,
             dry_run: body.dry_run == Some(true),
         }),
         field: "procedure",

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use portico_actors::call::{Facet, Limits, Narrow, Op};
 use portico_actors::error::Error;
-use portico_actors::reply::Reply;
+use portico_actors::reply::{DataType, Reply};
 use serde_json::{Value, json};
 
 use super::envelope::Failure;
 use super::era::Era;
 use super::{Context, Summary};
-use crate::encode::{self, Caps, Format};
+use crate::encode::{self, Caps, Format, Rest};
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -89,7 +89,7 @@ pub(super) async fn rows(
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context), by, op, Limits::default()).await;
-    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most };
+    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
     let table = match reply {
         Ok(Reply::Results(results)) => encode::tabulate(results, caps, Format::Json, |_| {}).await,
         Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
@@ -117,13 +117,7 @@ fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
     }
     out.push_str("\n\n| Column | Type | NULL | Key | Comment |\n| --- | --- | --- | --- | --- |\n");
     for column in columns {
-        let size = match (column[6].as_i64(), column[8].as_i64()) {
-            // The type's own words may hold them already.
-            _ if text(column, 5).contains('(') => String::new(),
-            (Some(size), Some(scale)) if scale > 0 => format!("({size}, {scale})"),
-            (Some(size), _) if size > 0 && column[4] == 5 => format!("({size})"),
-            _ => String::new(),
-        };
+        let size = size(column);
         let yes = |at: usize, word: &'static str| if column[at] == true { word } else { "" };
         let key = [yes(12, "primary"), yes(13, "generated"), yes(14, "computed")];
         let key = key.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
@@ -144,6 +138,21 @@ fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
         let _ = writeln!(out, "| {} | {} | {} |", plain(text(key, 7)), plain(&target), plain(text(key, 11)));
     }
     out
+}
+
+/// What stands in parentheses behind the type of a column: digits of a number, characters of a text.
+fn size(column: &Value) -> String {
+    let is = |data_type: DataType| column[4] == data_type.code();
+    let size = column[6].as_i64().filter(|size| *size > 0);
+    match (size, column[8].as_i64().unwrap_or(0)) {
+        // The type's own words may hold them already, and some types have no other length.
+        _ if text(column, 5).contains('(') || ["name", "\"char\""].contains(&text(column, 5)) => String::new(),
+        (Some(size), 0) if is(DataType::Numeric) || is(DataType::Decimal) || is(DataType::Varchar) => {
+            format!("({size})")
+        }
+        (Some(size), scale) if is(DataType::Numeric) || is(DataType::Decimal) => format!("({size}, {scale})"),
+        _ => String::new(),
+    }
 }
 
 fn text(row: &Value, column: usize) -> &str {

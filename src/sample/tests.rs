@@ -216,7 +216,13 @@ fn argument(name: &str, json: &str) -> Argument {
 async fn procedures_and_decimals_come_through_the_driver() {
     let (_directory, path) = sample();
     let call = |name: &str, arguments: Vec<Argument>| {
-        Task::Procedure(Invocation { schema: None, name: name.to_owned(), arguments, default_schema: None })
+        Task::Procedure(Invocation {
+            schema: None,
+            name: name.to_owned(),
+            arguments,
+            default_schema: None,
+            overload: None,
+        })
     };
     let top = run(&path, call("top_products", vec![argument("top", "3")]), Access::ReadOnly).await;
     assert_eq!(top.len(), 3);

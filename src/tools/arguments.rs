@@ -4,7 +4,7 @@ use portico_actors::call::{Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::{Offer, Operation, Resolved, briefing, caps, timeout};
-use crate::encode::{Caps, Format};
+use crate::encode::{Caps, Format, Rest};
 use crate::fields::Fields;
 
 /// Reads the arguments of the tool with `operation`.
@@ -22,7 +22,7 @@ pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_
                 operation,
                 Op::Instructions(briefing(offer)),
                 Limits::default(),
-                caps(offer),
+                caps(offer, Rest::Narrow),
                 Format::Json,
             ));
         }
@@ -33,7 +33,7 @@ pub(super) fn resolve(operation: Operation, mut fields: Fields, offer: &Offer<'_
         Operation::ExecuteUpdate => return statement(operation, Verb::Update, fields, offer),
     };
     let narrow = narrow(facet, &mut fields)?;
-    let caps = asked_caps(&mut fields, offer)?;
+    let caps = asked_caps(&mut fields, offer, Rest::Narrow)?;
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
     Ok(resolved(operation, Op::Describe(facet, narrow), Limits::default(), caps, format))
@@ -76,7 +76,7 @@ fn statement(operation: Operation, verb: Verb, mut fields: Fields, offer: &Offer
         tools: super::executing(offer),
         ..Sql::default()
     };
-    let caps = asked_caps(&mut fields, offer)?;
+    let caps = asked_caps(&mut fields, offer, Rest::Rewrite)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
@@ -88,9 +88,10 @@ fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Res
         procedure: fields.required("procedure")?,
         arguments: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
+        overload: None,
         dry_run: false,
     };
-    let caps = asked_caps(&mut fields, offer)?;
+    let caps = asked_caps(&mut fields, offer, Rest::Parameters)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: Some(caps.rows) };
     let format = format(&mut fields)?;
     fields.finish("arguments")?;
@@ -98,14 +99,18 @@ fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Res
 }
 
 /// `maxRows` may only lower the connection's own cap.
-fn asked_caps(fields: &mut Fields, offer: &Offer<'_>) -> Result<Caps> {
-    let caps = caps(offer);
+fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps> {
+    let caps = caps(offer, rest);
     match fields.integer("maxRows", 1..=u64::MAX)? {
         Some(rows) if rows > offer.max_rows => Err(Error::new(
             Kind::TooLarge,
             format!("maxRows: this connection answers at most {} rows a call", offer.max_rows),
         )
-        .hint("ask for fewer, and page on with ORDER BY … LIMIT and OFFSET")),
+        .hint(match rest {
+            Rest::Rewrite => "ask for fewer, and page on with ORDER BY … LIMIT and OFFSET",
+            Rest::Narrow => "ask for fewer, and narrow the listing by names, exact or as LIKE patterns",
+            Rest::Parameters => "ask for fewer, or leave maxRows out",
+        })),
         Some(rows) => Ok(Caps { rows, ..caps }),
         None => Ok(caps),
     }

@@ -18,7 +18,7 @@ use portico_actors::principal::{Principal, Scope};
 use portico_actors::source::{Access, Profile};
 use serde_json::{Value, json};
 
-use crate::encode::{Caps, Format};
+use crate::encode::{Caps, Format, Rest};
 use crate::fields::Fields;
 use definitions::{DEFINITIONS, Definition};
 pub use filter::{Filter, OPERATIONS, TYPES};
@@ -175,7 +175,8 @@ impl Tool<'_> {
             Self::Made(tool) => Op::Procedure(tool.call(fields)?),
         };
         let limits = Limits { rows: Some(offer.max_rows), ..Limits::default() };
-        Ok(Resolved { operation: self.operation(), op, limits, caps: caps(offer), format: Format::Json })
+        let caps = caps(offer, Rest::Parameters);
+        Ok(Resolved { operation: self.operation(), op, limits, caps, format: Format::Json })
     }
 }
 
@@ -263,8 +264,8 @@ fn parse(arguments: Option<&str>) -> Result<Fields, Unresolved> {
     }
 }
 
-fn caps(offer: &Offer<'_>) -> Caps {
-    Caps { rows: offer.max_rows, bytes: offer.max_bytes, rows_bound: offer.max_rows }
+fn caps(offer: &Offer<'_>, rest: Rest) -> Caps {
+    Caps { rows: offer.max_rows, bytes: offer.max_bytes, rows_bound: offer.max_rows, rest }
 }
 
 /// The bounds of a call's `timeout`, in seconds (`wire.md` §5).
@@ -303,7 +304,7 @@ fn output_schema() -> Value {
             "rowCount": {"type": "integer"},
             "truncated": {"type": "boolean"},
             "affectedRows": {"type": "integer", "description": "Rows changed; -1 for a statement that only returns rows"},
-            "hint": {"type": "string", "description": "How to get the rest, when truncated"},
+            "hint": {"type": "string", "description": "What was left out and how to get it, when truncated"},
         },
         "required": ["columns", "rows", "rowCount", "truncated", "affectedRows"],
     })

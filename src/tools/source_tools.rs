@@ -20,6 +20,30 @@ pub(super) struct SourceTool<'a> {
     pub(super) procedure: &'a Procedure,
 }
 
+/// PostgreSQL's pseudo-types that stand for whatever a call gives (§8.21): what they are is not known
+/// before, and so no schema can tell it. No other type can have these names without its schema.
+const POLYMORPHIC: [&str; 12] = [
+    "\"any\"",
+    "anyarray",
+    "anycompatible",
+    "anycompatiblearray",
+    "anycompatiblemultirange",
+    "anycompatiblenonarray",
+    "anycompatiblerange",
+    "anyelement",
+    "anyenum",
+    "anymultirange",
+    "anynonarray",
+    "anyrange",
+];
+
+/// Whether a call can be made with typed arguments alone. A bare `record`, given or returned, would
+/// need a list of its columns.
+fn is_typed(procedure: &Procedure) -> bool {
+    let untyped = |name: &str| POLYMORPHIC.contains(&name) || name == "record";
+    !procedure.parameters.iter().any(|parameter| untyped(&parameter.type_name))
+}
+
 /// One tool a procedure, in the profile's order. A name is the procedure's own, behind its schema
 /// unless that is the default one, and made unique by a number.
 pub(super) fn make<'a>(profile: &'a Profile, own: &[OwnTool]) -> Vec<SourceTool<'a>> {
@@ -28,6 +52,7 @@ pub(super) fn make<'a>(profile: &'a Profile, own: &[OwnTool]) -> Vec<SourceTool<
     profile
         .procedures
         .iter()
+        .filter(|procedure| is_typed(procedure))
         .map(|procedure| {
             let own = match &profile.default_schema {
                 Some(default) if *default != procedure.schema => format!("{}_{}", procedure.schema, procedure.name),
@@ -73,6 +98,8 @@ impl SourceTool<'_> {
         let arguments = parameters::arguments(&self.procedure.parameters, fields)?;
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let procedure = format!("{}.{}", quoted(&self.procedure.schema), quoted(&self.procedure.name));
-        Ok(ProcedureCall { procedure, arguments, default_schema: None, dry_run: false })
+        // The tool is one overload's, whatever else takes these arguments.
+        let overload = Some(self.procedure.signature());
+        Ok(ProcedureCall { procedure, arguments, overload, ..ProcedureCall::default() })
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::app::{TestApp, read};
 use crate::support::fixture;
+use crate::support::postgres::connect;
 
 const MORE: &str = r#"access = "read-write"
 [connections.hidden]
@@ -61,6 +62,45 @@ async fn a_definition_shows_what_foreign_keys_refer_to() {
             "\n## Foreign keys\n\n| Column | Refers to | Constraint |\n| --- | --- | --- |\n| customer_id | {schema}.customers.id | {name} |\n"
         );
         assert!(text.ends_with(&expected), "{text}");
+    }
+}
+
+#[actix_web::test]
+async fn a_definition_shows_types_that_exist() {
+    let url = fixture::postgres().await;
+    let admin = connect(&url).await;
+    let table = "(a timestamptz, b time(3), c numeric(10, 2), d numeric(5), e numeric, f varchar(20), g int, h char(3), \
+        i name, j text, k bit(8), l double precision, m interval, n numeric(3, -2), o timestamp(0), p bigint)";
+    admin.batch_execute(&format!("CREATE TABLE typed {table}")).await.unwrap();
+    let app = fixture::with_postgres(&url, "").await;
+    let read = result(&app, "resources/read", json!({"uri": "portico://shop/public/typed"})).await;
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    let types: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_suffix(" | yes |  |  |")?.split(" | ").nth(1)).collect();
+    assert_eq!(
+        types,
+        [
+            "timestamp with time zone",
+            "time without time zone",
+            "numeric(10, 2)",
+            "numeric(5)",
+            "numeric",
+            "character varying(20)",
+            "integer",
+            "character(3)",
+            "name",
+            "text",
+            "bit(8)",
+            "double precision",
+            "interval",
+            "numeric(3, -2)",
+            "timestamp without time zone",
+            "bigint",
+        ],
+        "{text}"
+    );
+    for type_ in types {
+        admin.batch_execute(&format!("SELECT NULL::{type_}")).await.unwrap();
     }
 }
 

@@ -157,3 +157,56 @@ async fn tables_that_another_client_makes_or_alters_are_told_of_unless_they_are_
     app.stop();
     assert_eq!(events.rest().await.len(), 1, "only the result");
 }
+
+#[actix_web::test]
+async fn a_tool_calls_its_own_overload_whatever_the_others_take() {
+    let url = fixture::postgres().await;
+    let admin = connect(&url).await;
+    let setup = "CREATE TABLE log (word text);
+        CREATE FUNCTION add(a int, b int DEFAULT 2) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a + b';
+        CREATE FUNCTION add(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT a || b';
+        CREATE FUNCTION keep(a int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a';
+        CREATE FUNCTION keep(a text) RETURNS text LANGUAGE sql AS 'INSERT INTO log VALUES (a) RETURNING word'";
+    admin.batch_execute(setup).await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    for (tool, arguments, rows) in [
+        ("add", json!({"a": 1, "b": 5}), json!([[6]])),
+        ("add", json!({"a": 1}), json!([[3]])),
+        ("add_2", json!({"a": "x", "b": "y"}), json!([["xy"]])),
+        ("keep", json!({"a": 7}), json!([[7]])),
+        ("keep_2", json!({"a": "kept"}), json!([["kept"]])),
+    ] {
+        let answer = app.tool(tool, arguments).await;
+        assert_eq!((&answer["isError"], &answer["structuredContent"]["rows"]), (&json!(false), &rows), "{answer}");
+    }
+    // The one that reads is a reader's, though it shares its name with one that writes.
+    let (_, answer) = app.mcp(&app.reader, "tools/call", json!({"name": "keep", "arguments": {"a": 8}})).await;
+    assert_eq!(answer["result"]["structuredContent"]["rows"], json!([[8]]), "{answer}");
+    let words = app.tool_error("execute_procedure", json!({"procedure": "keep", "parameters": {"a": 1}})).await;
+    assert!(words.contains("more than one overload"), "by name alone it is not known which: {words}");
+}
+
+#[actix_web::test]
+async fn a_polymorphic_function_is_called_by_name_and_is_no_tool() {
+    let url = fixture::postgres().await;
+    let setup = "CREATE FUNCTION same(a anyelement) RETURNS anyelement LANGUAGE sql IMMUTABLE AS 'SELECT a';
+        CREATE FUNCTION bare() RETURNS record LANGUAGE sql IMMUTABLE AS 'SELECT 1, 2';
+        CREATE FUNCTION pair(OUT a int, OUT b int) RETURNS record LANGUAGE sql IMMUTABLE AS 'SELECT 1, 2'";
+    connect(&url).await.batch_execute(setup).await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    let listed = tools(&app).await;
+    assert!(listed.contains(&"pair".to_owned()), "{listed:?}");
+    assert!(!listed.iter().any(|tool| tool == "same" || tool == "bare"), "no call could be made: {listed:?}");
+    for (value, row) in [
+        (json!({"dataType": 8, "value": 1}), json!(1)),
+        (json!({"dataType": 15, "value": "2026-01-31"}), json!("2026-01-31")),
+        (json!("x"), json!("x")),
+        (json!(1.5), json!(1.5)),
+    ] {
+        let query = json!({"query": "SELECT same(@a)", "parameters": {"a": value}});
+        let (status, answer) = app.query(query).await;
+        assert_eq!((status, &answer["results"][0]["rows"][0][0]), (200, &row), "{answer}");
+        let (status, answer) = app.exec(json!({"procedure": "same", "parameters": {"a": value}})).await;
+        assert_eq!((status, &answer["results"][0]["rows"][0][0]), (200, &row), "{answer}");
+    }
+}

@@ -3,6 +3,7 @@
 //! can reach the actor.
 
 mod instructions;
+mod misspelt;
 mod run;
 mod script;
 

@@ -1,29 +1,26 @@
 //! Carries out one call: permit, class, access, names, and then the source. What it returns is
 //! lazy; whoever polls it does the work of decoding.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use futures_util::future::ready;
-use futures_util::{FutureExt, StreamExt};
 
+use super::misspelt::{Nearby, is_misspelt, names_nothing};
 use super::{Description, instructions};
-use crate::call::{Call, Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
+use crate::call::{Call, Limits, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
-use crate::near;
 use crate::principal::{Principal, Scope};
 use crate::queue::{Permit, Why};
-use crate::reply::{Cell, Part, Reply, Results};
+use crate::reply::{Reply, Results};
 use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
 use crate::sql::{self, Class, Naming, Statement};
 use crate::trace::TraceParent;
 
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
-/// Names looked through for a near one.
-const NEAR_CANDIDATES: usize = 5_000;
 
 /// Everything a call needs of its connection; shared by all calls that run at once.
 pub(crate) struct Runner {
@@ -69,28 +66,31 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.word()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
-        let trace = self.trace(&call);
-        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
-            Err(error) if self.wants_near(&error, &call) => {
-                return Err(offer_near(error, Arc::clone(&self.source), identity, trace).await);
-            }
+        let nearby = self.nearby(identity.clone(), &call, profile);
+        let mut results = match self.plan_as(identity, task, access, call.limits, &call).await {
+            Err(error) if is_misspelt(&error, &call.op) => return Err(nearby.offer(error).await),
             other => other?,
         };
         if class == Some("script") {
             // Each statement is only looked at when those before it are done.
-            let source = Arc::clone(&self.source);
             results = results.mend(move |error| {
-                if names_nothing(&error) {
-                    offer_near(error, Arc::clone(&source), identity.clone(), trace).boxed()
-                } else {
-                    ready(error).boxed()
-                }
+                if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });
         }
         results.class = class;
         results.dry_run = call.op.is_dry_run();
         results.queued = queued;
         Ok(Reply::Results(results.keep(permit)))
+    }
+
+    /// Where names like one that `call` has misspelt are looked for.
+    fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
+        let given = match &call.op {
+            Op::Execute(_, sql) | Op::Script(_, sql) => sql.default_schema.clone(),
+            _ => None,
+        };
+        let default_schema = given.or_else(|| profile.default_schema.clone());
+        Nearby { source: Arc::clone(&self.source), identity, trace: self.trace(call), default_schema }
     }
 
     /// Hands a plan to the source under the call's own limits.
@@ -242,7 +242,8 @@ impl Runner {
         // As written, else as the source folds a name without quotes.
         let folded = name.to_lowercase();
         let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
-        let known = in_reach.iter().filter(|known| known.name == *sought);
+        let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
+        let known = in_reach.iter().filter(is_meant);
         // What the source does not call read-only may write; an unknown name is for the source to refuse.
         let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
         let access = match reads_only {
@@ -254,8 +255,13 @@ impl Runner {
             None if by.may(Scope::Write) => self.description.access,
             None => Access::ReadOnly,
         };
-        let invocation =
-            Invocation { schema, name, arguments: call.arguments.clone(), default_schema: call.default_schema.clone() };
+        let invocation = Invocation {
+            schema,
+            name,
+            arguments: call.arguments.clone(),
+            default_schema: call.default_schema.clone(),
+            overload: call.overload.clone(),
+        };
         Ok((Task::Procedure(invocation), access))
     }
 
@@ -273,55 +279,6 @@ impl Runner {
         )
         .hint(format!("use {name}, or leave that part out")))
     }
-
-    /// Whether `error` may be about a name that the caller has misspelt in a statement.
-    fn wants_near(&self, error: &Error, call: &Call) -> bool {
-        matches!(call.op, Op::Execute(..) | Op::Script(..)) && names_nothing(error)
-    }
-}
-
-fn names_nothing(error: &Error) -> bool {
-    error.kind == Kind::NotFound && error.get_hint().is_none()
-}
-
-/// Adds near names to "no such table": the caller's next attempt should succeed. Dropped when
-/// nobody waits for it any more.
-async fn offer_near(error: Error, source: Arc<dyn Source>, identity: Assumed, trace: Option<TraceParent>) -> Error {
-    let Some(sought) = quoted_name(&error.message) else { return error };
-    let sought = sought.rsplit('.').next().unwrap_or(sought).to_owned();
-    let Ok(tables) = table_names(source, identity, trace).await else { return error };
-    let offered = near::nearest(&sought, tables.iter().map(String::as_str));
-    match near::did_you_mean(&offered) {
-        Some(hint) => error.hint(hint),
-        None => error.hint("get_tables lists what there is"),
-    }
-}
-
-/// The names of the tables that the caller sees, for hints.
-async fn table_names(source: Arc<dyn Source>, identity: Assumed, trace: Option<TraceParent>) -> Result<Vec<String>> {
-    /// The place of `TABLE_NAME` in its facet.
-    const NAME: usize = 2;
-    let plan = Plan {
-        limits: Limits { timeout: Duration::from_secs(2), rows: None },
-        identity,
-        trace,
-        ..Plan::alone(Task::Describe(Facet::Tables, Narrow::default()), Access::ReadOnly)
-    };
-    let mut results = source.run(plan).await?;
-    let mut names = Vec::new();
-    while let Some(part) = results.next().await {
-        if let Part::Rows(batch) = part? {
-            for row in 0..batch.rows() {
-                if let Cell::Text(name) = batch.cell(row, NAME)? {
-                    names.push(Cow::into_owned(name));
-                }
-            }
-            if names.len() > NEAR_CANDIDATES {
-                break;
-            }
-        }
-    }
-    Ok(names)
 }
 
 fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
@@ -354,14 +311,4 @@ fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
         Some(right) => error.hint(format!("use {right}")),
         None => error.hint("no tool of this connection takes such a statement"),
     })
-}
-
-/// The first name in double quotes or after "no such table: " of a source's message.
-fn quoted_name(message: &str) -> Option<&str> {
-    if let Some((_, rest)) = message.split_once("no such table: ") {
-        return Some(rest.trim());
-    }
-    let mut pieces = message.split('"');
-    pieces.next()?;
-    pieces.next().filter(|name| !name.is_empty())
 }

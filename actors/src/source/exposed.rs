@@ -246,7 +246,8 @@ impl Shared {
     fn no_such(&self, name: &Named) -> Error {
         let shown = name.parts.join(".");
         match (name.called, self.dialect) {
-            (true, _) => Error::not_found(format!("function {shown} does not exist")).sqlstate("42883"),
+            // Of the kind of what is not there at all.
+            (true, _) => Error::new(Kind::Rejected, format!("function {shown} does not exist")).sqlstate("42883"),
             (false, Dialect::PostgreSql) => {
                 Error::not_found(format!("relation \"{shown}\" does not exist")).sqlstate("42P01")
             }
@@ -288,7 +289,8 @@ impl Shared {
         let shown = profile.procedures.iter().filter(|known| self.shows(known)).map(|known| known.name.as_str());
         match near::did_you_mean(&near::nearest(&invocation.name, shown)) {
             Some(hint) => error.hint(hint),
-            None => error.hint("get_procedures lists what there is"),
+            None => error
+                .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
         }
     }
 }

@@ -161,6 +161,9 @@ pub struct Invocation {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
+    /// The [`Procedure::signature`] of the one overload that is meant; absent where the arguments
+    /// are to choose it.
+    pub overload: Option<Vec<String>>,
 }
 
 /// Whether writing is allowed.
@@ -236,6 +239,18 @@ pub struct Procedure {
 }
 
 impl Procedure {
+    /// The types of the parameters that a call gives, in order and in the source's own words: what
+    /// tells its overloads apart.
+    pub fn signature(&self) -> Vec<String> {
+        let given = |parameter: &&Parameter| matches!(parameter.direction, Direction::In | Direction::InOut);
+        self.parameters.iter().filter(given).map(|parameter| parameter.type_name.clone()).collect()
+    }
+
+    /// Whether it is the overload with this signature, where one is asked for.
+    pub fn is_overload(&self, signature: Option<&[String]>) -> bool {
+        signature.is_none_or(|signature| self.signature() == signature)
+    }
+
     /// Whether a caller with `role` may run it.
     pub fn is_for(&self, role: Option<&str>) -> bool {
         match (&self.roles, role) {

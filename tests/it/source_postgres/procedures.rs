@@ -76,6 +76,11 @@ async fn what_does_not_fit_is_told_with_the_candidates() {
     let either = subject.call("pick", &[("x", "1")], ReadOnly).await.unwrap_err();
     assert_eq!(either.kind, Kind::Invalid);
     assert!(either.message.contains("more than one overload"), "{}", either.message);
+    let text = subject.call_overload("pick", Some(&["text"]), &[("x", "\"1\"")], ReadOnly).await.unwrap();
+    assert_eq!(text.rows, [["\"text\""]]);
+    let gone = subject.call_overload("pick", Some(&["bigint"]), &[("x", "1")], ReadOnly).await.unwrap_err();
+    assert_eq!(gone.kind, Kind::Invalid);
+    assert!(gone.message.contains("no longer there; candidates: public.pick(x integer)"), "{}", gone.message);
     let missing = subject.call("lsting", &[], ReadOnly).await.unwrap_err();
     assert_eq!((missing.kind, missing.get_hint()), (Kind::NotFound, Some("did you mean public.listing?")));
     let value = subject.call("add", &[("a", "[1]"), ("b", "1")], ReadOnly).await.unwrap_err();

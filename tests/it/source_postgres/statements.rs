@@ -103,7 +103,10 @@ async fn failures_say_what_and_where() {
         ("SELECT 'é', nothing FROM item", Kind::Rejected, "42703", Some(13)),
         ("SELEC 1", Kind::Rejected, "42601", Some(1)),
         ("SELECT 1/0", Kind::Rejected, "22012", None),
-        ("SELECT no_such_function(1)", Kind::NotFound, "42883", Some(8)),
+        ("SELECT no_such_function(1)", Kind::Rejected, "42883", Some(8)),
+        ("SELECT 1 = 'a'::text", Kind::Rejected, "42883", Some(10)),
+        ("SELECT -'a'::text", Kind::Rejected, "42883", Some(8)),
+        ("SELECT upper(1)", Kind::Rejected, "42883", Some(8)),
         ("SELECT 1.0::money, 1/(g-300) FROM generate_series(1, 400) g", Kind::Rejected, "22012", None),
     ];
     for (statement, kind, sqlstate, position) in cases {

@@ -71,11 +71,24 @@ impl Subject {
 
     /// Calls a routine of the schema `public` or of another, as `schema.name`.
     pub(crate) async fn call(&self, name: &str, values: &[(&str, &str)], access: Access) -> Result<Read, Error> {
+        self.call_overload(name, None, values, access).await
+    }
+
+    /// Calls the overload of a routine whose parameters have these types.
+    pub(crate) async fn call_overload(
+        &self,
+        name: &str,
+        types: Option<&[&str]>,
+        values: &[(&str, &str)],
+        access: Access,
+    ) -> Result<Read, Error> {
+        let overload = types.map(|types| types.iter().map(|type_| (*type_).to_owned()).collect());
         let (schema, name) = match name.split_once('.') {
             Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
             None => (None, name.to_owned()),
         };
-        let invocation = Invocation { schema, name, arguments: arguments(values), default_schema: None };
+        let arguments = arguments(values);
+        let invocation = Invocation { schema, name, arguments, default_schema: None, overload };
         read(self.source.run(around(Task::Procedure(invocation), access)).await?).await
     }
 }

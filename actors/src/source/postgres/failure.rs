@@ -26,7 +26,7 @@ pub(super) fn kind(sqlstate: &str) -> Kind {
         CANCELLED => Kind::TimedOut,
         TOO_MANY => Kind::Unavailable,
         "42501" | READ_ONLY => Kind::Forbidden,
-        "42P01" | "3F000" | "42883" | "3D000" => Kind::NotFound,
+        "42P01" | "3F000" | "3D000" => Kind::NotFound,
         // A violation of the protocol, such as a wrong number of parameters: the statement's fault.
         "08P01" => Kind::Rejected,
         _ if sqlstate.starts_with("23") => Kind::Conflict,
@@ -156,6 +156,8 @@ mod tests {
             ("42501", Kind::Forbidden),
             ("42P01", Kind::NotFound),
             ("42703", Kind::Rejected),
+            // Said of operators and of arguments' types too; `procedure.rs` looks for routines itself.
+            ("42883", Kind::Rejected),
             ("22012", Kind::Rejected),
             ("P0001", Kind::Rejected),
         ];

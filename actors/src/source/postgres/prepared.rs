@@ -20,9 +20,9 @@ use super::transaction::{PREPARED, beginning, continuing, ending, give_up, held,
 use crate::error::{Error, Kind, Result};
 use crate::sql::Class;
 
-/// SQLSTATEs of a parameter whose type could not be inferred, and of an operator or a function
-/// that could not be chosen for want of one.
-const NEEDS_HINTS: [&str; 4] = ["42P18", "42725", "42883", "42P08"];
+/// SQLSTATEs of a parameter whose type could not be inferred, of an operator or a function that
+/// could not be chosen for want of one, and of a polymorphic function's (42804).
+const NEEDS_HINTS: [&str; 5] = ["42P18", "42725", "42883", "42P08", "42804"];
 
 /// Prepares `job` on `session` and runs it up to its first rows.
 pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) -> Result<Answer> {
@@ -164,7 +164,7 @@ pub(super) async fn begun(
     types: &[Type],
 ) -> Result<Statement, tokio_postgres::Error> {
     let begins = job.place.begins;
-    let begin = if begins { beginning(job.frame(), clock) } else { continuing(clock) };
+    let begin = if begins { beginning(job.frame(), clock, session.pooled) } else { continuing(clock) };
     let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
     let by = if begins { &job.identity } else { &None };
     let role = identity::assume(session, by, job.frame());

@@ -28,7 +28,12 @@ pub(super) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Resul
     if overloads.is_empty() {
         return Err(not_found(known, invocation));
     }
-    let fitting: Vec<(&Routine, Vec<Option<usize>>)> = overloads
+    let meant: Vec<&Routine> =
+        overloads.iter().copied().filter(|routine| routine.face.is_overload(invocation.overload.as_deref())).collect();
+    if meant.is_empty() {
+        return Err(mismatch(&overloads, "the overload that was meant is no longer there"));
+    }
+    let fitting: Vec<(&Routine, Vec<Option<usize>>)> = meant
         .iter()
         .filter_map(|routine| fit(routine, &invocation.arguments).map(|places| (*routine, places)))
         .collect();
@@ -38,8 +43,8 @@ pub(super) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Resul
     let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
     match (best.next(), best.next()) {
         (Some((routine, places)), None) => Ok(call(routine, places, invocation, terms)),
-        (None, _) => Err(mismatch(&overloads, "no overload takes these arguments")),
-        (Some(_), Some(_)) => Err(mismatch(&overloads, "more than one overload takes these arguments")),
+        (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
+        (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
     }
 }
 
@@ -132,15 +137,19 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, te
     let mut values = Vec::new();
     let mut written = Vec::new();
     let mut by_name = false;
+    let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
+        "" => value.to_owned(),
+        type_ => format!("{value}::{type_}"),
+    };
     for (slot, place) in routine.slots.iter().zip(places) {
         let value = match (place.and_then(|index| invocation.arguments.get(index)), slot.direction) {
             (Some(argument), _) => {
                 values.push(if slot.variadic { gathered(routine, argument, invocation) } else { argument.clone() });
-                format!("${}::{}", values.len(), slot.cast)
+                cast(&format!("${}", values.len()), slot)
             }
-            (None, Direction::Out) => format!("NULL::{}", slot.cast),
+            (None, Direction::Out) => cast("NULL", slot),
             // No arguments at all are an empty list of them.
-            (None, _) if slot.variadic => format!("'{{}}'::{}", slot.cast),
+            (None, _) if slot.variadic => cast("'{}'", slot),
             // Left to its default; what follows can only be told by name.
             (None, _) => {
                 by_name = true;
@@ -204,12 +213,11 @@ fn not_found(known: &Known, invocation: &Invocation) -> Error {
         None => invocation.name.clone(),
     };
     let error = Error::not_found(format!("there is no procedure or function {shown}"));
-    let names: Vec<String> =
-        known.routines.iter().map(|routine| format!("{}.{}", routine.face.schema, routine.face.name)).collect();
-    let bare = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
-    let near = near::nearest(&invocation.name, known.routines.iter().map(|routine| routine.face.name.as_str()));
-    let offered: Vec<&str> =
-        near.iter().filter_map(|near| names.iter().find(|name| bare(name) == **near)).map(String::as_str).collect();
+    let names: Vec<(&str, &str)> =
+        (known.routines.iter()).map(|routine| (routine.face.schema.as_str(), routine.face.name.as_str())).collect();
+    let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+    let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
+    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
     match near::did_you_mean(&offered) {
         Some(hint) => error.hint(hint),
         None => error,

@@ -25,7 +25,8 @@ pub(super) struct Routine {
 pub(super) struct Slot {
     pub(super) name: String,
     pub(super) direction: Direction,
-    /// The type's full name, safe to stand in a statement.
+    /// The type's full name, safe to stand in a statement; empty for a pseudo-type, to which nothing
+    /// can be cast.
     pub(super) cast: String,
     pub(super) optional: bool,
     pub(super) variadic: bool,
@@ -63,7 +64,8 @@ CROSS JOIN LATERAL (
     SELECT array_agg(COALESCE(p.proargnames[u.i], '') ORDER BY u.i) AS names,
         array_agg(COALESCE(p.proargmodes[u.i]::text, 'i') ORDER BY u.i) AS modes,
         array_agg(pg_catalog.format_type(u.type, NULL) ORDER BY u.i) AS shown,
-        array_agg(pg_catalog.format('%I.%I', tn.nspname, t.typname) ORDER BY u.i) AS casts,
+        array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
+            ORDER BY u.i) AS casts,
         array_agg({element} ORDER BY u.i) AS oids
     FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
     JOIN pg_catalog.pg_type t ON t.oid = u.type

@@ -24,9 +24,19 @@ use super::notices::Hearer;
 use super::{failure, pooled};
 use crate::error::{Error, Kind, Result};
 
-/// The second lock on every session: also where the first (`BEGIN READ ONLY`) did not come about,
-/// what runs cannot write. Writers say `READ WRITE`.
-const READ_BY_DEFAULT: &str = "SET default_transaction_read_only = on";
+/// How a fresh session is set up. The second lock on every session: also where the first (`BEGIN READ
+/// ONLY`) did not come about, what runs cannot write. Writers say `READ WRITE`. The rest are settings
+/// that change how values are written and texts are read, which the database or the role may have
+/// set otherwise (`transaction.rs` has them for poolers).
+macro_rules! setup {
+    () => {
+        "SET default_transaction_read_only = on; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; \
+         SET bytea_output = 'hex'; SET extra_float_digits = 1; SET array_nulls = on; \
+         SET standard_conforming_strings = on"
+    };
+}
+
+const SETUP: &str = setup!();
 /// Lets the source notice, PostgreSQL 14 and later, that our process has gone. Platforms without
 /// the means refuse it, and do without.
 const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interval', '2s', false) \
@@ -36,9 +46,12 @@ const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interva
 const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
 /// After a writer. `DISCARD ALL` would also drop the statements that the wire library keeps.
-const AFTER_WRITING: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET default_transaction_read_only = on; \
-    CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
-    SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
+const AFTER_WRITING: &str = concat!(
+    "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; ",
+    setup!(),
+    "; CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
+     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql"
+);
 /// How long an idle session may take to become ready for its next caller.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a fresh session may take to hear what every one is told.
@@ -312,7 +325,7 @@ pub(super) async fn introduce(wire: &Wire) -> Result<(), tokio_postgres::Error> 
     if wire.pooled {
         return Ok(());
     }
-    join(wire.batch_execute(READ_BY_DEFAULT), wire.batch_execute(NOTICE_OUR_END)).await.0
+    join(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END)).await.0
 }
 
 /// The last query of the batch finds statements that a function prepared; `pg_advisory_unlock_all`

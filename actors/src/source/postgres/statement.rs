@@ -214,7 +214,8 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
     // Our own queries hold nothing that would need it.
     let may_repeat = job.terms.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
     let opening = {
-        let (session, begin, text) = (Arc::clone(&session), beginning(frame, clock), job.text.clone());
+        let begin = beginning(frame, clock, session.pooled);
+        let (session, text) = (Arc::clone(&session), job.text.clone());
         let (schema, by) = (job.default_schema.clone(), job.identity.clone());
         let values: Vec<(Option<String>, Type)> = match &job.values {
             Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),

@@ -61,20 +61,34 @@ impl Place {
 }
 
 /// What goes in front of a statement that is not the first of its transaction. What fails while it
-/// is prepared can be taken back without what was done before.
+/// is prepared can be taken back without what was done before. A statement before it may have called
+/// `set_config`: where a text ends is not for callers to change, since we read the statement too.
 pub(super) fn continuing(clock: &Clock) -> String {
-    format!("SET LOCAL statement_timeout = {}; SAVEPOINT portico_preparing", clock.milliseconds())
+    format!(
+        "SET LOCAL statement_timeout = {}; SET LOCAL standard_conforming_strings = on; SAVEPOINT portico_preparing",
+        clock.milliseconds()
+    )
 }
 
 /// Goes with the run of a statement that was prepared behind [`continuing`].
 pub(super) const PREPARED: &str = "RELEASE SAVEPOINT portico_preparing";
 const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAVEPOINT portico_preparing";
 
-pub(super) fn beginning(frame: Frame, clock: &Clock) -> String {
+/// What a fresh session is told of how values are written and texts are read (`session.rs`), for one
+/// transaction: behind a pooler there is no session to tell.
+const SETTINGS: &str = "; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; \
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL array_nulls = on; \
+    SET LOCAL standard_conforming_strings = on";
+
+/// What goes in front of the first statement of a transaction; `pooled` where its session is a pooler's.
+pub(super) fn beginning(frame: Frame, clock: &Clock, pooled: bool) -> String {
     let milliseconds = clock.milliseconds();
+    let settings = if pooled { SETTINGS } else { "" };
     match frame {
-        Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}"),
-        Frame::ReadWrite | Frame::DryRun => format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}"),
+        Frame::ReadOnly => format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}{settings}"),
+        Frame::ReadWrite | Frame::DryRun => {
+            format!("BEGIN READ WRITE; SET LOCAL statement_timeout = {milliseconds}{settings}")
+        }
         Frame::Unattended => {
             format!("SET statement_timeout = {milliseconds}; SET default_transaction_read_only = off")
         }

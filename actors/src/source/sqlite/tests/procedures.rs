@@ -67,6 +67,7 @@ fn invocation(schema: Option<&str>, name: &str, arguments: &[(&str, &str)]) -> I
         name: name.to_owned(),
         arguments: arguments.iter().map(|(name, json)| argument(name, json)).collect(),
         default_schema: None,
+        overload: None,
     }
 }
 

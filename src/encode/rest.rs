@@ -1,0 +1,121 @@
+//! What a tool's result leaves out, and what its reader can do about it: that depends on the tool,
+//! and on whether something was changed, for such a call is not to be made again.
+
+use super::Caps;
+
+/// What a caller can do to see what was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Narrow a listing of names.
+    Narrow,
+    /// Write another statement.
+    Rewrite,
+    /// Give other parameters: the statement is somebody else's.
+    Parameters,
+}
+
+/// Why reading the rows stopped before their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    Rows,
+    Bytes,
+}
+
+/// What is not in a result.
+pub(super) struct LeftOut {
+    pub(super) cut: Option<Cut>,
+    /// Whether the source answered with further results.
+    pub(super) further: bool,
+    /// Rows that are in the result.
+    pub(super) shown: u64,
+    /// Rows changed, or −1.
+    pub(super) affected: i64,
+    /// Whether the call may have changed something else.
+    pub(super) writes: bool,
+}
+
+impl LeftOut {
+    /// The words for it; `None` where nothing was left out.
+    pub(super) fn hint(&self, caps: Caps) -> Option<String> {
+        let cut = self.cut.map(|cut| self.of_rows(cut, caps));
+        let further = self.further.then(|| {
+            "this is the first of several results: a tool answers with one, the SQL API (/api/exec) with each, also \
+             those of the cursors that are named here"
+                .to_owned()
+        });
+        match (cut, further) {
+            (Some(cut), Some(further)) => Some(format!("{cut}; {further}")),
+            (cut, further) => cut.or(further),
+        }
+    }
+
+    fn of_rows(&self, cut: Cut, caps: Caps) -> String {
+        let remedy = self.remedy(cut, caps);
+        match cut {
+            Cut::Bytes if self.shown == 0 => {
+                format!("the first row alone is larger than {} bytes{remedy}", caps.bytes)
+            }
+            Cut::Bytes => format!("only the first {} rows, which fill {} bytes{remedy}", self.shown, caps.bytes),
+            Cut::Rows => format!("only the first {} rows{remedy}", self.shown),
+        }
+    }
+
+    fn remedy(&self, cut: Cut, caps: Caps) -> String {
+        if self.affected >= 0 {
+            return format!(
+                "; all {} rows were changed: do not run it again, read the others with a SELECT",
+                self.affected
+            );
+        }
+        if caps.rest == Rest::Parameters && self.writes {
+            return "; it ran to its end, and what it changed stays: do not call it again only for the rest".to_owned();
+        }
+        let raise = if cut == Cut::Rows && caps.rows < caps.rows_bound {
+            format!("raise maxRows (at most {}), ", caps.rows_bound)
+        } else {
+            String::new()
+        };
+        match (caps.rest, cut) {
+            (Rest::Narrow, _) => format!(": {raise}narrow the listing by names, exact or as LIKE patterns"),
+            (Rest::Parameters, _) => format!(": {raise}give parameters for which it returns less"),
+            (Rest::Rewrite, Cut::Bytes) if self.shown == 0 => {
+                ": select fewer columns, or a part of the long ones with substr()".to_owned()
+            }
+            (Rest::Rewrite, cut) => format!(
+                ": {raise}{}filter or aggregate, or page on with ORDER BY … LIMIT and OFFSET {}{}",
+                if cut == Cut::Bytes { "select fewer columns, " } else { "" },
+                self.shown,
+                // A SELECT may do so too, by the functions that it calls.
+                if self.writes { " (a function that changes something would do so again)" } else { "" }
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_one_that_can_be_followed() {
+        const CAPS: Caps = Caps { rows: 2, bytes: 100, rows_bound: 9, rest: Rest::Rewrite };
+        let left_out = |cut, affected, writes| LeftOut { cut, further: false, shown: 2, affected, writes };
+        let rows = Some(Cut::Rows);
+        for (rest, left_out, has, has_not) in [
+            (Rest::Rewrite, left_out(rows, -1, false), "OFFSET 2", "again"),
+            (Rest::Rewrite, left_out(rows, -1, true), "OFFSET 2 (a function that changes something", "do not"),
+            (Rest::Rewrite, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "OFFSET"),
+            (Rest::Parameters, left_out(rows, 5, true), "all 5 rows were changed: do not run it again", "maxRows"),
+            (Rest::Parameters, left_out(rows, -1, true), "do not call it again", "OFFSET"),
+            (Rest::Parameters, left_out(rows, -1, false), "maxRows (at most 9), give parameters", "OFFSET"),
+            (Rest::Parameters, left_out(Some(Cut::Bytes), -1, false), "100 bytes: give parameters", "maxRows"),
+            (Rest::Narrow, left_out(rows, -1, false), "narrow the listing by names", "OFFSET"),
+        ] {
+            let hint = left_out.hint(Caps { rest, ..CAPS }).unwrap();
+            assert!(hint.contains(has) && !hint.contains(has_not), "{hint}");
+        }
+        assert_eq!(left_out(None, 5, true).hint(CAPS), None);
+        let further = LeftOut { further: true, ..left_out(None, -1, true) };
+        assert!(further.hint(CAPS).unwrap().contains("the first of several results"));
+    }
+}

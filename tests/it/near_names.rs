@@ -1,0 +1,79 @@
+//! Near names for what is misspelt: schemas for a schema, tables for a table, written so that the
+//! next attempt finds them.
+
+use serde_json::{Value, json};
+
+use crate::support::app::TestApp;
+use crate::support::fixture;
+use crate::support::postgres::connect;
+
+const SETUP: &str = "CREATE SCHEMA other; CREATE TABLE other.invoices (id int);
+CREATE FUNCTION other.zeta_fn() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+CREATE FUNCTION stock_level() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';";
+
+async fn service() -> TestApp {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(SETUP).await.unwrap();
+    fixture::with_postgres(&url, "access = \"read-write\"").await
+}
+
+#[actix_web::test]
+async fn a_near_name_is_one_that_can_be_used() {
+    let app = service().await;
+    let hint = async |query: &str, schema: Option<&str>| {
+        let mut body = json!({"query": query});
+        if let Some(schema) = schema {
+            body["defaultSchema"] = Value::from(schema);
+        }
+        let (status, answer) = app.query(body.clone()).await;
+        assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)), "{query}: {answer}");
+        let words = app.tool_error("execute_select", body).await;
+        let hint = answer["error"]["hint"].as_str().unwrap().to_owned();
+        assert!(words.ends_with(&format!("Hint: {hint}")), "{query}: {words}");
+        hint
+    };
+    for (table, schema, near) in [
+        ("custmers", None, "customers"),
+        ("publik.customers", None, "public.customers"),
+        ("public.custmers", None, "public.customers"),
+        ("other.custmers", None, "public.customers"),
+        ("invoices", None, "other.invoices"),
+        ("invoice", None, "other.invoices"),
+        ("public.invoices", None, "other.invoices"),
+        ("invoice", Some("other"), "invoices"),
+    ] {
+        let said = hint(&format!("SELECT * FROM {table}"), schema).await;
+        assert_eq!(said, format!("did you mean {near}?"), "{table}");
+        let body = json!({"query": format!("SELECT * FROM {near}"), "defaultSchema": schema.unwrap_or("public")});
+        assert_eq!(app.query(body).await.0, 200, "{near}");
+    }
+    for (schema, said) in [
+        ("othr", "did you mean other?"),
+        ("publi", "did you mean public?"),
+        ("custom", "no schema has a name like it: look for the right one in the list of schemas"),
+    ] {
+        assert_eq!(hint("SELECT 1", Some(schema)).await, said);
+    }
+    let far = "no table or view has a name like it: look for the right one in the list of tables";
+    assert_eq!(hint("SELECT * FROM zzz", None).await, far);
+}
+
+#[actix_web::test]
+async fn a_near_procedure_is_told_with_its_schema() {
+    let app = service().await;
+    for (procedure, schema, near) in [
+        ("zeta_fn", None, "other.zeta_fn"),
+        ("zeta_f", None, "other.zeta_fn"),
+        ("public.zeta_fn", None, "other.zeta_fn"),
+        ("stocklevel", None, "public.stock_level"),
+        ("stock_level", Some("publi"), "public"),
+    ] {
+        let mut body = json!({"procedure": procedure});
+        if let Some(schema) = schema {
+            body["defaultSchema"] = Value::from(schema);
+        }
+        let (status, answer) = app.exec(body).await;
+        let said = (status, &answer["error"]["code"], &answer["error"]["hint"]);
+        assert_eq!(said, (404, &json!(1300), &json!(format!("did you mean {near}?"))), "{procedure}: {answer}");
+    }
+}
