@@ -143,10 +143,10 @@ async fn what_does_not_fit_is_told() {
         (
             &answer["error"]["message"],
             &answer["error"]["sqlState"],
-            &answer["error"]["detail"],
+            answer["error"].get("detail"),
             &answer["error"]["hint"]
         ),
-        (&json!("no such parcel"), &json!("PX001"), &json!("parcel 7"), &json!("look in the cellar"))
+        (&json!("no such parcel: parcel 7"), &json!("PX001"), None, &json!("look in the cellar"))
     );
     let (status, answer) = app.exec(json!({"procedure": "lsting"})).await;
     assert_eq!((status, &answer["error"]["hint"]), (404, &json!("did you mean public.listing?")), "{answer}");
