@@ -282,16 +282,18 @@ pub(super) fn close(response: &mut HttpResponse) {
 /// Answers everything that has no route.
 pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
+    ending::refused(&request, &error);
     api(&error, ending::request_id(&request), None)
 }
 
-/// Completes a resource: any other method is refused and told what is allowed.
-pub(super) fn only(resource: Resource, method: &'static str) -> Resource {
+/// Completes a resource: any other method than those `allowed` is refused and told which there are.
+pub(super) fn only(resource: Resource, allowed: &'static str) -> Resource {
     resource.default_service(web::to(move |request: HttpRequest| async move {
-        let error = Error::invalid(format!("this path only takes {method}"));
+        let error = Error::invalid(format!("this path only takes {allowed}"));
+        ending::refused(&request, &error);
         let mut response = api(&error, ending::request_id(&request), None);
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
         response
     }))
 }

@@ -26,6 +26,7 @@ pub(super) async fn check(
     if !allowed {
         let refusal = Error::forbidden("the Origin header names a page that may not call this service")
             .hint("an administrator can add it to server.allowed_origins");
+        ending::refused(request.request(), &refusal);
         let response: HttpResponse = if request.path().starts_with("/mcp/") {
             error::transport(&refusal, None)
         } else {
