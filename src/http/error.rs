@@ -233,6 +233,12 @@ pub(super) fn with_status(status: StatusCode, error: &Error, request: RequestId)
     response
 }
 
+/// Says in a 415 which content codings are taken: none (RFC 9110 §12.5.3).
+pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
+    response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
+}
+
 /// A whole response to `error` on the MCP endpoint, before its protocol is reached.
 pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
     let failure = Failure::transport(code(error.kind), error);
@@ -297,6 +303,9 @@ pub(super) fn only(resource: Resource, allowed: &'static str) -> Resource {
         response
     }))
 }
+
+/// What a resource takes that can be read (RFC 9110 §9.1); `framing` answers HEAD as GET.
+pub(super) const READ: &str = "GET, HEAD";
 
 /// The MCP endpoint's answer to a method that it does not serve.
 pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {

@@ -172,6 +172,9 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
     let refused = if !media.eq_ignore_ascii_case("application/json") {
         let failure = Failure::envelope("Content-Type must be application/json");
         error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
+    } else if let Some(refusal) = body::coded(request) {
+        let failure = Failure::envelope(envelope::words(&refusal));
+        error::coding_refused(error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None))
     } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
         not_acceptable("Accept must allow application/json or text/event-stream")
     } else {

@@ -38,7 +38,8 @@ pub(super) async fn check(
     Ok(next.call(request).await?.map_into_boxed_body())
 }
 
-fn is_allowed(origin: &str, app: &App) -> bool {
+/// Whether pages of `origin` may call.
+pub(super) fn is_allowed(origin: &str, app: &App) -> bool {
     let config = app.config();
     let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)

@@ -162,7 +162,7 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
     let get = app.get("/api/query").send().await.unwrap();
     assert_eq!((get.status().as_u16(), get.headers()["allow"].to_str().unwrap()), (405, "POST"));
     let post = app.post("/healthz").send().await.unwrap();
-    assert_eq!((post.status().as_u16(), post.headers()["allow"].to_str().unwrap()), (405, "GET"));
+    assert_eq!((post.status().as_u16(), post.headers()["allow"].to_str().unwrap()), (405, "GET, HEAD"));
     let (status, body) = read(app.get("/api/nothing").send().await.unwrap()).await;
     assert_eq!((status, &body["error"]["code"]), (404, &json!(1300)));
     let put = app.http.put(format!("{}/mcp/connections/{CONNECTION}", app.url));
