@@ -1,15 +1,17 @@
 //! `portico audit tail|search`, and the records of what the other commands change.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::exit;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use portico_actors::auth::store::Store;
 use serde_json::Value;
 
-use super::{Common, Failure, print_json, read_config};
+use super::{Common, Failure, is_read, read_config};
 use crate::audit::reading::{self, Follower, Wanted};
 use crate::audit::sinks::Sinks;
 use crate::audit::{OnFailure, Record};
@@ -197,7 +199,7 @@ fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> Failure {
 
 fn print(record: &Value, common: &Common) {
     if common.json {
-        print_json(record);
+        tell(record);
         return;
     }
     let text = |name: &str| record[name].as_str().filter(|text| !text.is_empty());
@@ -223,7 +225,14 @@ fn print(record: &Value, common: &Common) {
         line.extend(words.chars().take(SHOWN));
     }
     // What a client chose cannot move the cursor.
-    println!("{}", line.replace(char::is_control, "?"));
+    tell(line.replace(char::is_control, "?"));
+}
+
+/// Prints a line of a list that may have no end, unless nobody reads on.
+fn tell(line: impl Display) {
+    if !is_read(line) {
+        exit(0);
+    }
 }
 
 /// Makes sure that a change can be recorded, before it is made.

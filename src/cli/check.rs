@@ -8,7 +8,7 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{self, Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
-use super::{Common, Failure, print_json};
+use super::{Common, Failure, print_json, say};
 use crate::app::source_settings;
 use crate::config::{Config, Connection, Problem};
 
@@ -40,11 +40,11 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             .collect();
         print_json(&json!({"ok": ok, "problems": [], "connections": connections}));
     } else {
-        println!("{} is valid", common.config.display());
+        say(format_args!("{} is valid", common.config.display()));
         for (connection, result) in &attempts {
             match result {
-                Ok(profile) => println!("connection {}: up, {}", connection.name, profile.product),
-                Err(error) => println!("connection {}: down, {}", connection.name, words(error)),
+                Ok(profile) => say(format_args!("connection {}: up, {}", connection.name, profile.product)),
+                Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
             }
         }
     }

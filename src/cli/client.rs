@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::audit::changed;
-use super::{Common, Failure, open_store, print_json, print_table};
+use super::{Common, Failure, open_store, print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Client {
@@ -43,9 +43,9 @@ pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
                 }
                 print_json(&value);
             } else {
-                println!("client id      {}", client.client_id);
+                say(format_args!("client id      {}", client.client_id));
                 if let Some(secret) = &secret {
-                    println!("client secret  {}", secret.expose_secret());
+                    say(format_args!("client secret  {}", secret.expose_secret()));
                     eprintln!("The secret is not shown again.");
                 }
             }
@@ -73,7 +73,7 @@ pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
             if common.json {
                 print_json(&json!(client));
             } else {
-                println!("removed {} and everything that people gave it", client.name);
+                say(format_args!("removed {} and everything that people gave it", client.name));
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::control::{self, Question};
-use super::{Common, Failure, print_json};
+use super::{Common, Failure, print_json, say};
 use crate::config::Config;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
@@ -16,7 +16,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if common.json {
         print_json(&json!({"ok": ok, "message": message}));
     } else if ok {
-        println!("{message}");
+        say(message);
     } else {
         eprintln!("portico: {message}");
     }

@@ -7,7 +7,7 @@ use portico_actors::auth::records::Key as Record;
 use serde_json::{Value, json};
 
 use super::audit::changed;
-use super::{Common, Failure, open_store, print_json, print_table};
+use super::{Common, Failure, open_store, print_json, print_table, say};
 use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]
@@ -50,7 +50,7 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
             if common.json {
                 print_json(&described(&key, &config.tokens, now));
             } else {
-                println!("{} signs from now on, with {}", key.kid, key.algorithm);
+                say(format_args!("{} signs from now on, with {}", key.kid, key.algorithm));
             }
         }
     }

@@ -1,5 +1,5 @@
 //! The command line: one file a command. Only here is anything printed.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stderr)]
 
 mod audit;
 mod check;
@@ -17,8 +17,10 @@ mod serve;
 mod service_account;
 mod user;
 
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 
 use clap::{Args, Parser, Subcommand};
 use portico_actors::auth::store::Store;
@@ -253,15 +255,34 @@ fn parse_scope(word: &str) -> Result<Scope, String> {
     Scope::from_word(word).ok_or_else(|| "write read, write or admin".to_owned())
 }
 
+/// Prints a line. Where nobody reads it any more, as behind `head`, nothing is said: what the command
+/// does and how it ends is the same.
+fn say(line: impl Display) {
+    let _ = is_read(line);
+}
+
+/// Prints a line, and tells whether anybody reads on.
+fn is_read(line: impl Display) -> bool {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
+        Err(error) => {
+            eprintln!("portico: standard output cannot be written: {error}");
+            exit(1);
+        }
+    }
+}
+
 /// Prints a value for programs.
 fn print_json(value: &Value) {
-    println!("{value}");
+    say(value);
 }
 
 /// Prints rows in aligned columns, or says that there are none.
 fn print_table(header: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
-        println!("none");
+        say("none");
         return;
     }
     let widths: Vec<usize> = header
@@ -274,7 +295,7 @@ fn print_table(header: &[&str], rows: &[Vec<String>]) {
         .collect();
     let line = |cells: Vec<&str>| {
         let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        println!("{}", padded.join("  ").trim_end());
+        say(padded.join("  ").trim_end());
     };
     line(header.to_vec());
     for row in rows {

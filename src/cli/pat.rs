@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::audit::changed;
-use super::{Common, Failure, describe_reach, open_store, parse_scope, print_json, print_table, reach};
+use super::{Common, Failure, describe_reach, open_store, parse_scope, print_json, print_table, reach, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pat {
@@ -56,7 +56,7 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
                 value["pat"] = secret.expose_secret().into();
                 print_json(&value);
             } else {
-                println!("{}", secret.expose_secret());
+                say(secret.expose_secret());
                 eprintln!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
             }
             recorded?;
@@ -89,7 +89,7 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
             if common.json {
                 print_json(&json!(token));
             } else {
-                println!("revoked {} of {}", token.name, token.email);
+                say(format_args!("revoked {} of {}", token.name, token.email));
             }
         }
     }

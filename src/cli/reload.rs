@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::control::{self, Question};
-use super::{Common, Failure, print_json};
+use super::{Common, Failure, print_json, say};
 use crate::config::{Config, Problems};
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if common.json {
         print_json(&json!(answer));
     } else if answer.ok {
-        println!("reloaded; {}", answer.message);
+        say(format_args!("reloaded; {}", answer.message));
     } else {
         eprint!("{}:\n{}", answer.message, Problems(answer.problems));
     }

@@ -7,7 +7,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::audit::changed;
-use super::{Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table, reach};
+use super::{
+    Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table, reach, say,
+};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +69,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         if common.json {
             print_json(&json!(account));
         } else {
-            println!("{words}");
+            say(words);
         }
     };
     match command {
@@ -134,7 +136,7 @@ fn show(account: &Account, secret: &SecretString, common: &Common) {
         value["clientSecret"] = secret.expose_secret().into();
         print_json(&value);
     } else {
-        println!("client id      {}\nclient secret  {}", account.client_id, secret.expose_secret());
+        say(format_args!("client id      {}\nclient secret  {}", account.client_id, secret.expose_secret()));
         eprintln!("The secret is not shown again.");
     }
 }

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde_json::json;
 
 use super::audit::changed;
-use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach};
+use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach, say};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -83,7 +83,7 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         if common.json {
             print_json(&json!(user));
         } else {
-            println!("{words}");
+            say(words);
         }
     };
     match command {

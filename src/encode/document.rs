@@ -20,14 +20,12 @@ use super::{Nesting, write_cell, write_schema};
 pub struct ErrorBody {
     /// The code of the table of errors.
     pub code: u16,
-    /// One sentence.
+    /// What is wrong, with the source's own detail behind a colon and, at the end, where in the statement
+    /// as it was sent: `(at position N)`, in characters from 1.
     pub message: String,
     /// The SQLSTATE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql_state: Option<String>,
-    /// More words of the source's, such as the key that is there already.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

@@ -46,8 +46,6 @@ enum Place {
     Start,
     Rows,
     Done,
-    /// A further result, for which there is no room.
-    Surplus,
 }
 
 impl<F> Lines<F>
@@ -81,8 +79,8 @@ where
                 self.place = Place::Done;
             }
             (Place::Rows, Part::Done { .. }) => self.place = Place::Done,
-            // Read to the end all the same: what a statement does, it does whole.
-            _ => self.place = Place::Surplus,
+            // What is cut off must not have happened.
+            _ => return Err(super::surplus()),
         }
         Ok(())
     }
@@ -173,10 +171,7 @@ where
                 Some(Poll::Pending) if out.is_empty() => return Poll::Pending,
                 Some(Poll::Pending) => return Poll::Ready(Some(Ok(self.sent(out)))),
                 Some(Poll::Ready(Some(part))) => part,
-                Some(Poll::Ready(None)) => {
-                    let surplus = (self.place == Place::Surplus).then(super::surplus);
-                    return self.close(out, surplus);
-                }
+                Some(Poll::Ready(None)) => return self.close(out, None),
             };
             match part.and_then(|part| self.write_onto(part, &mut out)) {
                 Ok(()) if out.len() >= 16 * 1024 => return Poll::Ready(Some(Ok(self.sent(out)))),

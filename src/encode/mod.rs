@@ -66,9 +66,10 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
     }
 }
 
-/// A form with room for one result met another one, which nobody could foresee.
-fn surplus() -> Error {
-    Error::invalid("the request was carried out, but only its first result has room here")
+/// A form with room for one result met another one, which nobody could foresee. Its results are
+/// dropped, which undoes what led to them.
+pub(crate) fn surplus() -> Error {
+    Error::invalid("Accept: this form has room for one result, and here is another one; nothing was kept")
         .hint("Accept: application/json answers several results")
 }
 

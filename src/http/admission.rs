@@ -31,7 +31,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, id: &str, ending: &m
     ending.note(|event| event.connection_id = Some(id));
     if !by.reach.covers(id) {
         return Err(Error::forbidden("this credential does not open this connection")
-            .hint("GET /api/connections lists the connections that it opens"));
+            .hint("use a credential of this connection; GET /api/connections lists those of any credential that opens the SQL API too"));
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
     ending.note_connection(app, &entry, &by);

@@ -14,12 +14,15 @@ use super::media::{self, Form};
 use super::repeats::Failed;
 use super::{caller, ending, error, socket};
 use crate::app::App;
-use crate::encode::{Arrow, Document, Lines};
+use crate::encode::{self, Arrow, Document, Lines};
 
 /// How long a result's end is waited for before its first rows are sent.
 const AT_ONCE: Duration = Duration::from_millis(2);
 /// Parts of a result that still counts as small.
 const SMALL_PARTS: usize = 4;
+/// Parts that are held back at most until it is known whether a further result follows; a part is a
+/// few hundred rows.
+const HELD_PARTS: usize = 16;
 
 /// Reads `results` up to their first row, or their end: so long the status can still tell of a
 /// failure. What is kept until then is small: a
@@ -53,6 +56,29 @@ pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut E
         event.source = Some(asked.elapsed().saturating_sub(queued));
     });
     begun
+}
+
+/// The same for what may have further results that nobody can foresee, in a form with room for one:
+/// read to the end of the first one, as far as that is small, so that the status tells of a second one.
+/// Of a larger one the form has to tell, which may only break off.
+pub(super) async fn begin_alone(mut results: Results) -> Result<Results> {
+    let mut parts = Vec::new();
+    let mut done = false;
+    while parts.len() < HELD_PARTS
+        && let Some(part) = results.next().await
+    {
+        if done {
+            // Dropped unread, it is undone.
+            return Err(part.err().unwrap_or_else(encode::surplus));
+        }
+        done = matches!(part, Ok(Part::Done { .. }));
+        let failed = part.is_err();
+        parts.push(part);
+        if failed {
+            break;
+        }
+    }
+    Ok(results.after(parts))
 }
 
 /// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.

@@ -1,12 +1,17 @@
 //! Reads a request's body up to its limit.
 
 use actix_web::HttpRequest;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
+use actix_web::middleware::Next;
 use actix_web::rt::time::timeout;
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
 
+use super::ending::Ending;
+use super::{ending, error};
 use crate::app::App;
 
 /// Bytes that are made room for before they came.
@@ -45,6 +50,33 @@ async fn gather(request: &HttpRequest, mut payload: Payload, most: usize) -> Res
         body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())
+}
+
+/// What is wrong with a body that comes in a content coding (RFC 9110 §8.4): none is undone here, where
+/// a few bytes could become any number.
+pub(super) fn coded(request: &HttpRequest) -> Option<Error> {
+    let codings = request.headers().get_all(header::CONTENT_ENCODING);
+    let named = codings.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let named: Vec<_> = named.map(|coding| String::from_utf8_lossy(coding.as_bytes())).collect();
+    let refusal = || {
+        Error::invalid(format!("Content-Encoding: a body in {:?} is not taken", named.join(", ")))
+            .hint("send the body as it is, without this header")
+    };
+    (!named.is_empty()).then(refusal)
+}
+
+/// Refuses a body in a content coding on the SQL API.
+pub(super) async fn uncoded(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let Some((refusal, app)) = coded(request.request()).zip(request.app_data::<Data<App>>().cloned()) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    Ending::begin(request.request(), &app).finish(0, Some(&refusal));
+    let id = ending::request_id(request.request());
+    let response = error::coding_refused(error::with_status(error::UNSUPPORTED_MEDIA_TYPE, &refusal, id));
+    Ok(request.into_response(response))
 }
 
 /// The body as text.

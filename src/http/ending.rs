@@ -8,7 +8,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest};
+use actix_web::{HttpMessage, HttpRequest, web};
 use portico_actors::call::{Origin, RequestId};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Quota};
@@ -60,6 +60,14 @@ pub(super) fn origin(request: &HttpRequest) -> Origin {
     Origin { id: request_id(request), trace: Span::of(request).trace }
 }
 
+/// Tells of a request that was refused before it was anybody's call: its path or its method is none
+/// that there is, or its page may not call. The audit trail records those by their status.
+pub(super) fn refused(request: &HttpRequest, refusal: &Error) {
+    if let Some(app) = request.app_data::<web::Data<App>>() {
+        Ending::beside(request, app).finish(0, Some(refusal));
+    }
+}
+
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
 pub(super) struct Ending {
     event: Option<CallEnded>,
@@ -79,6 +87,13 @@ struct Trail {
 impl Ending {
     /// Begins to measure a request.
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
+        let mut ending = Self::beside(request, app);
+        ending.trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request, app) });
+        ending
+    }
+
+    /// The same for a request whose record in the audit trail is not ours to write.
+    fn beside(request: &HttpRequest, app: &App) -> Self {
         let span = Span::of(request);
         let event = CallEnded {
             id: Box::new(request_id(request)),
@@ -100,14 +115,13 @@ impl Ending {
             failure: Some(Kind::Abandoned),
             cause: None,
         };
-        let trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request, app) });
         Self {
             event: Some(event),
             observer: Arc::clone(&app.observer),
             timing: Timing::of(request),
             span,
             started: Instant::now(),
-            trail,
+            trail: None,
         }
     }
 

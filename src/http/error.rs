@@ -79,12 +79,25 @@ pub(super) struct OAuthFailure {
 pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
     ErrorBody {
         code: code(error.kind),
-        message: error.message.clone(),
+        message: words(error),
         sql_state: error.get_sqlstate().map(str::to_owned),
-        detail: error.get_detail().map(str::to_owned),
         hint: error.get_hint().map(str::to_owned),
         request_id: request.to_string(),
     }
+}
+
+/// The message with the source's detail and the place in the statement: the error object has no
+/// other members for them (`wire.md` §7).
+fn words(error: &Error) -> String {
+    let mut words = error.message.clone();
+    if let Some(detail) = error.get_detail() {
+        words.push_str(": ");
+        words.push_str(detail);
+    }
+    if let Some(position) = error.get_position() {
+        words.push_str(&format!(" (at position {position})"));
+    }
+    words
 }
 
 /// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.
@@ -220,6 +233,12 @@ pub(super) fn with_status(status: StatusCode, error: &Error, request: RequestId)
     response
 }
 
+/// Says in a 415 which content codings are taken: none (RFC 9110 §12.5.3).
+pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
+    response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
+}
+
 /// A whole response to `error` on the MCP endpoint, before its protocol is reached.
 pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
     let failure = Failure::transport(code(error.kind), error);
@@ -269,19 +288,24 @@ pub(super) fn close(response: &mut HttpResponse) {
 /// Answers everything that has no route.
 pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
+    ending::refused(&request, &error);
     api(&error, ending::request_id(&request), None)
 }
 
-/// Completes a resource: any other method is refused and told what is allowed.
-pub(super) fn only(resource: Resource, method: &'static str) -> Resource {
+/// Completes a resource: any other method than those `allowed` is refused and told which there are.
+pub(super) fn only(resource: Resource, allowed: &'static str) -> Resource {
     resource.default_service(web::to(move |request: HttpRequest| async move {
-        let error = Error::invalid(format!("this path only takes {method}"));
+        let error = Error::invalid(format!("this path only takes {allowed}"));
+        ending::refused(&request, &error);
         let mut response = api(&error, ending::request_id(&request), None);
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(method));
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
         response
     }))
 }
+
+/// What a resource takes that can be read (RFC 9110 §9.1); `framing` answers HEAD as GET.
+pub(super) const READ: &str = "GET, HEAD";
 
 /// The MCP endpoint's answer to a method that it does not serve.
 pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {

@@ -136,7 +136,9 @@ async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Re
             streaming::name_session(&mut response, &session);
             response
         }
-        Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => not_acceptable(),
+        Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => {
+            not_acceptable("Accept must allow text/event-stream: subscriptions/listen is answered with a stream")
+        }
         Ok(Outcome::Listening(subscription)) => match visit.ground(request) {
             Ok(ground) => {
                 let events = subscription.events(visit.changes().await, ground.ending());
@@ -170,8 +172,11 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
     let refused = if !media.eq_ignore_ascii_case("application/json") {
         let failure = Failure::envelope("Content-Type must be application/json");
         error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
+    } else if let Some(refusal) = body::coded(request) {
+        let failure = Failure::envelope(envelope::words(&refusal));
+        error::coding_refused(error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None))
     } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
-        not_acceptable()
+        not_acceptable("Accept must allow application/json or text/event-stream")
     } else {
         return None;
     };
@@ -179,8 +184,8 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
     Some(refused)
 }
 
-fn not_acceptable() -> HttpResponse {
-    let failure = Failure::envelope("Accept must allow application/json or text/event-stream");
+fn not_acceptable(message: &str) -> HttpResponse {
+    let failure = Failure::envelope(message);
     error::protocol(error::NOT_ACCEPTABLE, &failure, None)
 }
 

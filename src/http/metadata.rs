@@ -58,7 +58,7 @@ pub(super) fn routes(config: &mut ServiceConfig) {
     for (name, facet) in FACETS {
         let handler =
             move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(facet, caller, request, app);
-        config.service(error::only(web::resource(format!("/{name}")).get(handler), "GET"));
+        config.service(error::only(web::resource(format!("/{name}")).get(handler), error::READ));
     }
 }
 

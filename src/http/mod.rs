@@ -6,9 +6,11 @@ mod answer;
 mod bodies;
 mod body;
 mod caller;
+mod cors;
 mod description;
 mod ending;
 mod error;
+mod framing;
 mod gate;
 mod health;
 mod load;
@@ -64,11 +66,12 @@ fn routes(config: &mut ServiceConfig) {
         .service(
             web::scope("/api")
                 .wrap(from_fn(repeats::once))
+                .wrap(from_fn(body::uncoded))
                 .wrap(from_fn(media::compress))
                 .service(error::only(web::resource("/query").post(sql::query), "POST"))
                 .service(error::only(web::resource("/batch").post(sql::batch), "POST"))
                 .service(error::only(web::resource("/exec").post(sql::exec), "POST"))
-                .service(error::only(web::resource("/connections").get(metadata::connections), "GET"))
+                .service(error::only(web::resource("/connections").get(metadata::connections), error::READ))
                 .configure(metadata::routes)
                 .default_service(web::to(error::no_such_path)),
         )
@@ -76,18 +79,25 @@ fn routes(config: &mut ServiceConfig) {
         .service(error::only(web::resource("/oauth/revoke").post(oauth::revoke), "POST"))
         .service(error::only(web::resource("/oauth/introspect").post(oauth::introspect), "POST"))
         .configure(people::routes)
-        .service(web::resource("/.well-known/jwks.json").get(well_known::jwks))
-        .service(web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server))
-        .service(web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service))
-        .service(
+        .service(error::only(web::resource("/.well-known/jwks.json").get(well_known::jwks), error::READ))
+        .service(error::only(
+            web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server),
+            error::READ,
+        ))
+        .service(error::only(
+            web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service),
+            error::READ,
+        ))
+        .service(error::only(
             web::resource("/.well-known/oauth-protected-resource/mcp/connections/{connectionId}")
                 .get(well_known::protected_connection),
-        )
-        .service(error::only(web::resource("/openapi.json").get(description::openapi), "GET"))
-        .service(error::only(web::resource("/docs").get(description::docs), "GET"))
-        .service(error::only(web::resource("/healthz").get(health::alive), "GET"))
-        .service(error::only(web::resource("/metrics").get(metrics::metrics), "GET"))
-        .service(error::only(web::resource("/readyz").get(health::ready), "GET"))
+            error::READ,
+        ))
+        .service(error::only(web::resource("/openapi.json").get(description::openapi), error::READ))
+        .service(error::only(web::resource("/docs").get(description::docs), error::READ))
+        .service(error::only(web::resource("/healthz").get(health::alive), error::READ))
+        .service(error::only(web::resource("/metrics").get(metrics::metrics), error::READ))
+        .service(error::only(web::resource("/readyz").get(health::ready), error::READ))
         .default_service(web::to(error::no_such_path));
 }
 
@@ -112,6 +122,8 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(trail::reserve))
             .wrap(from_fn(load::bound))
             .wrap(from_fn(gate::keep))
+            .wrap(from_fn(framing::fit))
+            .wrap(from_fn(cors::allow))
             .wrap(from_fn(ending::identify))
             .wrap(from_fn(socket::attend))
             .configure(routes)

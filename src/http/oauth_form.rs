@@ -16,6 +16,9 @@ const MAX_BODY: usize = 16 * 1024;
 /// Reads the form that `request` sends.
 pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
     let invalid = |description: String| GrantError::new("invalid_request", description);
+    if let Some(refusal) = body::coded(request) {
+        return Err(invalid(refusal.message));
+    }
     let bytes = body::read(request, payload, MAX_BODY).await.map_err(|refusal| invalid(refusal.message))?;
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();

@@ -26,6 +26,7 @@ pub(super) async fn check(
     if !allowed {
         let refusal = Error::forbidden("the Origin header names a page that may not call this service")
             .hint("an administrator can add it to server.allowed_origins");
+        ending::refused(request.request(), &refusal);
         let response: HttpResponse = if request.path().starts_with("/mcp/") {
             error::transport(&refusal, None)
         } else {
@@ -37,7 +38,8 @@ pub(super) async fn check(
     Ok(next.call(request).await?.map_into_boxed_body())
 }
 
-fn is_allowed(origin: &str, app: &App) -> bool {
+/// Whether pages of `origin` may call.
+pub(super) fn is_allowed(origin: &str, app: &App) -> bool {
     let config = app.config();
     let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)

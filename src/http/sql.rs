@@ -147,9 +147,12 @@ async fn begin(
         LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
         _ => understand()?,
     };
-    if media::choose(request).is_some_and(media::Form::has_one_result) {
+    let has_one_result = media::choose(request).is_some_and(media::Form::has_one_result);
+    if has_one_result {
         asked.op.expect_one_result();
     }
+    // How many results a procedure has is only known when it has run.
+    let may_have_more = has_one_result && asked.field == "procedure";
     let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
     let reachable = app.reachable_by_name(by, names);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
@@ -170,7 +173,8 @@ async fn begin(
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };
-    answer::begin_timed(asked_at, results, ending).await
+    let results = answer::begin_timed(asked_at, results, ending).await?;
+    if may_have_more { answer::begin_alone(results).await } else { Ok(results) }
 }
 
 /// Virtual schemas come later; until then no workspace exists.

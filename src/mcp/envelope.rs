@@ -132,7 +132,7 @@ impl Failure {
     pub fn version(supported: &[&str], requested: &str) -> Self {
         let mut failure = Self::new(
             UNSUPPORTED_VERSION,
-            format!("protocol version {requested:?} is not supported"),
+            format!("protocol version {requested:?} is not supported; supported: {}", supported.join(", ")),
             Standing::Malformed,
         );
         failure.data = Some(Box::new(json!({"supported": supported, "requested": requested})));
@@ -187,7 +187,7 @@ impl Failure {
 }
 
 /// A failure in one sentence, with its hint.
-pub(super) fn words(error: &Error) -> String {
+pub fn words(error: &Error) -> String {
     match error.get_hint() {
         Some(hint) => format!("{}; {hint}", error.message),
         None => error.message.clone(),

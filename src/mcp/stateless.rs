@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::envelope::{Failure, Standing};
-use super::era::STATELESS_VERSION;
+use super::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use super::logging::{Level, META_LOG_LEVEL};
 use super::{Header, Headers, PRODUCT, VERSION, tasks};
 use crate::fields::Fields;
@@ -98,6 +98,11 @@ pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Re
         }
     }
     let Some(version) = version else {
+        // A revision that nobody serves, named as those of the handshake are: by its header alone.
+        if let Some(named) = headers.version.value().filter(|named| *named != STATELESS_VERSION) {
+            let served: Vec<&str> = SESSION_VERSIONS.into_iter().chain([STATELESS_VERSION]).collect();
+            return Err(Failure::version(&served, named));
+        }
         return Err(malformed("params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion"));
     };
     let capabilities = meta.as_mut().and_then(|meta| meta.take(META_CAPABILITIES));

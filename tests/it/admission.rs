@@ -1,5 +1,6 @@
 //! Who gets in, and in which order the others are refused.
 
+use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
@@ -161,7 +162,7 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
     let get = app.get("/api/query").send().await.unwrap();
     assert_eq!((get.status().as_u16(), get.headers()["allow"].to_str().unwrap()), (405, "POST"));
     let post = app.post("/healthz").send().await.unwrap();
-    assert_eq!((post.status().as_u16(), post.headers()["allow"].to_str().unwrap()), (405, "GET"));
+    assert_eq!((post.status().as_u16(), post.headers()["allow"].to_str().unwrap()), (405, "GET, HEAD"));
     let (status, body) = read(app.get("/api/nothing").send().await.unwrap()).await;
     assert_eq!((status, &body["error"]["code"]), (404, &json!(1300)));
     let put = app.http.put(format!("{}/mcp/connections/{CONNECTION}", app.url));
@@ -169,4 +170,34 @@ async fn methods_and_paths_that_do_not_exist_say_so() {
     assert_eq!((put.status().as_u16(), put.headers()["allow"].to_str().unwrap()), (405, "GET, POST, DELETE"));
     let unknown = app.http.get(format!("{}/mcp/connections/{CONNECTION}", app.url)).send().await.unwrap();
     assert_eq!(unknown.status(), 401, "the method is no secret, but who asks comes first");
+}
+
+#[actix_web::test]
+async fn what_is_nobodys_call_is_in_the_log_too() {
+    let app = fixture::on_sqlite().await;
+    let evil = ("origin", "https://evil.example");
+    let mcp = format!("/mcp/connections/{CONNECTION}");
+    for (id, method, path, header, status, failure) in [
+        ("n1", "GET", "/nothing", None, 404, Kind::NotFound),
+        ("n2", "GET", "/api/nothing", None, 404, Kind::NotFound),
+        ("n3", "GET", "/api/query", None, 405, Kind::Invalid),
+        ("n4", "GET", "/oauth/token", None, 405, Kind::Invalid),
+        ("n5", "GET", "/api/tables", Some(evil), 403, Kind::Forbidden),
+        ("n6", "POST", mcp.as_str(), Some(evil), 403, Kind::Forbidden),
+    ] {
+        let request = app.http.request(method.parse().unwrap(), format!("{}{path}", app.url));
+        let request = request.header("x-request-id", id);
+        let request = header.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        assert_eq!(request.send().await.unwrap().status(), status, "{path}");
+        let told = || {
+            let events = app.events.lock().unwrap();
+            let calls = events.iter().filter_map(|event| match event {
+                Event::CallEnded(call) if call.id.as_str() == id => Some((call.what.clone(), call.failure)),
+                _ => None,
+            });
+            calls.collect::<Vec<_>>()
+        };
+        eventually(|| !told().is_empty()).await;
+        assert_eq!(told(), [(path.to_owned(), Some(failure))], "once");
+    }
 }

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{Caller, read};
+use crate::support::app::{CONNECTION, Caller, connection, read};
 use crate::support::fixture;
+use crate::support::process::configure;
 
 fn portico(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
@@ -255,4 +256,29 @@ async fn the_log_is_json_lines_where_it_is_configured_so() {
     assert_eq!((&call["what"], &call["outcome"]), (&json!("/api/query"), &json!("unauthenticated")));
     assert_eq!((&call["rows"], call["ms"].is_u64()), (&json!(0), true));
     interrupt(child);
+}
+
+#[test]
+fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
+    let folder = TempDir::new().unwrap();
+    let shop = fixture::sqlite(&folder, "shop.db");
+    configure(folder.path(), "", &connection(CONNECTION, "shop", &shop, ""));
+    run(&["user", "add", "ann@example.org"], folder.path());
+    for arguments in [
+        &["user", "list", "--json"][..],
+        &["user", "list"],
+        &["pat", "create", "ann@example.org"],
+        &["pat", "list"],
+        &["key", "list"],
+        &["check"],
+        &["check", "--json"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
+        let command = command.args(arguments).current_dir(folder.path()).stdout(writer).stderr(Stdio::piped());
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
+    }
 }

@@ -53,6 +53,24 @@ async fn a_trusted_issuers_token_opens_its_connections() {
     let mut elsewhere = claims(json!([CONNECTION]));
     elsewhere["aud"] = json!("elsewhere");
     assert_eq!(tools(elsewhere).await, 401);
+    // Points in time may have fractions (RFC 7519 §2).
+    let mut fractions = claims(json!([CONNECTION]));
+    for time in ["iat", "exp"] {
+        fractions[time] = json!(fractions[time].as_f64().unwrap() + 0.25);
+    }
+    assert_eq!(tools(fractions).await, 200);
+    let mut endless = claims(json!([CONNECTION]));
+    endless["exp"] = json!(1e300);
+    assert_eq!(tools(endless).await, 401, "no point in time");
+    let mut without_scope = claims(json!([CONNECTION]));
+    without_scope.as_object_mut().unwrap().remove("scope");
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let refused = app.mcp_request().bearer_auth(sign(&without_scope)).json(&list).send().await.unwrap();
+    let challenge = refused.headers()["www-authenticate"].to_str().unwrap().to_owned();
+    assert!(challenge.contains("error=\"insufficient_scope\", scope=\"read\""), "{challenge}");
+    let (status, body) = read(refused).await;
+    assert_eq!((status, &body["error"]["code"]), (403, &json!(1200)));
+    assert!(body["error"]["message"].as_str().unwrap().contains("no scope"), "{body}");
     let query = app.http.post(format!("{}/api/query", app.url)).bearer_auth(sign(&claims(json!([CONNECTION]))));
     let query = query.json(&json!({"query": "UPDATE customers SET city = 'Here'"})).send().await.unwrap();
     assert_eq!(query.status(), 403, "the scope is read");

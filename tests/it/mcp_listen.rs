@@ -193,3 +193,15 @@ async fn a_table_that_comes_changes_or_goes_is_told_of_at_once() {
     app.stop();
     assert_eq!(events.rest().await.len(), 1, "only the result");
 }
+
+#[actix_web::test]
+async fn who_takes_no_stream_is_told_that_this_answer_is_one() {
+    let app = fixture::on_sqlite().await;
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    let asked = modern(&app, &app.writer, &json!(1), "subscriptions/listen", params).build();
+    let mut asked = asked.unwrap();
+    asked.headers_mut().insert("accept", "application/json".parse().unwrap());
+    let (status, body) = read(app.http.execute(asked).await.unwrap()).await;
+    assert_eq!(status, 406);
+    assert!(body["error"]["message"].as_str().unwrap().starts_with("Accept must allow text/event-stream"), "{body}");
+}

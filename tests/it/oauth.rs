@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture;
-use crate::support::app::{CONNECTION, TestApp, read};
+use crate::support::app::{CONNECTION, OTHER, TestApp, read};
 
 async fn token(app: &TestApp, form: &[(&str, &str)]) -> (u16, Value) {
     read(app.http.post(format!("{}/oauth/token", app.url)).form(form).send().await.unwrap()).await
@@ -80,4 +80,37 @@ async fn discovery_describes_server_keys_and_resources() {
     assert_eq!(resource["resource"], format!("{}/mcp/connections/{CONNECTION}", app.url));
     assert_eq!(resource["authorization_servers"], json!([app.url]));
     assert_eq!(document("oauth-protected-resource").await["resource"], app.url);
+}
+
+#[actix_web::test]
+async fn a_token_for_elsewhere_is_told_from_one_that_is_not_valid() {
+    let app = fixture::two_connections().await;
+    let mcp = format!("{}/mcp/connections/{CONNECTION}", app.url);
+    let form = [
+        ("grant_type", "client_credentials"),
+        ("client_id", &app.agent.name),
+        ("client_secret", &app.agent.secret),
+        ("resource", &mcp),
+    ];
+    let (status, body) = token(&app, &form).await;
+    assert_eq!(status, 200, "{body}");
+    let token = body["access_token"].as_str().unwrap();
+    let api = app.http.get(format!("{}/api/connections", app.url));
+    let elsewhere = api.try_clone().unwrap().bearer_auth(token).send().await.unwrap();
+    assert!(elsewhere.headers()["www-authenticate"].to_str().unwrap().contains("invalid_token"));
+    let (status, body) = read(elsewhere).await;
+    assert_eq!((status, &body["error"]["code"]), (401, &json!(1100)));
+    assert!(body["error"]["message"].as_str().unwrap().contains("another audience"), "{body}");
+    assert!(body["error"]["hint"].as_str().unwrap().contains("resource"), "{body}");
+    // One that is not genuine learns nothing.
+    let forged = format!("{}A", &token[..token.len() - 1]);
+    let forged = if forged == token { format!("{}B", &token[..token.len() - 1]) } else { forged };
+    let (_, body) = read(api.bearer_auth(forged).send().await.unwrap()).await;
+    assert_eq!(body["error"]["message"], "the credential is not valid, or it has expired");
+    // Nor is it sent where it is not taken.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let other = app.http.post(format!("{}/mcp/connections/{OTHER}", app.url)).bearer_auth(token).json(&list);
+    let (status, body) = read(other.send().await.unwrap()).await;
+    assert_eq!(status, 403);
+    assert!(body["error"]["message"].as_str().unwrap().contains("any credential that opens the SQL API"), "{body}");
 }

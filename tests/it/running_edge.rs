@@ -86,6 +86,12 @@ async fn tls_speaks_http2_and_takes_renewed_certificates() {
     let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
     let service = Service::start(folder, TLS, &table).await;
     assert_eq!(secured(&service, &first.client(None)).await.unwrap(), Version::HTTP_2);
+    for path in ["/healthz", "/api/tables"] {
+        let head = first.client(None).head(format!("https://localhost:{}{path}", service.port()));
+        let head = head.basic_auth(&service.writer.name, Some(&service.writer.secret)).send().await.unwrap();
+        assert_eq!((head.version(), head.status().as_u16()), (Version::HTTP_2, 200), "{path}");
+        assert_eq!(head.text().await.unwrap(), "", "{path}");
+    }
     assert!(secured(&service, &second.client(None)).await.is_err(), "a foreign authority was trusted");
     assert!(service.post("/api/query").send().await.is_err(), "a request without TLS was answered");
     // A key that does not fit changes nothing; a pair does.

@@ -158,3 +158,17 @@ async fn every_call_leaves_one_line_without_secrets() {
         assert!(!event.contains("hidden-value") && !event.contains(&app.writer.secret), "{event}");
     }
 }
+
+#[actix_web::test]
+async fn an_error_tells_its_place_in_the_statement_as_it_was_sent() {
+    let app = fixture::on_postgres().await;
+    let (status, answer) = app.query(json!({"query": "SELECT é.id, nope FROM [shop].public.customers é"})).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!(1400)), "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("nope") && message.ends_with(" (at position 14)"), "{answer}");
+    let (status, answer) = app.query(json!({"query": "INSERT INTO customers VALUES (1, 'again')"})).await;
+    assert_eq!(status, 409);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with(": Key (id)=(1) already exists."), "{answer}");
+    assert!(answer["error"].get("detail").is_none(), "{answer}");
+}

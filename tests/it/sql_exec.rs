@@ -31,6 +31,10 @@ CREATE FUNCTION sets() RETURNS SETOF refcursor LANGUAGE plpgsql AS $$ DECLARE a 
     INSERT INTO log VALUES ('sets');
     OPEN a FOR SELECT i FROM generate_series(1, 1000) i; RETURN NEXT a; RETURN NEXT NULL;
     OPEN b FOR SELECT name AS who FROM customers WHERE id = 3; RETURN NEXT b; END $$;
+CREATE FUNCTION many_sets() RETURNS SETOF refcursor LANGUAGE plpgsql AS $$ DECLARE a refcursor; b refcursor; BEGIN
+    INSERT INTO log VALUES ('many');
+    OPEN a FOR SELECT i FROM generate_series(1, 20000) i; RETURN NEXT a;
+    OPEN b FOR SELECT 1 AS one; RETURN NEXT b; END $$;
 CREATE PROCEDURE report(lowest int4, OUT hits int4, INOUT rows refcursor DEFAULT 'report_rows') LANGUAGE plpgsql
     AS $$ BEGIN SELECT count(*) INTO hits FROM orders WHERE id >= lowest;
     OPEN rows FOR SELECT id, total FROM orders WHERE id >= lowest ORDER BY id; END $$;
@@ -139,10 +143,10 @@ async fn what_does_not_fit_is_told() {
         (
             &answer["error"]["message"],
             &answer["error"]["sqlState"],
-            &answer["error"]["detail"],
+            answer["error"].get("detail"),
             &answer["error"]["hint"]
         ),
-        (&json!("no such parcel"), &json!("PX001"), &json!("parcel 7"), &json!("look in the cellar"))
+        (&json!("no such parcel: parcel 7"), &json!("PX001"), None, &json!("look in the cellar"))
     );
     let (status, answer) = app.exec(json!({"procedure": "lsting"})).await;
     assert_eq!((status, &answer["error"]["hint"]), (404, &json!("did you mean public.listing?")), "{answer}");
@@ -196,4 +200,42 @@ type = "text"
         assert_eq!(got, status, "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
     }
+}
+
+/// A form with room for one result: nothing that it does not tell of has happened.
+#[actix_web::test]
+async fn a_procedure_with_further_results_is_undone_where_one_has_room() {
+    let (app, admin) = on_postgres().await;
+    let written = async || admin.query_one("SELECT count(*) FROM log", &[]).await.unwrap().get::<_, i64>(0);
+    let call = |procedure: &str, accept: &str| {
+        app.post("/api/exec").header("accept", accept).json(&json!({"procedure": procedure})).send()
+    };
+    for accept in ["text/csv", "application/x-ndjson", "application/vnd.apache.arrow.stream"] {
+        let (status, answer) = read(call("sets", accept).await.unwrap()).await;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{accept}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Accept: ") && message.ends_with("nothing was kept"), "{answer}");
+        assert!(answer["error"]["hint"].as_str().unwrap().contains("application/json"), "{answer}");
+        assert_eq!(written().await, 0, "{accept}");
+        // Beyond what is held back the transfer breaks off, and that is undone too.
+        let mut broken = call("many_sets", accept).await.unwrap();
+        assert_eq!(broken.status(), 200);
+        let mut received = Vec::new();
+        let whole = loop {
+            match broken.chunk().await {
+                Ok(Some(chunk)) => received.extend_from_slice(&chunk),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        let told = String::from_utf8_lossy(&received).lines().last().is_some_and(|line| line.starts_with("{\"error\""));
+        assert_eq!((whole, told), if accept.ends_with("ndjson") { (true, true) } else { (false, false) }, "{accept}");
+        assert_eq!(written().await, 0, "{accept}");
+        // One result is answered, and kept.
+        let one = call("one_set", accept).await.unwrap();
+        assert_eq!(one.status(), 200);
+        assert!(!one.bytes().await.unwrap().is_empty());
+    }
+    let (status, document) = app.exec(json!({"procedure": "sets"})).await;
+    assert_eq!((status, sets(&document).len(), written().await), (200, 2, 1));
 }

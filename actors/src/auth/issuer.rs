@@ -17,7 +17,7 @@ use super::clock::Timestamp;
 use super::jwks::{self, Fetched};
 use super::key::{PublicKey, VerifyingKey};
 use super::resource;
-use super::token::{self, Audience, Refusal, Times, Tokens};
+use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
 use crate::error::Result;
 use crate::principal::{Endpoint, Principal, Reach, Scope};
 
@@ -240,9 +240,9 @@ pub(crate) fn claimed(token: &str) -> Option<String> {
 struct Claims {
     iss: String,
     aud: Audience,
-    exp: i64,
-    iat: Option<i64>,
-    nbf: Option<i64>,
+    exp: NumericDate,
+    iat: Option<NumericDate>,
+    nbf: Option<NumericDate>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }

@@ -261,13 +261,27 @@ impl AuthActor {
             Credential::Basic { email, .. } => Some(email.as_str()),
             Credential::Bearer(_) => None,
         };
+        let because = |error: Error| error.because(refusal.words());
+        match refusal {
+            // Whoever holds a genuine token may know what it is for.
+            Refusal::WrongAudience => {
+                let error = Error::unauthenticated("the access token is for another audience than this endpoint");
+                return because(
+                    error.hint("ask for one whose resource is this endpoint, or for one without a resource"),
+                );
+            }
+            Refusal::NoScope => {
+                let error = Error::forbidden("the access token has no scope that is known here").needs("read");
+                return because(error.hint("ask for one with the scope read, write or admin"));
+            }
+            _ => {}
+        }
         // What was good once is no attempt to guess.
         let quota = if refusal.was_genuine() { None } else { self.attempts.failed(asked.from, name) };
-        match quota {
+        because(match quota {
             None => Error::unauthenticated("the credential is not valid, or it has expired"),
             Some(quota) => Error::throttled("too many credentials that are not valid; wait before the next one", quota),
-        }
-        .because(refusal.words())
+        })
     }
 
     /// Who shows this access token, if that was found out not long ago.

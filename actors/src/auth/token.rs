@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jsonwebtoken::{Header, Validation};
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -23,7 +23,8 @@ const ACCESS_TOKEN: &str = "at+jwt";
 /// No token of ours is longer; what is longer is not even decoded.
 pub(crate) const LONGEST: usize = 64 * 1024;
 
-/// Why a token was refused: for the log and the tests alone, callers are never told.
+/// Why a token was refused: for the log and the tests. Of these, callers are only told that a genuine
+/// token is for somewhere else or has no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Malformed,
@@ -47,7 +48,7 @@ pub(crate) enum Refusal {
 impl Refusal {
     /// Whether the credential was good once: nobody guesses it.
     pub(crate) const fn was_genuine(self) -> bool {
-        matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience)
+        matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience | Self::NoScope)
     }
 
     /// Whether the store may hold what would have opened, written a moment ago. A wrong name counts as a
@@ -224,8 +225,8 @@ impl Tokens {
             jti: claims.jti,
             scope,
             audiences,
-            issued_at: Timestamp::from_seconds(claims.iat),
-            expires_at: Timestamp::from_seconds(claims.exp),
+            issued_at: Timestamp::from_seconds(claims.iat.0),
+            expires_at: Timestamp::from_seconds(claims.exp.0),
             grant: claims.grant_id,
             until: key_until.map_or(ends, |until| until.min(ends)),
         })
@@ -258,19 +259,32 @@ pub(crate) fn claims<T: DeserializeOwned>(token: &str, header: &Header, key: &Ve
 
 /// The claims that bound a token in time (RFC 7519 §4.1.4 to §4.1.6), in seconds since 1970.
 pub(crate) struct Times {
-    pub(crate) exp: i64,
-    pub(crate) iat: Option<i64>,
-    pub(crate) nbf: Option<i64>,
+    pub(crate) exp: NumericDate,
+    pub(crate) iat: Option<NumericDate>,
+    pub(crate) nbf: Option<NumericDate>,
+}
+
+/// Seconds since 1970. A fraction, which RFC 7519 §2 allows, is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NumericDate(i64);
+
+impl<'de> Deserialize<'de> for NumericDate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        let whole = || format!("{:.0}", number.as_f64()?.floor()).parse().ok();
+        let seconds = number.as_i64().or_else(whole);
+        seconds.map(Self).ok_or_else(|| D::Error::custom("no point in time"))
+    }
 }
 
 impl Times {
     /// When the token ends for a clock that may be `skew` off, if it is in force now.
     pub(crate) fn check(&self, now: Timestamp, skew: Duration) -> Result<Timestamp, Refusal> {
-        let ends = Timestamp::from_seconds(self.exp).after(skew);
+        let ends = Timestamp::from_seconds(self.exp.0).after(skew);
         if now >= ends {
             return Err(Refusal::Expired);
         }
-        let begins = self.iat.unwrap_or(i64::MIN).max(self.nbf.unwrap_or(i64::MIN));
+        let begins = [self.iat, self.nbf].into_iter().flatten().map(|date| date.0).max().unwrap_or(i64::MIN);
         if now < Timestamp::from_seconds(begins).before(skew) {
             return Err(Refusal::NotYetValid);
         }
@@ -329,9 +343,9 @@ struct Received {
     iss: String,
     sub: String,
     aud: Audience,
-    exp: i64,
-    iat: i64,
-    nbf: Option<i64>,
+    exp: NumericDate,
+    iat: NumericDate,
+    nbf: Option<NumericDate>,
     jti: Uuid,
     client_id: String,
     scope: Option<String>,

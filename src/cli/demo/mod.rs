@@ -65,7 +65,7 @@ fn announce(credentials: &Credentials, json: bool) {
     if json {
         super::print_json(&serde_json::json!(credentials));
     } else {
-        println!("{}", welcome::page(credentials));
+        super::say(welcome::page(credentials));
     }
 }
 

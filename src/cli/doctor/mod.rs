@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::{Common, Failure, check, print_json};
+use super::{Common, Failure, check, print_json, say};
 use crate::config::{Config, Connection};
 
 /// Sources that are attempted at the same time.
@@ -80,9 +80,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         print_json(&json!({"ok": well, "findings": findings}));
     } else {
         for finding in &findings {
-            println!("{:<8} {}: {}", finding.grade.word(), finding.subject, finding.message);
+            say(format_args!("{:<8} {}: {}", finding.grade.word(), finding.subject, finding.message));
             if !finding.remedy.is_empty() {
-                println!("         -> {}", finding.remedy);
+                say(format_args!("         -> {}", finding.remedy));
             }
         }
     }

@@ -36,8 +36,6 @@ pub struct Arrow<F> {
     results: Option<Results>,
     /// There once the columns are known.
     open: Option<Open>,
-    /// A further result, for which there is no room, was seen.
-    surplus: bool,
     /// Bytes that went out.
     bytes: u64,
     rows: u64,
@@ -105,7 +103,7 @@ where
 {
     /// Streams `results`. `ended` is called once at the end with the numbers of rows and of bytes and the failure.
     pub fn new(results: Results, ended: F) -> Self {
-        Self { results: Some(results), open: None, surplus: false, bytes: 0, rows: 0, broken: None, ended }
+        Self { results: Some(results), open: None, bytes: 0, rows: 0, broken: None, ended }
     }
 
     fn accept(&mut self, part: Part) -> Result<()> {
@@ -133,8 +131,8 @@ where
                 }
             }
             (Some(open), Part::Done { .. }) if !open.done => open.done = true,
-            // Read to the end all the same: what a statement does, it does whole.
-            _ => self.surplus = true,
+            // What is cut off must not have happened.
+            (Some(_), _) => return Err(super::surplus()),
         }
         Ok(())
     }
@@ -154,15 +152,14 @@ where
     /// The end of the stream; with a failure it is left without its end.
     fn close(&mut self, failure: Option<Error>) -> Poll<Option<Result<Bytes>>> {
         self.results = None;
-        let surplus = (self.surplus && failure.is_none()).then(super::surplus);
         let finished = self.open.take().map(|mut open| {
             open.flush()?;
-            if failure.is_none() && surplus.is_none() {
+            if failure.is_none() {
                 open.writer.finish().map_err(Error::internal)?;
             }
             Ok(open.written())
         });
-        let (written, failure) = match (finished.transpose(), failure.or(surplus)) {
+        let (written, failure) = match (finished.transpose(), failure) {
             (Ok(written), failure) => (written.unwrap_or_default(), failure),
             (Err(error), failure) => (Vec::new(), failure.or(Some(error))),
         };

@@ -81,7 +81,6 @@ pub(super) fn failure_example(code: u16, word: &str) -> Value {
         code,
         message: format!("what is {word} here"),
         sql_state: None,
-        detail: None,
         hint: None,
         request_id: "0198b7a4-5b0e-7c3d-9a44-2f6d1c0e8b11".to_owned(),
     };

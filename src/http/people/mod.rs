@@ -23,15 +23,15 @@ pub(super) fn routes(config: &mut ServiceConfig) {
         .service(error::only(web::resource("/oauth/register").post(register::register), "POST"))
         .service(web::resource("/sign-in").get(sign_in::get).post(sign_in::post))
         .service(error::only(web::resource("/sign-out").post(sign_in::out), "POST"))
-        .service(error::only(web::resource("/account").get(account::get), "GET"))
+        .service(error::only(web::resource("/account").get(account::get), error::READ))
         .service(error::only(web::resource("/account/tokens").post(account::create), "POST"))
         .service(error::only(web::resource("/account/tokens/revoke").post(account::revoke), "POST"))
         .service(error::only(web::resource("/account/applications/revoke").post(account::revoke_application), "POST"))
-        .service(error::only(web::resource("/users").get(users::get), "GET"))
+        .service(error::only(web::resource("/users").get(users::get), error::READ))
         .service(error::only(web::resource("/users/accounts").post(users::create_account), "POST"))
         .service(error::only(web::resource("/users/accounts/change").post(users::change_account), "POST"))
         .service(error::only(web::resource("/users/people").post(users::add_user), "POST"))
         .service(error::only(web::resource("/users/people/change").post(users::change_user), "POST"))
-        .service(error::only(web::resource("/assets/portico.css").get(page::stylesheet), "GET"))
-        .service(error::only(web::resource("/assets/icon.svg").get(page::icon), "GET"));
+        .service(error::only(web::resource("/assets/portico.css").get(page::stylesheet), error::READ))
+        .service(error::only(web::resource("/assets/icon.svg").get(page::icon), error::READ));
 }

@@ -135,6 +135,11 @@ fn an_issued_token_says_what_rfc_9068_wants() {
     assert_ne!(again.expose_secret(), token.expose_secret(), "each token has a jti of its own");
 }
 
+/// A point in time with a fraction (RFC 7519 §2).
+fn half_past(second: i64) -> Value {
+    serde_json::from_str(&format!("{second}.5")).unwrap()
+}
+
 #[test]
 fn claims_that_do_not_hold_are_refused_although_the_signature_does() {
     let pair = pair(NewKey::generate().unwrap());
@@ -145,6 +150,8 @@ fn claims_that_do_not_hold_are_refused_although_the_signature_does() {
         ("no end", without(claims(), "exp"), Refusal::Malformed),
         ("an end that is text", with(claims(), "exp", json!("2099")), Refusal::Malformed),
         ("an end beyond numbers", with(claims(), "exp", json!(u64::MAX)), Refusal::Malformed),
+        ("an end beyond all fractions", with(claims(), "exp", json!(1e300)), Refusal::Malformed),
+        ("expired by a fraction", with(claims(), "exp", half_past(NOW - 30)), Refusal::Expired),
         ("another issuer", with(claims(), "iss", json!("https://elsewhere.example")), Refusal::WrongIssuer),
         ("an issuer within ours", with(claims(), "iss", json!(format!("{ISSUER}/"))), Refusal::WrongIssuer),
         ("no issuer", without(claims(), "iss"), Refusal::Malformed),
@@ -172,6 +179,8 @@ fn clocks_may_be_half_a_minute_apart() {
         with(claims(), "iat", json!(NOW + 30)),
         with(claims(), "nbf", json!(NOW + 30)),
         with(claims(), "exp", json!(i64::MAX)),
+        with(claims(), "exp", half_past(NOW - 29)),
+        with(with(claims(), "iat", half_past(NOW)), "nbf", half_past(NOW + 30)),
     ] {
         let token = signed(&header(&pair.verifying), &claims, &pair);
         assert!(verify(&token, &[&pair.verifying], TIME).is_ok(), "{claims}");

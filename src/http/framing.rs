@@ -1,0 +1,58 @@
+//! What a request's method and version want of the form of its answer: HEAD has no content
+//! (RFC 9110 §9.3.2), and HTTP/1.0 knows no chunks (RFC 9112 §6.1).
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{ConnectionType, Method, Version};
+use actix_web::middleware::Next;
+use bytes::Bytes;
+
+/// Answers HEAD as GET, without the content, and HTTP/1.0 in one piece that ends with its connection.
+pub(super) async fn fit(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    // What GET answers at the MCP endpoint has no end, and a head alone says nothing of it.
+    let is_head = request.method() == Method::HEAD && !request.path().starts_with("/mcp/");
+    let knows_no_chunks = request.version() < Version::HTTP_11;
+    if is_head {
+        request.head_mut().method = Method::GET;
+    }
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    let streams = matches!(response.response().body().size(), BodySize::Stream);
+    if streams && knows_no_chunks {
+        let head = response.response_mut().head_mut();
+        head.no_chunking(true);
+        // The end of the connection is the end of the content (RFC 9112 §6.3).
+        head.set_connection_type(ConnectionType::Close);
+    }
+    if !is_head {
+        return Ok(response);
+    }
+    let (request, response) = response.into_parts();
+    let (response, body) = response.into_parts();
+    let size = body.size();
+    // Read to its end, so that the call ends as that of a GET does.
+    let mut body = pin!(body);
+    while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_next(cx)).await {}
+    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(Unsent(size)))))
+}
+
+/// Content that is described and not sent.
+struct Unsent(BodySize);
+
+impl MessageBody for Unsent {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        self.0
+    }
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Poll::Ready(None)
+    }
+}
