@@ -279,4 +279,18 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
 const RELATION_FOLLOWS: &[&str] =
     &["CALL", "EXISTS", "FROM", "INTO", "JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE", "TRUNCATE", "UPDATE", "VIEW"];
 /// Words in front of a relation that a list in parentheses may follow.
-const LIST_FOLLOWS: &[&str] = &["EXISTS", "INTO", "ON", "ONLY", "REFERENCES", "TABLE", "UPDATE", "USING", "VIEW"];
+const LIST_FOLLOWS: &[&str] = &[
+    "ANALYSE",
+    "ANALYZE",
+    "EXISTS",
+    "INTO",
+    "OF",
+    "ON",
+    "ONLY",
+    "REFERENCES",
+    "TABLE",
+    "UPDATE",
+    "USING",
+    "VERBOSE",
+    "VIEW",
+];
