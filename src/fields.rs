@@ -1,6 +1,7 @@
 //! Reads the members of a JSON object one by one: each error names its field and the remedy, and
 //! values keep every digit because they stay text.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use portico_actors::call::Argument;
@@ -32,10 +33,15 @@ impl<'de> Deserialize<'de> for Members {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Members, A::Error> {
                 let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+                // There may be tens of thousands of values.
+                let mut places: HashMap<String, usize> = HashMap::new();
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    match members.iter_mut().find(|(known, _)| *known == name) {
+                    match places.get(&name).and_then(|place| members.get_mut(*place)) {
                         Some(member) => member.1 = value,
-                        None => members.push((name, value)),
+                        None => {
+                            places.insert(name.clone(), members.len());
+                            members.push((name, value));
+                        }
                     }
                 }
                 Ok(Members(members))
@@ -95,7 +101,8 @@ impl Fields {
     }
 
     /// Values by name (`{"name": value}`, with or without `@`) or by position (`[value, …]`). A
-    /// value is bare JSON, or `{"dataType", "direction", "value"}` as SQL API clients send it.
+    /// value is bare JSON, or `{"dataType", "direction", "value"}` as SQL API clients send it; what
+    /// has a `dataType` and a `value` is such a wrapper whatever else clients put into it.
     pub fn arguments(&mut self, name: &'static str) -> Result<Vec<Argument>> {
         self.take(name).map_or_else(|| Ok(Vec::new()), |value| arguments(&value, name, Wrapped::Once))
     }
@@ -147,60 +154,81 @@ fn arguments(value: &RawValue, name: &str, wrapped: Wrapped) -> Result<Vec<Argum
     if text.starts_with('[') {
         let items: Vec<Box<RawValue>> =
             serde_json::from_str(text).map_err(|_| Error::invalid(format!("{name}: the list is not valid JSON")))?;
-        return Ok(items
-            .into_iter()
-            .enumerate()
-            .map(|(index, item)| argument((index + 1).to_string(), item, wrapped))
-            .collect());
+        let numbered = items.into_iter().enumerate();
+        return numbered.map(|(index, item)| argument((index + 1).to_string(), item, wrapped, name)).collect();
     }
     let members: Members = serde_json::from_str(text)
         .map_err(|_| Error::invalid(format!("{name}: give an object of names and values, as {{\"name\": 1}}")))?;
     let mut arguments: Vec<Argument> = Vec::with_capacity(members.0.len());
+    let mut given: HashSet<String> = HashSet::with_capacity(members.0.len());
     for (key, value) in members.0 {
         let bare = key.strip_prefix('@').unwrap_or(&key);
         if bare.is_empty() {
             return Err(Error::invalid(format!("{name}: a parameter needs a name")));
         }
-        if arguments.iter().any(|argument| argument.name == bare) {
+        if !given.insert(bare.to_owned()) {
             return Err(Error::invalid(format!("{name}: the parameter @{bare} is given twice")));
         }
-        arguments.push(argument(bare.to_owned(), value, wrapped));
+        arguments.push(argument(bare.to_owned(), value, wrapped, name)?);
     }
     Ok(arguments)
 }
 
 /// The string that `value` is, or an error that names the field.
 fn text_of(value: &RawValue, name: &str) -> Result<String> {
-    serde_json::from_str(value.get()).map_err(|_| Error::invalid(format!("{name}: give a string")))
+    let text: String =
+        serde_json::from_str(value.get()).map_err(|_| Error::invalid(format!("{name}: give a string")))?;
+    if text.contains('\0') {
+        return Err(Error::invalid(format!("{name}: contains a NUL character, which no source takes; leave it out")));
+    }
+    Ok(text)
 }
 
-/// The value inside a wrapper; one that only says which way a value goes is that of an output.
-fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Option<Box<RawValue>> {
-    let has = |name: &str| members.iter().find(|(member, _)| member == name);
-    match (has("value"), has("direction")) {
-        (Some((_, value)), _) => Some(value.clone()),
-        (None, Some(_)) => Some(RawValue::NULL.to_owned()),
-        (None, None) => None,
+/// The members of a wrapper.
+const WRAPPER: [&str; 3] = ["dataType", "direction", "value"];
+
+/// The value inside a wrapper, where `members` are one; of one that only says which way a value
+/// goes it is NULL, that of an output.
+///
+/// # Errors
+/// What is a wrapper but for its value.
+fn wrapped_value(members: &[(String, Box<RawValue>)]) -> Result<Option<&RawValue>, ()> {
+    let has = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| value.as_ref());
+    let each = |fits: fn(&str, &str) -> bool| {
+        members.iter().all(|(member, _)| WRAPPER.iter().any(|known| fits(known, member.as_str())))
+    };
+    let is_wrapper = each(|known, member| known == member);
+    match (has("dataType"), has("direction"), has("value")) {
+        (Some(_), _, Some(value)) => Ok(Some(value)),
+        (None, _, Some(value)) if is_wrapper => Ok(Some(value)),
+        (_, Some(_), None) if is_wrapper => Ok(Some(RawValue::NULL)),
+        (Some(_), _, None) if each(str::eq_ignore_ascii_case) => Err(()),
+        // A JSON value of its own.
+        _ => Ok(None),
     }
 }
 
-/// Unwraps `{"dataType", "direction", "value"}`; anything else is the value itself.
-fn argument(name: String, value: Box<RawValue>, wrapped: Wrapped) -> Argument {
-    if value.get().starts_with('{')
-        && let Ok(Members(members)) = serde_json::from_str::<Members>(value.get())
-        && members.iter().all(|(member, _)| matches!(member.as_str(), "dataType" | "direction" | "value"))
-        && let Some(inner) = wrapped_value(&members)
-    {
-        let data_type = members.iter().find(|(member, _)| member == "dataType");
-        let data_type = data_type.and_then(|(_, code)| code.get().trim_matches('"').parse().ok());
-        if wrapped == Wrapped::Twice {
-            let inside = argument(name, inner, Wrapped::Once);
-            // The innermost type is nearest to the value.
-            return Argument { data_type: inside.data_type.or(data_type), ..inside };
-        }
-        return Argument { name, value: inner, data_type };
+/// Unwraps `{"dataType", "direction", "value"}`; anything else is the value itself. `field` is where
+/// it stands.
+fn argument(name: String, value: Box<RawValue>, wrapped: Wrapped, field: &str) -> Result<Argument> {
+    if !value.get().starts_with('{') {
+        return Ok(Argument { name, value, data_type: None });
     }
-    Argument { name, value, data_type: None }
+    let Ok(Members(members)) = serde_json::from_str::<Members>(value.get()) else {
+        return Ok(Argument { name, value, data_type: None });
+    };
+    let inner = wrapped_value(&members).map_err(|()| {
+        Error::invalid(format!("{field}: @{name} has a dataType and no value; add the member \"value\""))
+    })?;
+    let Some(inner) = inner.map(ToOwned::to_owned) else { return Ok(Argument { name, value, data_type: None }) };
+    let data_type = members.iter().find(|(member, _)| member == "dataType");
+    let data_type = data_type.and_then(|(_, code)| code.get().trim_matches('"').parse().ok());
+    if wrapped == Wrapped::Twice {
+        let inside = argument(name, inner, Wrapped::Once, field)?;
+        // The innermost type is nearest to the value.
+        return Ok(Argument { data_type: inside.data_type.or(data_type), ..inside });
+    }
+    Ok(Argument { name, value: inner, data_type })
 }
 
 #[cfg(test)]
@@ -247,5 +275,38 @@ mod tests {
         assert_eq!(twice.message, "p: the parameter @a is given twice");
         let list = Fields::parse(r#"{"p": [7, "x"]}"#, "the body").unwrap().arguments("p").unwrap();
         assert_eq!(list.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    }
+
+    #[test]
+    fn a_wrapper_is_known_by_its_data_type_and_value() {
+        let read = |text: &str| Fields::parse(text, "the body").unwrap().arguments("p");
+        let arguments = read(
+            r#"{"p": {"a": {"dataType": 5, "value": {"x": 1}, "nullable": true}, "b": {"dataType": 5, "x": 1},
+                "c": {"Value": 1}, "d": {"dataType": 8, "direction": 2}}}"#,
+        );
+        let arguments = arguments.unwrap();
+        let seen: Vec<_> = arguments.iter().map(|a| (a.value.get(), a.data_type)).collect();
+        assert_eq!(
+            seen,
+            [
+                (r#"{"x": 1}"#, Some(5)),
+                (r#"{"dataType": 5, "x": 1}"#, None),
+                (r#"{"Value": 1}"#, None),
+                ("null", Some(8)),
+            ]
+        );
+        for text in [r#"{"p": {"n": {"dataType": 8}}}"#, r#"{"p": {"n": {"dataType": 8, "Value": 1}}}"#] {
+            let error = read(text).unwrap_err();
+            assert!(error.message.starts_with("p: @n has a dataType and no value"), "{}", error.message);
+        }
+        let mut batch = Fields::parse(r#"{"p": [{"n": 1}, {"n": {"dataType": 8}}]}"#, "the body").unwrap();
+        let error = batch.argument_sets("p").unwrap_err();
+        assert!(error.message.starts_with("p[1]: @n has"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_text_with_nul_names_its_field() {
+        let error = Fields::parse(r#"{"tableName": "a\u0000b"}"#, "the body").unwrap().string("tableName").unwrap_err();
+        assert!(error.message.starts_with("tableName: contains a NUL"), "{}", error.message);
     }
 }

@@ -124,7 +124,8 @@ fn understood(
     parameters: &[Parameter],
     problems: &mut Vec<Problem>,
 ) -> Option<Class> {
-    let mut statements = match sql::statements(text, dialect, naming) {
+    let declared = parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    let mut statements = match sql::statements_with(text, dialect, naming, &declared) {
         Ok(statements) => statements,
         Err(error) => {
             let remedy = error.get_hint().unwrap_or("write one statement of the source's own SQL").to_owned();

@@ -101,7 +101,10 @@ fn procedure(operation: Operation, mut fields: Fields, offer: &Offer<'_>) -> Res
 /// `maxRows` may only lower the connection's own cap.
 fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps> {
     let caps = caps(offer, rest);
-    match fields.integer("maxRows", 1..=u64::MAX)? {
+    let asked = fields.integer("maxRows", 1..=u64::MAX).map_err(|_| {
+        Error::invalid(format!("maxRows: give a whole number from 1 to {}, this connection's most", offer.max_rows))
+    })?;
+    match asked {
         Some(rows) if rows > offer.max_rows => Err(Error::new(
             Kind::TooLarge,
             format!("maxRows: this connection answers at most {} rows a call", offer.max_rows),

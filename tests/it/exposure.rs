@@ -126,7 +126,9 @@ async fn naming_what_is_hidden_in_a_statement_finds_nothing() {
         "ALTER TABLE customers RENAME TO spare",
         "DROP TABLE customers",
         "CREATE INDEX i ON customers (name)",
-        "CREATE TRIGGER t AFTER INSERT ON orders BEGIN DELETE FROM customers; END",
+        "REPLACE INTO customers (id, name) VALUES (1, 'x')",
+        "INSERT OR REPLACE INTO main.customers(id, name) VALUES (1, 'x')",
+        "CREATE TABLE spare (id INTEGER REFERENCES customers (id)) STRICT",
         "SELECT sql FROM sqlite_schema",
         "SELECT sql FROM main.sqlite_master",
     ] {
@@ -143,6 +145,17 @@ async fn naming_what_is_hidden_in_a_statement_finds_nothing() {
     ] {
         let words = app.tool_error("execute_sql", json!({"query": statement})).await;
         assert!(words.contains("PRAGMA is not available") || words.contains("42P01"), "{statement}: {words}");
+    }
+    // What could do more than its names show is not run at all.
+    for statement in [
+        "CREATE TRIGGER t AFTER INSERT ON orders BEGIN INSERT INTO customers (id, name) VALUES (new.id, 'x'); END",
+        "CREATE TRIGGER t AFTER INSERT ON orders BEGIN DELETE FROM nothing; END",
+        "CREATE VIRTUAL TABLE spare USING fts5(name, content='customers')",
+        "SELECT name FROM dbstat",
+        "SELECT * FROM sqlite_dbpage('main')",
+    ] {
+        let words = app.tool_error("execute_sql", json!({"query": statement})).await;
+        assert!(words.contains("is not available on this connection"), "{statement}: {words}");
     }
     // The view reads it, and is shown; so does what the administrator declared.
     let cities = app.tool("execute_select", json!({"query": "SELECT count(*) FROM cities"})).await;
@@ -185,4 +198,56 @@ async fn a_hidden_schema_holds_nothing() {
     assert!(words.contains("no such table"), "{words}");
     let words = app.tool_error("execute_select", json!({"query": "SELECT 1", "defaultSchema": "main"})).await;
     assert!(words.contains("there is no schema main"), "{words}");
+}
+
+#[actix_web::test]
+async fn what_does_more_than_its_names_show_reads_nothing_hidden() {
+    let more = "access = \"read-write\"\n[connections.hidden]\ntables = [\"orders\"]\n";
+    let app = fixture::with_postgres(&fixture::postgres().await, more).await;
+    for statement in [
+        "SELECT table_to_xml('orders', true, true, '')",
+        "SELECT pg_catalog.query_to_xml('SELECT * FROM orders', true, true, '')",
+        "SELECT schema_to_xml('public', true, true, '')",
+        "SELECT database_to_xml(true, true, '')",
+        "SELECT * FROM ts_stat('SELECT to_tsvector(total::text) FROM orders')",
+        "SELECT set_config('search_path', 'pg_catalog', true)",
+        "DO $$ BEGIN INSERT INTO orders VALUES (9, 1, 1); END $$",
+        "CREATE FUNCTION peek() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM orders); END'",
+        "CREATE FUNCTION peek() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM orders'",
+        "CREATE RULE r AS ON INSERT TO customers DO ALSO SELECT 1",
+    ] {
+        let (status, answer) = app.query(json!({"query": statement})).await;
+        assert_eq!((status, &answer["error"]["code"]), (403, &json!(1200)), "{statement}: {answer}");
+        let words = answer["error"]["message"].as_str().unwrap();
+        assert!(words.contains("is not available on this connection"), "{statement}: {words}");
+        let sets = json!({"query": format!("SELECT 1; {statement}")});
+        assert_eq!(app.query(sets).await.0, 403, "{statement} as one of several");
+    }
+    let one = "SELECT count(*), upper('x') FROM customers";
+    assert_eq!(app.rows(one).await, json!([[3, "X"]]), "what shows its names runs");
+    for statement in ["CREATE TABLE spare (a int)", "CREATE VIEW spare_view AS SELECT id FROM customers"] {
+        let (status, answer) = app.query(json!({"query": statement})).await;
+        assert_eq!(status, 200, "{statement}: {answer}");
+    }
+}
+
+#[actix_web::test]
+async fn what_is_hidden_and_what_is_not_there_are_told_alike() {
+    let more = "access = \"read-write\"\n[connections.hidden]\ntables = [\"orders\"]\n";
+    let app = fixture::with_postgres(&fixture::postgres().await, more).await;
+    // Of the same length, so that places are the same.
+    for statement in [
+        "SELECT * FROM orders",
+        "SELECT  c.id FROM customers c JOIN public.orders o ON o.id = c.id",
+        "SELECT '美咲', (SELECT max(id) FROM shop.public.orders)",
+        "INSERT INTO orders (id) VALUES (1)",
+        "UPDATE orders SET id = 1",
+        "DELETE FROM orders",
+    ] {
+        let hidden = app.tool_error("execute_sql", json!({"query": statement})).await;
+        let nothing = statement.replace("orders", "wxyzzz");
+        let missing = app.tool_error("execute_sql", json!({"query": nothing})).await;
+        assert!(hidden.contains("Position: ") && hidden.contains("42P01"), "{statement}: {hidden}");
+        assert_eq!(hidden.replace("orders", "wxyzzz"), missing, "{statement}");
+    }
 }

@@ -73,6 +73,7 @@ mod sql_api;
 mod sql_batch;
 mod sql_dry_run;
 mod sql_exec;
+mod sql_placeholders;
 mod sql_printed;
 mod sql_script;
 mod sql_types;

@@ -147,6 +147,8 @@ async fn results_are_cut_at_the_caps_and_say_how_to_go_on() {
     assert_eq!(exact["structuredContent"]["truncated"], false, "a result that just fits is whole");
     let beyond = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 3})).await;
     assert!(beyond.contains("maxRows") && beyond.contains('2'), "{beyond}");
+    let none = app.tool_error("execute_select", json!({"query": "SELECT 1", "maxRows": 0})).await;
+    assert!(none.contains("maxRows: give a whole number from 1 to 2"), "{none}");
     let large = "SELECT hex(zeroblob(400000)) AS a UNION ALL SELECT hex(zeroblob(400000)) UNION ALL SELECT 'x'";
     let bytes = app.tool("execute_select", json!({"query": large})).await;
     assert_eq!(

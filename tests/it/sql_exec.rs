@@ -195,11 +195,20 @@ type = "text"
         ("orders_of", json!({}), 400, "needs @customer"),
         ("orders_of", json!({"customer": 1, "more": 1}), 400, "has no parameter @more"),
         ("orders_off", json!([1]), 404, "no procedure orders_off"),
+        ("orders_of", json!({"customer": "x"}), 400, "@customer: bigint expects a whole number"),
+        ("orders_of", json!({"customer": {"dataType": 8, "value": 1.5}}), 400, "expects a whole number"),
+        ("orders_of", json!({"customer": 1, "least": "x"}), 400, "@least: decimal expects a number"),
     ] {
         let (got, answer) = app.exec(json!({"procedure": procedure, "parameters": parameters})).await;
         assert_eq!(got, status, "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
     }
+    let (status, answer) =
+        app.exec(json!({"procedure": "orders_of", "parameters": [1], "defaultSchema": "nothing"})).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!(1300)), "{answer}");
+    let words =
+        app.tool_error("execute_procedure", json!({"procedure": "orders_of", "parameters": {"customer": "x"}})).await;
+    assert!(words.contains("expects a whole number"), "{words}");
 }
 
 /// A form with room for one result: nothing that it does not tell of has happened.

@@ -9,14 +9,14 @@ use futures_util::future::ready;
 
 use super::misspelt::{Nearby, is_misspelt, names_nothing};
 use super::{Description, instructions};
-use crate::call::{Call, Limits, Op, ProcedureCall, Sql, Verb};
+use crate::call::{Argument, Call, Limits, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
 use crate::principal::{Principal, Scope};
 use crate::queue::{Permit, Why};
 use crate::reply::{Reply, Results};
 use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
-use crate::sql::{self, Class, Naming, Statement};
+use crate::sql::{self, Class, Given, Naming, Statement};
 use crate::trace::TraceParent;
 
 /// A statement over this many bytes is parsed on a thread for blocking work.
@@ -153,7 +153,7 @@ impl Runner {
     }
 
     async fn prepare_statement(&self, verb: Verb, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
-        let mut statements = self.understood(text).await?;
+        let mut statements = self.understood(text, &text.parameters).await?;
         let count = statements.len();
         let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
             Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
@@ -169,13 +169,15 @@ impl Runner {
         Ok((Task::Statement(prepared), access))
     }
 
-    /// The statements of a text, once it is clear that it addresses this connection.
-    pub(super) async fn understood(&self, text: &Sql) -> Result<Vec<Statement>> {
+    /// The statements of a text, once it is clear that it addresses this connection, as the names
+    /// of its `values` make them out.
+    pub(super) async fn understood(&self, text: &Sql, values: &[Argument]) -> Result<Vec<Statement>> {
+        let given = values.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
         if text.text.len() <= LARGE_STATEMENT {
-            return understand(&text.text, &self.description);
+            return understand(&text.text, &self.description, &given);
         }
         let (query, description) = (text.text.clone(), Arc::clone(&self.description));
-        tokio::task::spawn_blocking(move || understand(&query, &description)).await.map_err(Error::internal)?
+        tokio::task::spawn_blocking(move || understand(&query, &description, &given)).await.map_err(Error::internal)?
     }
 
     /// Decides whether `statement` may run, and whether its plan may write.
@@ -281,11 +283,12 @@ impl Runner {
     }
 }
 
-fn understand(text: &str, description: &Description) -> Result<Vec<Statement>> {
+fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
     let names = description.names.load();
     // There may be thousands, and this is done for each statement.
     let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *description.name).collect();
-    sql::statements(text, description.dialect, Naming { connection: &description.name, others: &others })
+    let naming = Naming { connection: &description.name, others: &others };
+    sql::statements_with(text, description.dialect, naming, given)
 }
 
 /// Whether a tool takes statements of this class; the error names the one among `tools` that does.

@@ -1,18 +1,25 @@
 //! Prepares a script: which statement gets which of the values that all of them share, and whether
 //! the whole may write. How one statement is judged is in `run`.
 
+use std::collections::HashMap;
+
 use serde_json::value::RawValue;
 
 use super::run::Runner;
 use crate::call::{Argument, Mode, Sql, Verb};
 use crate::error::{Error, Result};
 use crate::principal::Principal;
-use crate::source::{Access, Prepared, Repeated, Task};
+use crate::source::{Access, Prepared, Repeated, Task, given};
 use crate::sql::Statement;
 
 impl Runner {
     pub(super) async fn prepare_script(&self, mode: &Mode, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
-        let mut statements = self.understood(text).await?;
+        let values = match mode {
+            // All sets have the same names.
+            Mode::Sets(sets) => sets.first().map_or([].as_slice(), Vec::as_slice),
+            Mode::Run | Mode::Describe => &text.parameters,
+        };
+        let mut statements = self.understood(text, values).await?;
         let results = match mode {
             Mode::Sets(sets) => sets.len(),
             Mode::Run | Mode::Describe => statements.len(),
@@ -69,16 +76,20 @@ fn distributed(
     substitute: Option<&RawValue>,
 ) -> Result<Vec<Prepared>> {
     let mut names: Vec<&str> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut folded: HashMap<String, usize> = HashMap::new();
     for name in statements.iter().flat_map(|statement| &statement.placeholders) {
-        if !names.contains(&name.as_str()) {
+        let next = names.len();
+        if *places.entry(name).or_insert(next) == next {
             names.push(name);
+            folded.entry(name.to_ascii_lowercase()).or_insert(next);
         }
     }
     let mut found: Vec<Option<&Argument>> = vec![None; names.len()];
     for value in values {
         let bare = value.name.trim_start_matches('@');
-        let place = (names.iter().position(|name| *name == bare))
-            .or_else(|| names.iter().position(|name| name.eq_ignore_ascii_case(bare)))
+        let place = (places.get(bare).copied())
+            .or_else(|| folded.get(&bare.to_ascii_lowercase()).copied())
             // Numbers count the distinct placeholders in the order in which they first occur.
             .or_else(|| bare.parse::<usize>().ok()?.checked_sub(1))
             .and_then(|place| found.get_mut(place));
@@ -88,14 +99,12 @@ fn distributed(
             Some(free) => *free = Some(value),
         }
     }
-    let missing: Vec<String> =
-        names.iter().zip(&found).filter(|(_, value)| value.is_none()).map(|(name, _)| format!("@{name}")).collect();
-    if !missing.is_empty() && substitute.is_none() {
-        return Err(Error::invalid(format!("parameters: no value for {}", missing.join(", "))));
+    let mut missing = names.iter().zip(&found).filter(|(_, value)| value.is_none()).map(|(name, _)| *name).peekable();
+    if substitute.is_none() && missing.peek().is_some() {
+        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
     }
     let value_of = |name: &String| {
-        let place = names.iter().position(|known| known == name)?;
-        let value = found.get(place).copied().flatten();
+        let value = found.get(*places.get(name.as_str())?).copied().flatten();
         Some(Argument {
             name: name.clone(),
             value: value.map(|value| value.value.clone()).or_else(|| substitute.map(ToOwned::to_owned))?,

@@ -2,10 +2,11 @@
 //! hint, and a statement or call that names it is told that there is no such thing. Which names
 //! are hidden is in `exposure`.
 //!
-//! Names in a statement are all that is looked at. What a function, a view or a procedure of the
-//! source reads on its own is not: there the grants of the database itself are the wall.
+//! Names in a statement are all that is looked at, and so a statement that could do more than its
+//! names show is refused. What a function, a view or a procedure of the source reads on its own is
+//! not looked at: there the grants of the database itself are the wall.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, ready};
@@ -17,7 +18,7 @@ use crate::call::{Facet, Limits, Narrow};
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Batch, Cell, Part, Results};
-use crate::sql::{Dialect, Named, Statement};
+use crate::sql::{Class, Dialect, Named, Statement, opaque, reads_unnamed};
 
 /// Shows of `source` what `exposure` lets pass.
 pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, dialect: Dialect) -> Arc<dyn Source> {
@@ -145,13 +146,19 @@ impl Shared {
         if self.dialect == Dialect::Sqlite && asks_pragma(&statement.names) {
             return Err(Error::forbidden("PRAGMA is not available on this connection").sqlstate("42501"));
         }
+        if let Some(what) = opaque(statement, self.dialect).or_else(|| reads_unnamed(statement, self.dialect)) {
+            return Err(Error::forbidden(format!("{what} is not available on this connection"))
+                .sqlstate("42501")
+                .hint("write the statement itself, with the names of its tables"));
+        }
         let profile = self.profile();
+        let hidden = self.hidden_routines(&profile);
         for name in &statement.names {
             if name.parts.iter().any(|part| part.starts_with("u&\"") || part.starts_with("U&\"")) {
                 return Err(Error::invalid("query: write names without U& escapes on this connection"));
             }
-            if (name.called && self.hides_routine(&profile, name)) || self.is_catalogue(name) {
-                return Err(self.no_such(name));
+            if (name.called && hides_routine(&hidden, name)) || self.is_catalogue(name) {
+                return Err(self.no_such(name, statement.class));
             }
         }
         let tables: Vec<&Named> = statement.names.iter().filter(|name| !name.called).collect();
@@ -161,10 +168,10 @@ impl Shared {
         let first = default_schema.or(profile.default_schema.as_ref());
         let wanted: HashSet<String> =
             tables.iter().flat_map(|name| name.parts.iter()).map(|part| part.to_lowercase()).collect();
-        let known = self.tables(&wanted, plan).await?;
+        let known = by_name(self.tables(&wanted, plan).await?);
         for name in tables {
             if self.hides_table(name, &known, first.map(String::as_str)) {
-                return Err(self.no_such(name));
+                return Err(self.no_such(name, statement.class));
             }
         }
         Ok(())
@@ -196,37 +203,29 @@ impl Shared {
         Ok(found)
     }
 
-    fn hides_table(&self, name: &Named, known: &[(String, String)], first: Option<&str>) -> bool {
+    fn hides_table(&self, name: &Named, known: &Known, first: Option<&str>) -> bool {
         let (schema, table) = match name.parts.as_slice() {
             [table] => (None, table),
             [schema, table, ..] => (Some(schema), table),
             [] => return false,
         };
         let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
-        let mut meant = known.iter().filter(|(_, known)| same(known, table)).peekable();
+        let Some(found) = known.get(&table.to_lowercase()) else { return false };
         let hidden = |(schema, table): &(String, String)| !self.exposure.shows_table(schema, table);
         if let Some(schema) = schema {
-            return meant.any(|found| same(&found.0, schema) && hidden(found));
+            return found.iter().any(|found| same(&found.0, schema) && hidden(found));
         }
-        let found: Vec<_> = meant.collect();
         // The first schema on the path decides; what is in others may be on the path too.
         match found.iter().find(|(schema, _)| first.is_some_and(|first| same(schema, first))) {
             Some(found) => hidden(found),
-            None => !found.is_empty() && found.iter().any(|found| hidden(found)),
+            None => found.iter().any(hidden),
         }
     }
 
-    fn hides_routine(&self, profile: &Profile, name: &Named) -> bool {
-        let (schema, routine) = match name.parts.as_slice() {
-            [routine] => (None, routine),
-            [schema, routine, ..] => (Some(schema), routine),
-            [] => return false,
-        };
-        profile.procedures.iter().any(|known| {
-            known.name.eq_ignore_ascii_case(routine)
-                && schema.is_none_or(|schema| known.schema.eq_ignore_ascii_case(schema))
-                && !self.shows(known)
-        })
+    /// The routines that callers do not see.
+    fn hidden_routines(&self, profile: &Profile) -> Known {
+        let hidden = profile.procedures.iter().filter(|known| !self.shows(known));
+        by_name(hidden.map(|known| (known.schema.clone(), known.name.clone())))
     }
 
     /// The engine's own catalogue knows everything, and so tells what is hidden.
@@ -243,16 +242,20 @@ impl Shared {
         }
     }
 
-    fn no_such(&self, name: &Named) -> Error {
+    /// What the source itself says of a name that it does not know.
+    fn no_such(&self, name: &Named, class: Class) -> Error {
         let shown = name.parts.join(".");
-        match (name.called, self.dialect) {
+        let error = match (name.called, self.dialect) {
             // Of the kind of what is not there at all.
             (true, _) => Error::new(Kind::Rejected, format!("function {shown} does not exist")).sqlstate("42883"),
             (false, Dialect::PostgreSql) => {
                 Error::not_found(format!("relation \"{shown}\" does not exist")).sqlstate("42P01")
             }
             (false, Dialect::Sqlite) => Error::not_found(format!("no such table: {shown}")).sqlstate("42P01"),
-        }
+        };
+        // PostgreSQL tells the place in what it plans.
+        let planned = matches!(class, Class::Select | Class::Insert | Class::Update);
+        if self.dialect == Dialect::PostgreSql && planned { error.position(name.position) } else { error }
     }
 
     /// Makes the call name a procedure that callers may see, with its schema.
@@ -293,6 +296,27 @@ impl Shared {
                 .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
         }
     }
+}
+
+/// Schema and name of things by their name in small letters: a statement may have very many names.
+type Known = HashMap<String, Vec<(String, String)>>;
+
+fn by_name(all: impl IntoIterator<Item = (String, String)>) -> Known {
+    let mut known = Known::new();
+    for (schema, name) in all {
+        known.entry(name.to_lowercase()).or_default().push((schema, name));
+    }
+    known
+}
+
+fn hides_routine(hidden: &Known, name: &Named) -> bool {
+    let (schema, routine) = match name.parts.as_slice() {
+        [routine] => (None, routine),
+        [schema, routine, ..] => (Some(schema), routine),
+        [] => return false,
+    };
+    let mut found = hidden.get(&routine.to_lowercase()).into_iter().flatten();
+    found.any(|(known, _)| schema.is_none_or(|schema| known.eq_ignore_ascii_case(schema)))
 }
 
 /// Whether a statement is a PRAGMA, or uses one as a function; neither is parsed, so that every

@@ -26,7 +26,8 @@ pub struct Names {
 impl Names {
     /// Whether every name passes.
     pub fn pass_all(&self) -> bool {
-        self.shown.is_none() && self.hidden.is_empty()
+        let all_shown = self.shown.as_ref().is_none_or(|shown| shown.iter().any(|pattern| pattern == "%"));
+        all_shown && self.hidden.is_empty()
     }
 
     fn pass(&self, schema: Option<&str>, name: &str) -> bool {
@@ -91,5 +92,15 @@ mod tests {
         }
         assert!(!exposure.shows_procedure("public", "any"), "an empty list shows nothing");
         assert!(Exposure::default().is_everything() && !exposure.is_everything());
+    }
+
+    #[test]
+    fn a_pattern_for_every_name_hides_nothing() {
+        let everything = |shown, hidden| {
+            let tables = names(Some(shown), hidden);
+            Exposure { tables, ..Exposure::default() }.is_everything()
+        };
+        assert!(everything(&["orders", "%"], &[]));
+        assert!(!everything(&["%"], &["orders"]) && !everything(&["%_"], &[]) && !everything(&[], &[]));
     }
 }

@@ -6,6 +6,7 @@ pub mod catalog;
 mod drivers;
 mod exposed;
 mod exposure;
+pub(crate) mod given;
 mod late;
 pub mod postgres;
 pub mod sqlite;
@@ -145,7 +146,8 @@ pub struct Repeated {
 impl Repeated {
     /// The error of the set `number`, counted from 0, which it names.
     pub fn failure(number: usize, mut error: crate::error::Error) -> crate::error::Error {
-        error.message = format!("parameters[{number}]: {}", error.message);
+        let message = error.message.strip_prefix("parameters: ").unwrap_or(&error.message);
+        error.message = format!("parameters[{number}]: {message}");
         error
     }
 }

@@ -19,6 +19,13 @@ pub(super) struct Effects {
     pub(super) rows: bool,
 }
 
+impl Effects {
+    /// Whether it locks rows and changes nothing.
+    pub(super) const fn only_lock(self) -> bool {
+        self.locks && !self.inserts && !self.changes && !self.creates
+    }
+}
+
 const VERBS: &[&str] = &["SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
 const QUERIES: &[&str] = &["SELECT", "VALUES", "TABLE"];
 

@@ -14,6 +14,7 @@ mod guard;
 pub mod invariants;
 mod mask;
 mod names;
+mod opaque;
 mod placeholder;
 mod procedure;
 mod redact;
@@ -25,8 +26,11 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
+pub use self::opaque::{opaque, reads_unnamed};
+pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;
 pub use self::redact::{Redact, redacted};
 use self::token::{Kind, Token};
@@ -93,6 +97,9 @@ pub struct Statement {
     pub class: Class,
     /// Whether it is known to return rows: a query, or a writer with RETURNING.
     pub returns_rows: bool,
+    /// Whether it is a query that only locks rows (`FOR UPDATE`): it needs a transaction that may
+    /// write, and changes none.
+    pub only_locks: bool,
     /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
     pub calls_functions: bool,
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
@@ -115,6 +122,8 @@ pub struct Named {
     pub parts: Vec<String>,
     /// Whether arguments follow: then it is a routine.
     pub called: bool,
+    /// Where it stands in the caller's whole text, without its connection: in characters counted from 1.
+    pub position: usize,
 }
 
 impl Statement {
@@ -150,8 +159,17 @@ pub struct Naming<'a> {
 /// [`Kind::TooLarge`](crate::error::Kind::TooLarge) over a bound on its size;
 /// [`Kind::NotFound`](crate::error::Kind::NotFound) for a name of another connection.
 pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Vec<Statement>> {
+    statements_with(text, dialect, naming, &Given::new())
+}
+
+/// The same where the names of the values are known that are `given` for its placeholders, without
+/// `@`: in `id<@most` PostgreSQL has an operator `<@`, unless there is a value for `@most`.
+///
+/// # Errors
+/// As [`statements`].
+pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
     guard::admit(text)?;
-    let tokens = token::tokens(text, dialect);
+    let tokens = token::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
     let parts = split::split(text, &tokens);
     guard::admit_statements(parts.len())?;
@@ -185,6 +203,7 @@ pub(crate) fn with_values(text: &str, dialect: Dialect, values: &[String]) -> St
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
     let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
+    let only_locks = class == Class::Update && facts.effects.only_lock();
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
 
@@ -201,7 +220,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
 
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
-    Ok(Statement { text, class, returns_rows, calls_functions, placeholders, names: named, edits, anchors })
+    Ok(Statement { text, class, returns_rows, only_locks, calls_functions, placeholders, names: named, edits, anchors })
 }
 
 /// What one statement is, before anything of it is rewritten.
@@ -237,6 +256,7 @@ fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Res
 pub fn catalogs(text: &str) -> Result<Vec<String>> {
     guard::admit(text)?;
     let mut found = Vec::new();
+    let mut seen = HashSet::new();
     if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
         return Ok(found);
     }
@@ -255,7 +275,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
                 Some(facts) => facts.mentions,
                 None => names::scan(text, &words),
             };
-            names::catalogs(text, &words, &mentions, &mut found);
+            found.extend(names::catalogs(text, &words, &mentions, &mut seen));
         }
     }
     Ok(found)

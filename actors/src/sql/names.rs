@@ -1,6 +1,7 @@
 //! Names in a statement: which of them begin with a connection, and how they lose that part.
 //! Finding the names is the tree's work, or the scan's where there is no tree.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::token::{Kind, Token, begins_word, continues_word, identifier};
@@ -129,17 +130,38 @@ fn glue(text: &str, first: Token, dot: Token) -> &'static str {
     if !apart && joins { " " } else { "" }
 }
 
-/// The first parts of all names that can only begin with a connection.
-pub(super) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], found: &mut Vec<String>) {
+/// The first parts of all names that can only begin with a connection, and that were not `seen` before.
+pub(super) fn catalogs(text: &str, words: &[Token], mentions: &[Mention], seen: &mut HashSet<String>) -> Vec<String> {
+    let mut found = Vec::new();
     for mention in mentions.iter().filter(|mention| matches!(mention.role, Role::Object | Role::Call)) {
         let parts = parts(mention, words);
         let Some(first) = parts.names.first() else { continue };
         if may_name_connection(mention.role, &parts, text) {
-            let name = identifier(first.text(text));
-            if !found.iter().any(|known| *known == name) {
-                found.push(name.into_owned());
+            let name = identifier(first.text(text)).into_owned();
+            if seen.insert(name.clone()) {
+                found.push(name);
             }
         }
+    }
+    found
+}
+
+/// Counts characters up to places that mostly come in order.
+struct Positions<'a> {
+    text: &'a str,
+    bytes: usize,
+    characters: usize,
+}
+
+impl Positions<'_> {
+    /// The position of the character at this byte, counted from 1.
+    fn of(&mut self, byte: usize) -> usize {
+        if byte < self.bytes {
+            (self.bytes, self.characters) = (0, 0);
+        }
+        self.characters += self.text.get(self.bytes..byte).unwrap_or_default().chars().count();
+        self.bytes = byte;
+        self.characters + 1
     }
 }
 
@@ -154,13 +176,17 @@ pub(super) fn named(
     connection: &str,
 ) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
-    let mut add = |mut parts: Vec<String>, called: bool| {
+    let mut seen: HashSet<(Vec<String>, bool)> = HashSet::new();
+    let mut positions = Positions { text, bytes: 0, characters: 0 };
+    let mut add = |names: &[Token], called: bool| {
+        let mut parts: Vec<String> = names.iter().map(|name| part(name.text(text))).collect();
+        let mut first = names.first();
         if parts.len() > 2 && same(&parts[0], connection) {
             parts.remove(0);
+            first = names.get(1);
         }
-        let name = Named { parts, called };
-        if !found.contains(&name) {
-            found.push(name);
+        if seen.insert((parts.clone(), called)) {
+            found.push(Named { parts, called, position: positions.of(first.map_or(0, |first| first.start)) });
         }
     };
     for mention in mentions {
@@ -170,10 +196,13 @@ pub(super) fn named(
         }
         let parts = parts(mention, words);
         let after = parts.next.is_some_and(|next| next.text(text) == "(");
-        add(
-            parts.names.iter().map(|name| identifier(name.text(text)).into_owned()).collect(),
-            called || (!sure && after),
-        );
+        add(&parts.names, called || (!sure && after));
+        // `INTO orders (id, total)` calls nothing.
+        let before = words.partition_point(|token| token.start < mention.range.start).checked_sub(1);
+        let before = before.and_then(|before| words.get(before));
+        if !sure && after && before.is_some_and(|before| before.is_any(text, LIST_FOLLOWS)) {
+            add(&parts.names, false);
+        }
     }
     if dialect == Dialect::Sqlite && !sure {
         // SQLite takes a string for a name where only a name can stand (its page "keywords").
@@ -181,11 +210,19 @@ pub(super) fn named(
             let [before, word] = pair else { continue };
             let placed = word.in_relations || before.kind == Kind::Dot || before.is_any(text, RELATION_FOLLOWS);
             if placed && word.kind == Kind::Text {
-                add(vec![word.text(text).trim_matches('\'').replace("''", "'")], false);
+                add(std::slice::from_ref(word), false);
             }
         }
     }
     found
+}
+
+/// A part of a name; in SQLite it may stand in a string's quotes.
+fn part(name: &str) -> String {
+    if name.starts_with('\'') {
+        return name.trim_matches('\'').replace("''", "'");
+    }
+    identifier(name).into_owned()
 }
 
 /// Whether a function is called that is not known to be harmless.
@@ -241,3 +278,19 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
 
 const RELATION_FOLLOWS: &[&str] =
     &["CALL", "EXISTS", "FROM", "INTO", "JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE", "TRUNCATE", "UPDATE", "VIEW"];
+/// Words in front of a relation that a list in parentheses may follow.
+const LIST_FOLLOWS: &[&str] = &[
+    "ANALYSE",
+    "ANALYZE",
+    "EXISTS",
+    "INTO",
+    "OF",
+    "ON",
+    "ONLY",
+    "REFERENCES",
+    "TABLE",
+    "UPDATE",
+    "USING",
+    "VERBOSE",
+    "VIEW",
+];

@@ -1,6 +1,8 @@
 //! `@name`: where a placeholder begins, and which number each one gets.
 //! What value it gets is decided by whoever runs the statement.
 
+use std::collections::HashSet;
+
 use super::token::{Kind, Token};
 use super::{Dialect, Edit};
 use crate::error::{Error, Result};
@@ -11,9 +13,21 @@ use crate::error::{Error, Result};
 const OPERATORS: &[&str] =
     &["!@", "&@", "<@", "?<@", "?@", "@-@", "@@", "@@@", "^<@", "^@", "|@", "~@", "@~@", "&&@", "#@"];
 
-/// Whether the `@` at the end of this run of operator characters begins a placeholder.
-pub(super) fn begins(run: &str, dialect: Dialect) -> bool {
-    dialect == Dialect::Sqlite || !OPERATORS.contains(&run)
+/// Of these, those that are another operator of two operands without their `@`: a value that is
+/// given by the name behind them says that the other one is meant.
+const AMBIGUOUS: &[&str] = &["&@", "<@", "?@", "@@@", "^@", "|@", "~@", "&&@", "#@"];
+
+/// Names of the values that are given with a statement, without `@`.
+pub type Given = HashSet<String>;
+
+/// Whether the `@` at the end of this run of operator characters begins a placeholder; `rest` is
+/// the text behind it.
+pub(super) fn begins(run: &str, rest: &str, dialect: Dialect, given: &Given) -> bool {
+    if dialect == Dialect::Sqlite || !OPERATORS.contains(&run) {
+        return true;
+    }
+    let end = rest.bytes().position(|byte| !continues(byte)).unwrap_or(rest.len());
+    AMBIGUOUS.contains(&run) && given.contains(rest.get(..end).unwrap_or_default())
 }
 
 /// Whether a placeholder's name goes on with this byte. A `$` would end it: what follows a

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::Dialect;
 use super::bracket::Context;
-use super::placeholder;
+use super::placeholder::{self, Given};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +98,22 @@ fn undouble<'a>(name: &'a str, doubled: &str, single: &str) -> Cow<'a, str> {
 
 /// Cuts `text` into tokens that cover it without a gap.
 pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token> {
-    read(text, dialect, true)
+    read(text, dialect, true, &Given::new())
+}
+
+/// The same where values are `given`, which decide of an `@` that could be an operator's.
+pub(super) fn tokens_with(text: &str, dialect: Dialect, given: &Given) -> Vec<Token> {
+    read(text, dialect, true, given)
 }
 
 /// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
 #[cfg(any(test, fuzzing))]
 pub(super) fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
-    read(text, dialect, dialect == Dialect::Sqlite)
+    read(text, dialect, dialect == Dialect::Sqlite, &Given::new())
 }
 
-fn read(text: &str, dialect: Dialect, brackets: bool) -> Vec<Token> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, at: 0 };
+fn read(text: &str, dialect: Dialect, brackets: bool, given: &Given) -> Vec<Token> {
+    let mut reader = Reader { text, bytes: text.as_bytes(), dialect, brackets, given, at: 0 };
     let mut context = Context::new(dialect);
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 4 + 1);
     while reader.at < text.len() {
@@ -133,6 +138,7 @@ struct Reader<'a> {
     dialect: Dialect,
     /// Whether `[x]` may be a name.
     brackets: bool,
+    given: &'a Given,
     at: usize,
 }
 
@@ -415,7 +421,8 @@ impl Reader<'_> {
             }
             if byte == b'@' && (begins_word(next) || next.is_ascii_digit()) {
                 let run = self.text.get(start..=self.at).unwrap_or_default();
-                if !self.glued(start) && placeholder::begins(run, self.dialect) {
+                let rest = self.text.get(self.at + 1..).unwrap_or_default();
+                if !self.glued(start) && placeholder::begins(run, rest, self.dialect, self.given) {
                     if self.at > start {
                         return Kind::Operator;
                     }

@@ -2,6 +2,7 @@
 //! digit is lost and nothing of a value ever stands in a statement.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -15,11 +16,15 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use super::cells::is_true_array;
 use crate::call::Argument;
 use crate::error::{Error, Result};
+use crate::source::given;
 
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// Values of one statement at most: the protocol counts them in 16 bits.
+const MOST_VALUES: usize = 65_535;
 
 /// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
 /// wire library logs what it binds.
@@ -54,26 +59,32 @@ impl ToSql for Bound {
 }
 
 /// The arguments in the order of `placeholders`, each named or numbered once.
+///
+/// # Errors
+/// [`Kind::TooLarge`](crate::error::Kind::TooLarge) for more than the protocol can carry,
+/// [`Kind::Invalid`](crate::error::Kind::Invalid) naming what is missing or unknown.
 pub(super) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
+    given::admit(placeholders.len().max(arguments.len()), MOST_VALUES)?;
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(arguments.len());
+    for (place, argument) in arguments.iter().enumerate() {
+        places.entry(argument.name.trim_start_matches('@').to_owned()).or_insert(place);
+    }
     let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
-    let mut take = |name: &str| {
-        let found = left.iter_mut().find(|a| a.as_ref().is_some_and(|a| a.name.trim_start_matches('@') == name));
-        found.and_then(Option::take)
-    };
+    let mut take = |name: &str| places.get(name).and_then(|place| left.get_mut(*place)?.take());
     let mut ordered = Vec::with_capacity(placeholders.len());
     let mut missing = Vec::new();
     for (index, name) in placeholders.iter().enumerate() {
         match take(name).or_else(|| take(&(index + 1).to_string())) {
             Some(argument) => ordered.push(argument),
-            None => missing.push(format!("@{name}")),
+            None => missing.push(name.as_str()),
         }
     }
     if !missing.is_empty() {
-        return Err(Error::invalid(format!("parameters: no value for {}", missing.join(", "))));
+        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
     }
-    let unknown: Vec<String> = left.iter().flatten().map(|a| format!("@{}", a.name.trim_start_matches('@'))).collect();
-    if !unknown.is_empty() {
-        return Err(Error::invalid(format!("parameters: the statement has no {}", unknown.join(", "))));
+    let mut unknown = left.iter().flatten().map(|argument| argument.name.as_str()).peekable();
+    if unknown.peek().is_some() {
+        return Err(Error::invalid(format!("parameters: the statement has no {}", given::listed(unknown))));
     }
     Ok(ordered)
 }
@@ -157,7 +168,10 @@ impl<'a> Value<'a> {
             Some(b'n') => Self::Null,
             Some(b't') => Self::Boolean(true),
             Some(b'f') => Self::Boolean(false),
-            Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| BROKEN)?),
+            // It was read as JSON before: what is left to be wrong is half of a surrogate pair.
+            Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| {
+                Expected("characters: an escape from \\ud800 to \\udfff is half of one, and stands in a pair")
+            })?),
             Some(b'[') => Self::Array(serde_json::from_str(json).map_err(|_| BROKEN)?),
             Some(b'{') => Self::Object,
             Some(_) => Self::Number(json),
@@ -307,5 +321,23 @@ mod tests {
         assert_eq!(missing.message, "parameters: no value for @b");
         let unknown = in_order(&placeholders, vec![argument("a", "1"), argument("2", "2"), argument("c", "3")]);
         assert_eq!(unknown.unwrap_err().message, "parameters: the statement has no @c");
+    }
+
+    #[test]
+    fn more_values_than_the_protocol_carries_are_refused() {
+        let names: Vec<String> = (0..=MOST_VALUES).map(|number| format!("p{number}")).collect();
+        let given = |count: usize| names.iter().take(count).rev().map(|name| argument(name, "1")).collect::<Vec<_>>();
+        let most = names.get(..MOST_VALUES).unwrap();
+        assert_eq!(in_order(most, given(MOST_VALUES)).unwrap().len(), MOST_VALUES);
+        let error = in_order(&names, given(MOST_VALUES + 1)).unwrap_err();
+        assert_eq!(error.kind, crate::error::Kind::TooLarge);
+        let error = in_order(&[], given(20)).unwrap_err();
+        assert!(error.message.ends_with("@p10 and 10 more"), "{}", error.message);
+    }
+
+    #[test]
+    fn half_a_character_is_told_as_such() {
+        let error = bound(&argument("x", r#""a\ud800""#), &Type::TEXT).unwrap_err();
+        assert!(error.message.contains("@x") && error.message.contains("half of one"), "{}", error.message);
     }
 }

@@ -14,32 +14,7 @@ use super::session::Session;
 use super::transaction::Frame;
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Assumed, Identity, SETTINGS};
-use crate::sql::{Class, Statement};
-
-/// Functions that run a text as SQL, or change a setting: behind them a statement could be
-/// somebody else. `crosstab` and its kin are of the extension tablefunc.
-const OPAQUE_FUNCTIONS: [&str; 14] = [
-    "set_config",
-    "query_to_xml",
-    "query_to_xmlschema",
-    "query_to_xml_and_xmlschema",
-    "ts_stat",
-    "ts_rewrite",
-    "crosstab",
-    "crosstab2",
-    "crosstab3",
-    "crosstab4",
-    "connectby",
-    "xpath_table",
-    "set_user",
-    "reset_user",
-];
-/// What may be made and changed; everything else defines code, or roles.
-const PLAIN_OBJECTS: [&str; 10] =
-    ["TABLE", "INDEX", "VIEW", "SEQUENCE", "SCHEMA", "TYPE", "DOMAIN", "COLLATION", "STATISTICS", "POLICY"];
-/// Words that stand between CREATE or ALTER and the kind of object.
-const ADJECTIVES: [&str; 9] =
-    ["OR", "REPLACE", "TEMP", "TEMPORARY", "UNLOGGED", "UNIQUE", "MATERIALIZED", "RECURSIVE", "LOCAL"];
+use crate::sql::{Dialect, Statement, opaque};
 
 /// Takes on the caller's role and claims, on a transaction that has just begun.
 pub(super) async fn assume(session: &Session, identity: &Assumed, frame: Frame) -> Result<(), tokio_postgres::Error> {
@@ -85,23 +60,10 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         if name.parts.iter().any(|part| part.starts_with("u&\"") || part.starts_with("U&\"")) {
             return Err(Error::invalid("query: write names without U& escapes on this connection"));
         }
-        if let Some(opaque) = name.parts.iter().find(|part| OPAQUE_FUNCTIONS.contains(&part.to_lowercase().as_str())) {
-            return Err(kept(&format!("{opaque} is not available")));
-        }
     }
-    let mut words = Words(&statement.text);
-    let first = words.next().unwrap_or_default().to_ascii_uppercase();
-    match (statement.class, first.as_str()) {
-        (Class::Call, "DO") => Err(kept("DO is not available")),
-        (Class::Ddl, "CREATE" | "ALTER") => {
-            let kind = words.map(str::to_ascii_uppercase).find(|word| !ADJECTIVES.contains(&word.as_str()));
-            match kind {
-                Some(kind) if PLAIN_OBJECTS.contains(&kind.as_str()) => Ok(()),
-                kind => Err(kept(&format!("{first} {} is not available", kind.unwrap_or_default()))),
-            }
-        }
-        (Class::Ddl, "IMPORT" | "REASSIGN" | "SECURITY") => Err(kept(&format!("{first} is not available"))),
-        _ => Ok(()),
+    match opaque(statement, Dialect::PostgreSql) {
+        Some(what) => Err(kept(&format!("{what} is not available"))),
+        None => Ok(()),
     }
 }
 
@@ -111,56 +73,10 @@ fn kept(what: &str) -> Error {
         .hint("an administrator can offer it as a procedure of the database")
 }
 
-/// The words at the start of a statement, with white space and comments passed over.
-struct Words<'a>(&'a str);
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        loop {
-            self.0 = self.0.trim_start_matches(|c: char| c.is_whitespace() || c == '(' || c == ';');
-            if let Some(comment) = self.0.strip_prefix("--") {
-                self.0 = comment.split_once(['\n', '\r']).map_or("", |(_, rest)| rest);
-            } else if self.0.starts_with("/*") {
-                self.0 = behind_comment(self.0);
-            } else {
-                let end = self.0.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.0.len());
-                let (word, rest) = self.0.split_at(end);
-                self.0 = rest;
-                return (!word.is_empty()).then_some(word);
-            }
-        }
-    }
-}
-
-/// What follows a comment that others may nest in.
-fn behind_comment(text: &str) -> &str {
-    let (mut depth, mut rest) = (0_usize, text);
-    loop {
-        rest = if let Some(inside) = rest.strip_prefix("/*") {
-            depth += 1;
-            inside
-        } else if let Some(outside) = rest.strip_prefix("*/") {
-            depth -= 1;
-            outside
-        } else {
-            let mut letters = rest.chars();
-            if letters.next().is_none() {
-                return "";
-            }
-            letters.as_str()
-        };
-        if depth == 0 {
-            return rest;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::{Dialect, Naming, statements};
+    use crate::sql::{Naming, statements};
 
     fn checked(text: &str) -> Result<()> {
         let naming = Naming { connection: "shop", others: &[] };

@@ -159,7 +159,9 @@ impl Runs {
             self.close().await?;
             self.over = true;
         }
-        let changes = matches!(self.job.class, Class::Insert | Class::Update) || self.columns.is_empty();
+        let only_locks = self.job.origin.as_ref().is_some_and(|statement| statement.only_locks);
+        let writes = matches!(self.job.class, Class::Insert | Class::Update) && !only_locks;
+        let changes = writes || self.columns.is_empty();
         let affected = i64::try_from(affected).ok().filter(|_| changes && self.job.class != Class::Select);
         Ok(Part::Done { affected: affected.unwrap_or(-1) })
     }

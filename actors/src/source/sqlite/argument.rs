@@ -1,6 +1,8 @@
 //! Values for placeholders: from the JSON text they came in to what is bound. Nothing here puts
 //! a value into a statement's text.
 
+use std::collections::{HashMap, HashSet};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::Value;
@@ -8,44 +10,83 @@ use rusqlite::types::Value;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::DataType;
+use crate::source::given;
+
+/// Values of one statement at most: `SQLITE_MAX_VARIABLE_NUMBER` (<https://www.sqlite.org/limits.html>).
+const MOST_VALUES: usize = 32_766;
 
 /// One value for each of `placeholders`, found by name, else by its number.
 ///
 /// # Errors
+/// [`Kind::TooLarge`](crate::error::Kind::TooLarge) for more than the engine can bind;
 /// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the placeholders without a value, the
 /// values without a placeholder, or the value that cannot be read.
 pub(super) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Value>> {
-    for argument in given {
-        let numbered = number_of(argument).is_some_and(|number| number <= placeholders.len());
-        if !numbered && !placeholders.iter().any(|name| same(name, &argument.name)) {
-            return Err(Error::invalid(format!(
-                "`parameters` has a value for {}, which the statement does not use",
-                at(&argument.name)
-            ))
+    given::admit(placeholders.len().max(given.len()), MOST_VALUES)?;
+    let used: HashSet<String> = placeholders.iter().map(|name| folded(name)).collect();
+    let is_used = |argument: &&Argument| {
+        number_of(argument).is_some_and(|number| number <= placeholders.len()) || used.contains(&folded(&argument.name))
+    };
+    if let Some(unused) = given.iter().find(|argument| !is_used(argument)) {
+        let name = at(&unused.name);
+        return Err(Error::invalid(format!("`parameters` has a value for {name}, which the statement does not use"))
             .hint(match placeholders {
                 [] => "the statement has no placeholders; they are written as @name".to_owned(),
                 names => format!("it uses {}", listed(names)),
             }));
+    }
+    let places = Places::of(given);
+    let mut found = Vec::with_capacity(placeholders.len());
+    let mut missing = Vec::new();
+    for (name, number) in placeholders.iter().zip(1..) {
+        match places.find(name, number).and_then(|place| given.get(place)) {
+            Some(argument) => found.push(argument),
+            None => missing.push(name.as_str()),
         }
     }
-    let missing: Vec<&String> = placeholders
-        .iter()
-        .zip(1..)
-        .filter(|(name, number)| find(given, name, *number).is_none())
-        .map(|(name, _)| name)
-        .collect();
     if !missing.is_empty() {
-        let names: Vec<String> = missing.into_iter().cloned().collect();
-        return Err(Error::invalid(format!("`parameters` has no value for {}", listed(&names))));
+        return Err(Error::invalid(format!("`parameters` has no value for {}", given::listed(missing))));
     }
     if given.len() > placeholders.len() {
         return Err(Error::invalid(format!("`parameters` has two values for one of {}", listed(placeholders))));
     }
-    placeholders.iter().zip(1..).filter_map(|(name, number)| find(given, name, number)).map(value).collect()
+    found.into_iter().map(value).collect()
 }
 
 fn listed(names: &[String]) -> String {
-    names.iter().map(|name| at(name)).collect::<Vec<_>>().join(", ")
+    given::listed(names.iter().map(String::as_str))
+}
+
+/// Where the argument of a name or a number is. Of equal ones the first counts.
+struct Places<'a> {
+    exact: HashMap<&'a str, usize>,
+    folded: HashMap<String, usize>,
+    numbered: HashMap<usize, usize>,
+}
+
+impl<'a> Places<'a> {
+    fn of(given: &'a [Argument]) -> Self {
+        let mut places = Self { exact: HashMap::new(), folded: HashMap::new(), numbered: HashMap::new() };
+        for (place, argument) in given.iter().enumerate() {
+            places.exact.entry(bare(&argument.name)).or_insert(place);
+            places.folded.entry(folded(&argument.name)).or_insert(place);
+            if let Some(number) = number_of(argument) {
+                places.numbered.entry(number).or_insert(place);
+            }
+        }
+        places
+    }
+
+    /// The argument of that name: exactly, else whatever its case, else the one with its number.
+    fn find(&self, name: &str, number: usize) -> Option<usize> {
+        let exact = self.exact.get(bare(name));
+        exact.or_else(|| self.folded.get(&folded(name))).or_else(|| self.numbered.get(&number)).copied()
+    }
+}
+
+/// A name without its `@` and without its case.
+fn folded(name: &str) -> String {
+    bare(name).to_ascii_lowercase()
 }
 
 /// A name with its one `@`.
@@ -61,14 +102,6 @@ pub(super) fn bare(name: &str) -> &str {
 /// The number that stands for a name.
 fn number_of(argument: &Argument) -> Option<usize> {
     bare(&argument.name).parse().ok().filter(|number| *number > 0)
-}
-
-/// The argument of that name: exactly, else whatever its case, else the one with its number.
-fn find<'a>(given: &'a [Argument], name: &str, number: usize) -> Option<&'a Argument> {
-    let exact = given.iter().find(|argument| bare(&argument.name) == bare(name));
-    exact
-        .or_else(|| given.iter().find(|argument| same(&argument.name, name)))
-        .or_else(|| given.iter().find(|argument| number_of(argument) == Some(number)))
 }
 
 /// Whether two names mean the same placeholder.
@@ -204,6 +237,16 @@ mod tests {
         assert!(missing.message.contains("@B"), "{}", missing.message);
         let unknown = bind(&names, &[given("c", "1", None)]).unwrap_err();
         assert!(unknown.message.contains("@c") && unknown.get_hint().unwrap().contains("@a, @B"));
+    }
+
+    #[test]
+    fn more_values_than_the_engine_binds_are_refused() {
+        let names: Vec<String> = (0..=MOST_VALUES).map(|number| format!("p{number}")).collect();
+        let all = |count: usize| names.iter().take(count).rev().map(|name| given(name, "1", None)).collect::<Vec<_>>();
+        assert_eq!(bind(names.get(..MOST_VALUES).unwrap(), &all(MOST_VALUES)).unwrap().len(), MOST_VALUES);
+        assert_eq!(bind(&names, &all(MOST_VALUES + 1)).unwrap_err().kind, crate::error::Kind::TooLarge);
+        let missing = bind(names.get(..20).unwrap(), &[]).unwrap_err();
+        assert!(missing.message.ends_with("@p9 and 10 more"), "{}", missing.message);
     }
 
     #[test]

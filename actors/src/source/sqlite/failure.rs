@@ -73,10 +73,13 @@ fn refused(refusal: &Refusal) -> Error {
         Refusal::Write => read_only(),
         Refusal::Transaction => transaction(),
         Refusal::Session(what) => session(what),
-        Refusal::Outside(what) => {
-            Error::forbidden(format!("{what} is not allowed on this connection")).sqlstate("42501")
-        }
+        Refusal::Outside(what) => outside(what),
     }
+}
+
+/// What reaches beyond the call's own data.
+pub(super) fn outside(what: &str) -> Error {
+    Error::forbidden(format!("{what} is not allowed on this connection")).sqlstate("42501")
 }
 
 fn engine(code: ffi::Error, message: &str) -> Error {

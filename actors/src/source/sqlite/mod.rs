@@ -242,7 +242,8 @@ impl Inner {
         let declared = procedure::find(&self.declared, invocation)?;
         let statement = self.only_statement(declared)?;
         let values = procedure::arguments(&declared.procedure, &invocation.arguments, &statement.placeholders)?;
-        Ok(Prepared { statement, values, default_schema: None, by_administrator: true })
+        let default_schema = invocation.default_schema.clone();
+        Ok(Prepared { statement, values, default_schema, by_administrator: true })
     }
 
     fn only_statement(&self, declared: &Declared) -> Result<Statement> {

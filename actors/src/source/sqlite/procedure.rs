@@ -3,14 +3,14 @@
 
 use serde_json::value::RawValue;
 
-use super::argument::{at, bare, same};
+use super::argument::{at, bare, decimal_parts, same};
 use super::catalog::{SCHEMA, optional, text, type_cells};
 use super::types::Declared as DeclaredType;
 use crate::call::{Argument, Facet, Narrow};
 use crate::error::{Error, Result};
 use crate::near;
 use crate::pattern::matches;
-use crate::reply::Cell;
+use crate::reply::{Cell, DataType};
 use crate::source::{Declared, Direction, Invocation, Parameter, Procedure};
 
 /// The procedure that `invocation` names.
@@ -74,6 +74,11 @@ pub(super) fn arguments(procedure: &Procedure, given: &[Argument], placeholders:
     if !missing.is_empty() {
         return wrong(format!("procedure {} needs {}", procedure.name, missing.join(", ")));
     }
+    for (parameter, value) in inputs.iter().zip(&taken) {
+        if let Some(form) = value.and_then(|argument| refused(parameter.data_type, &argument.value)) {
+            return wrong(format!("parameter {}: {} expects {form}", at(&parameter.name), parameter.type_name));
+        }
+    }
     placeholders
         .iter()
         .map(|name| {
@@ -87,13 +92,46 @@ pub(super) fn arguments(procedure: &Procedure, given: &[Argument], placeholders:
                     || default(inputs.get(place).and_then(|parameter| parameter.default.as_deref())),
                     |argument| argument.value.clone(),
                 ),
-                data_type: value.and_then(|argument| argument.data_type).or_else(|| {
-                    // Octets come as base64, whatever the client calls them.
-                    inputs.get(place).map(|parameter| i32::from(parameter.data_type.code()))
-                }),
+                // Octets come as base64, whatever the client calls them.
+                data_type: inputs.get(place).map(|parameter| i32::from(parameter.data_type.code())),
             })
         })
         .collect()
+}
+
+/// What a declared type takes instead of `value`, if it does not take that. The engine would compare
+/// anything with anything.
+fn refused(declared: DataType, value: &RawValue) -> Option<&'static str> {
+    use DataType as T;
+    let json = value.get().trim();
+    let first = json.as_bytes().first().copied();
+    if first == Some(b'n') {
+        return None;
+    }
+    let text: Option<String> = if first == Some(b'"') { serde_json::from_str(json).ok() } else { None };
+    let is_number = matches!(first, Some(b'-' | b'0'..=b'9'));
+    // As JSON has it, or as a string of it.
+    let number = text.as_deref().map(str::trim).or(is_number.then_some(json));
+    let (fits, form) = match declared {
+        T::TinyInt | T::SmallInt | T::Integer | T::BigInt => (number.is_some_and(is_whole), "a whole number"),
+        T::Float | T::Double | T::Decimal | T::Numeric => {
+            (number.is_some_and(|number| number.parse::<f64>().is_ok()), "a number")
+        }
+        T::Boolean => (matches!(text.as_deref().unwrap_or(json), "true" | "false" | "0" | "1"), "true or false"),
+        T::Uuid => (text.is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()), "a UUID as a string"),
+        T::Date | T::Time | T::Timestamp | T::Binary => (text.is_some(), "a string"),
+        // Also JSON, for which there is no type of its own.
+        T::Varchar => (text.is_some() || first != Some(b'"'), "a string"),
+    };
+    (!fits).then_some(form)
+}
+
+/// Whether a number is whole and of 64 bits; `7.0` and `1e3` are.
+fn is_whole(number: &str) -> bool {
+    let Some((_, digits, power)) = decimal_parts(number) else { return false };
+    let whole = i64::try_from(digits.len()).is_ok_and(|length| length <= power.saturating_add(1));
+    let plain = number.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+    if plain { number.parse::<i64>().is_ok() } else { digits.is_empty() || (whole && power < 18) }
 }
 
 /// The declared default, or NULL.

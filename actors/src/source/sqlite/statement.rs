@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use super::authorizer::Warden;
 use super::catalog;
 use super::columns::describe;
-use super::failure::{Circumstances, read_only, session, several, transaction, translate};
+use super::failure::{Circumstances, outside, read_only, session, several, transaction, translate};
 use super::halt::Halt;
 use super::lexer::tokens;
 use super::opening::{Opened, Role};
@@ -74,6 +74,8 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         Class::Transaction => return Err(transaction()),
         // The authorizer tells a PRAGMA that reads from one that sets.
         Class::Session if !first.is_word("PRAGMA") => return Err(session(&first.text.to_uppercase())),
+        // The engine would say that it cannot within a transaction, which is ours.
+        _ if first.is_word("VACUUM") => return Err(outside("VACUUM")),
         _ => {}
     }
     // Counted here because the driver looks for a second statement by recursion.
@@ -93,6 +95,12 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
 /// Whether `text` only asks for a plan.
 pub(super) fn explains(text: &str) -> bool {
     tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("EXPLAIN"))
+}
+
+/// Whether `text` is a PRAGMA. The authorizer lets none pass that sets anything, and the engine
+/// says of some that they may write however they are asked.
+fn asks(text: &str) -> bool {
+    tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("PRAGMA"))
 }
 
 /// Runs `order`, sending its parts to `outlet`.
@@ -175,7 +183,7 @@ impl Run<'_> {
         if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
-        let reads = prepared.readonly() || prepared.is_explain() != 0;
+        let reads = prepared.readonly() || prepared.is_explain() != 0 || asks(&step.statement.text);
         if !reads && (self.order.access == Access::ReadOnly || self.opened.role == Role::Reader) {
             return Err(read_only());
         }

@@ -173,6 +173,17 @@ fn what_never_ends_is_read_to_the_end() {
     }
 }
 
+/// Each name is looked up once: a search through those before it would take minutes.
+#[test]
+fn very_many_names_are_each_found_once() {
+    const NAMES: usize = 60_000;
+    let names: Vec<String> = (0..NAMES).map(|number| format!("n{number}")).collect();
+    let statement = one(&format!("select {0} from t order by {0}", names.join(",")));
+    assert!(statement.names.len() > NAMES && statement.names.len() < NAMES + 10, "{}", statement.names.len());
+    let relations: Vec<String> = names.iter().map(|name| format!("{name}.a.b")).collect();
+    assert_eq!(catalogs(&format!("select * from {}", relations.join(","))).unwrap(), names);
+}
+
 #[test]
 fn bounds_have_names() {
     let long = outcome(format!("select '{}'", "a".repeat(guard::MAX_BYTES))).unwrap_err();

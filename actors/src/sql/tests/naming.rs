@@ -165,3 +165,36 @@ fn a_statement_tells_what_it_names() {
     }
     assert!(!named(one("SELECT 'secrets', secrets FROM t")).contains(&"secrets".to_owned()), "neither is a relation");
 }
+
+#[test]
+fn a_list_behind_a_relation_makes_no_routine_of_it() {
+    let named = |statement: &Statement, name: &str, called: bool| {
+        statement
+            .names
+            .iter()
+            .any(|named| named.parts.last().is_some_and(|last| last == name) && named.called == called)
+    };
+    for text in [
+        "replace into t (a) values (f(1))",
+        "insert or replace into main.t(a) values (f(1))",
+        "create table u (a references t (a), check (f(a))) strict",
+    ] {
+        let statement = lite(text);
+        assert!(named(&statement, "t", false), "{text}: {:?}", statement.names);
+        assert!(named(&statement, "f", true) && !named(&statement, "f", false), "{text}: {:?}", statement.names);
+    }
+}
+
+#[test]
+fn names_know_their_place_in_the_whole_text() {
+    for (text, expected) in [
+        ("select 'Łódź', a from orders", 23),
+        ("select 1; select * from orders", 25),
+        ("select * from sales.public.orders", 21),
+        ("select * from public.orders", 15),
+    ] {
+        let all = statements(text, Dialect::PostgreSql, SALES).unwrap();
+        let name = all.last().unwrap().names.iter().find(|name| name.parts.last().unwrap() == "orders").unwrap();
+        assert_eq!(name.position, expected, "{text}");
+    }
+}

@@ -79,3 +79,19 @@ fn each_statement_counts_its_own() {
 fn a_dollar_in_front_does_not_open_a_quote() {
     assert_eq!(one("select $@a$ from t").text, "select $ $1$ from t");
 }
+
+#[test]
+fn a_given_name_decides_what_an_operator_is() {
+    let given = ["max", "bit"].map(str::to_owned).into();
+    let with = |text: &str| statements_with(text, Dialect::PostgreSql, SALES, &given).unwrap().remove(0);
+    for (text, expected, placeholders) in [
+        ("select a<@max", "select a<$1", names(&["max"])),
+        ("select a|@bit, b~@max", "select a|$1, b~$2", names(&["bit", "max"])),
+        ("select a<@maximum, a<@b, a <@ max", "select a<@maximum, a<@b, a <@ max", names(&[])),
+        ("select a@@max, a@@@max", "select a@@max, a@@$1", names(&["max"])),
+        ("select '<@max', a<@\"max\"", "select '<@max', a<@\"max\"", names(&[])),
+    ] {
+        let statement = with(text);
+        assert_eq!((statement.text.as_str(), statement.placeholders), (expected, placeholders), "{text}");
+    }
+}

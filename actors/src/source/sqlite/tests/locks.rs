@@ -142,6 +142,10 @@ async fn a_writer_leaves_nothing_in_the_session_and_reaches_nothing_outside() {
         let error = fixture.error(text, Access::ReadWrite).await;
         assert!(matches!(error.kind, Kind::Forbidden | Kind::Invalid | Kind::Rejected), "{text}: {error:?}");
     }
+    for text in ["VACUUM", "vacuum main", "/* x */ VACUUM INTO '/tmp/portico-stolen.db'"] {
+        let error = fixture.error(text, Access::ReadWrite).await;
+        assert_eq!((error.kind, error.get_sqlstate()), (Kind::Forbidden, Some("42501")), "{text}: {error:?}");
+    }
     fixture.write("INSERT INTO t (a) VALUES ('still works')").await.unwrap();
     assert_eq!(fixture.value("SELECT count(*) FROM temp.sqlite_schema").await, "0");
     assert!(!std::path::Path::new("/tmp/portico-stolen.db").exists());
@@ -161,6 +165,8 @@ async fn reading_pragmas_work_everywhere() {
             ("PRAGMA quick_check", 1),
             ("PRAGMA index_list(t)", 0),
             ("PRAGMA foreign_keys", 1),
+            ("PRAGMA journal_mode", 1),
+            ("PRAGMA main.journal_mode", 1),
         ] {
             let result = fixture.run(text, access).await.unwrap();
             assert!(result.rows.len() >= least, "{text}");

@@ -74,6 +74,7 @@ pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
         text: text.to_owned(),
         class: Class::Other,
         returns_rows: false,
+        only_locks: false,
         calls_functions: true,
         placeholders: Vec::new(),
         edits: Vec::new(),

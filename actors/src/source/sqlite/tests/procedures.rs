@@ -168,3 +168,68 @@ async fn a_procedure_runs_its_statement() {
     let missing = call(&fixture, Access::ReadWrite, "nothing", &[]).await.unwrap_err();
     assert_eq!(missing.kind, Kind::NotFound);
 }
+
+#[test]
+fn a_value_is_of_the_type_that_was_declared() {
+    let types = [
+        ("whole", "integer", DataType::BigInt),
+        ("number", "number", DataType::Double),
+        ("truth", "boolean", DataType::Boolean),
+        ("day", "date", DataType::Date),
+        ("id", "uuid", DataType::Uuid),
+        ("word", "text", DataType::Varchar),
+    ];
+    let mut procedure = declared().remove(0).procedure;
+    procedure.parameters = types.map(|(name, words, of)| parameter(name, words, of, true)).to_vec();
+    for (name, value, fits) in [
+        ("whole", "7", true),
+        ("whole", "\"7\"", true),
+        ("whole", "7.0", true),
+        ("whole", "-1e3", true),
+        ("whole", "0.0", true),
+        ("whole", "null", true),
+        ("whole", "-9223372036854775808", true),
+        ("whole", "9223372036854775808", false),
+        ("whole", "1e30", false),
+        ("whole", "1.5", false),
+        ("whole", "\"x\"", false),
+        ("whole", "\"\"", false),
+        ("whole", "true", false),
+        ("whole", "[7]", false),
+        ("number", "1.5", true),
+        ("number", "\"1.5\"", true),
+        ("number", "\"x\"", false),
+        ("number", "false", false),
+        ("truth", "true", true),
+        ("truth", "\"false\"", true),
+        ("truth", "1", true),
+        ("truth", "2", false),
+        ("truth", "\"maybe\"", false),
+        ("day", "\"2026-01-02\"", true),
+        ("day", "20260102", false),
+        ("id", "\"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"", true),
+        ("id", "\"6f0b1a52\"", false),
+        ("word", "\"x\"", true),
+        ("word", "7", true),
+        ("word", "{\"a\": 1}", true),
+        ("word", "\"\\ud800\"", false),
+    ] {
+        let given = procedure::arguments(&procedure, &[argument(name, value)], &[name.to_owned()]);
+        assert_eq!(given.is_ok(), fits, "{name} {value}: {given:?}");
+        if let Err(error) = given {
+            assert_eq!(error.kind, Kind::Invalid);
+            assert!(error.message.starts_with(&format!("parameter @{name}: ")), "{}", error.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_there_is_told() {
+    let fixture = shop();
+    for (schema, expected) in [("nothing", Some(Kind::NotFound)), ("MAIN", None)] {
+        let mut invocation = invocation(None, "orders_of", &[("1", "7")]);
+        invocation.default_schema = Some(schema.to_owned());
+        let answer = fixture.source.run(Plan::alone(Task::Procedure(invocation), Access::ReadOnly)).await;
+        assert_eq!(answer.err().map(|error| error.kind), expected, "{schema}");
+    }
+}
