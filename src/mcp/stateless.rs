@@ -101,7 +101,10 @@ pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Re
         // A revision that nobody serves, named as those of the handshake are: by its header alone.
         if let Some(named) = headers.version.value().filter(|named| *named != STATELESS_VERSION) {
             let served: Vec<&str> = SESSION_VERSIONS.into_iter().chain([STATELESS_VERSION]).collect();
-            return Err(Failure::version(&served, named));
+            let served = served.join(", ");
+            return Err(malformed(&format!(
+                "the header MCP-Protocol-Version says {named:?}, which is not supported; supported: {served}"
+            )));
         }
         return Err(malformed("params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion"));
     };

@@ -165,9 +165,9 @@ async fn the_stateless_rim_checks_in_its_order() {
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let (status, body) = post(&app, ping, &[("mcp-protocol-version", "1999-01-01")]).await;
     let body: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((status, &body["error"]["code"]), (400, &json!(-32022)));
-    let message =
-        "protocol version \"1999-01-01\" is not supported; supported: 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28";
+    assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)));
+    let message = "the header MCP-Protocol-Version says \"1999-01-01\", which is not supported; supported: 2025-03-26, \
+                   2025-06-18, 2025-11-25, 2026-07-28";
     assert_eq!(body["error"]["message"], message);
 }
 

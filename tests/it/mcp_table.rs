@@ -93,7 +93,7 @@ fn transport() -> Vec<Row> {
             -32020,
         ),
         post("12 by the header", &[JSON, TAKES, MODERN], message("tools/list", json!({})), 400, -32602),
-        post("12 by an unknown header", &[JSON, TAKES, ("mcp-protocol-version", "2030-01-01")], ping(), 400, -32022),
+        post("12 by an unknown header", &[JSON, TAKES, ("mcp-protocol-version", "2030-01-01")], ping(), 400, -32602),
         post("13 a handshake", &[JSON, TAKES], message("initialize", handshake.clone()), 200, 0),
         post(
             "13 a handshake with a session",
