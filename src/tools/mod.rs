@@ -181,17 +181,25 @@ impl Tool<'_> {
 }
 
 /// Every tool of the connection that is not switched off, in the order in which they are listed.
-fn catalogue<'a>(offer: &Offer<'a>) -> Vec<Tool<'a>> {
-    let made = offer.profile.map(|profile| source_tools::make(profile, offer.own)).unwrap_or_default();
-    let mut tools: Vec<Tool<'a>> = DEFINITIONS.iter().map(Tool::Fixed).collect();
-    tools.extend(offer.own.iter().map(Tool::Own));
-    tools.extend(made.into_iter().map(Tool::Made));
-    tools.retain(|tool| offer.switches.pass(tool.kind(), tool.operation(), tool.name()));
-    // What writes does not exist where nothing can be written.
-    tools.retain(|tool| offer.writable() || !tool.writes());
-    // Nor does a procedure that the caller's role may not run.
-    tools.retain(|tool| !matches!(tool, Tool::Made(made) if !made.procedure.is_for(offer.role)));
-    tools
+/// Those of the source are made when it comes to them: there may be thousands.
+fn catalogue<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
+    let make = || offer.profile.map(|profile| source_tools::make(profile, offer.own)).unwrap_or_default();
+    let made = std::iter::once_with(make).flatten().map(Tool::Made);
+    configured(offer).chain(made.filter(|tool| is_there(offer, tool)))
+}
+
+/// Those among them that do not come from the source.
+fn configured<'o, 'a>(offer: &'o Offer<'a>) -> impl Iterator<Item = Tool<'a>> + use<'o, 'a> {
+    let tools = DEFINITIONS.iter().map(Tool::Fixed).chain(offer.own.iter().map(Tool::Own));
+    tools.filter(|tool| is_there(offer, tool))
+}
+
+fn is_there(offer: &Offer<'_>, tool: &Tool<'_>) -> bool {
+    offer.switches.pass(tool.kind(), tool.operation(), tool.name())
+        // What writes does not exist where nothing can be written.
+        && (offer.writable() || !tool.writes())
+        // Nor does a procedure that the caller's role may not run.
+        && !matches!(tool, Tool::Made(made) if !made.procedure.is_for(offer.role))
 }
 
 /// The tools that `offer` holds and `filter` lets through, in their fixed order, each as the
@@ -199,7 +207,6 @@ fn catalogue<'a>(offer: &Offer<'a>) -> Vec<Tool<'a>> {
 pub fn list(offer: &Offer<'_>, filter: &Filter) -> Vec<Value> {
     let may_write = offer.may_write();
     catalogue(offer)
-        .iter()
         .filter(|tool| filter.passes(tool.kind(), tool.operation()) && (may_write || !tool.writes()))
         .map(|tool| tool.describe(offer))
         .collect()
@@ -207,8 +214,8 @@ pub fn list(offer: &Offer<'_>, filter: &Filter) -> Vec<Value> {
 
 /// Understands a call of the tool `name`.
 pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved, Unresolved> {
-    let tools = catalogue(offer);
-    let Some(tool) = tools.iter().find(|tool| tool.name() == name) else {
+    let Some(tool) = catalogue(offer).find(|tool| tool.name() == name) else {
+        let tools: Vec<Tool<'_>> = catalogue(offer).collect();
         let error = Error::not_found(format!("there is no tool {name:?} on this connection"));
         let offered = near::nearest(name, tools.iter().map(Tool::name));
         return Err(Unresolved::Unknown(match near::did_you_mean(&offered) {
@@ -226,15 +233,13 @@ pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result
 
 /// The names of the tools that run statements or procedures and are not switched off.
 fn executing(offer: &Offer<'_>) -> Vec<&'static str> {
-    let tools = catalogue(offer).into_iter();
-    let names = tools.filter_map(|tool| if let Tool::Fixed(tool) = tool { Some(tool.name) } else { None });
+    let names = configured(offer).filter_map(|tool| if let Tool::Fixed(tool) = tool { Some(tool.name) } else { None });
     names.filter(|name| name.starts_with("execute_")).collect()
 }
 
 /// What `get_instructions` says of the tools that this caller is offered.
 fn briefing(offer: &Offer<'_>) -> Briefing {
-    let mut tools = catalogue(offer);
-    tools.retain(|tool| offer.may_write() || !tool.writes());
+    let tools: Vec<Tool<'_>> = configured(offer).filter(|tool| offer.may_write() || !tool.writes()).collect();
     Briefing {
         max_rows: offer.max_rows,
         max_bytes: offer.max_bytes,

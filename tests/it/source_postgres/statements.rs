@@ -100,6 +100,8 @@ async fn failures_say_what_and_where() {
     let (subject, _admin) = subject(SETUP).await;
     let cases = [
         ("SELECT * FROM no_such", Kind::NotFound, "42P01", Some(15)),
+        ("SELECT other.id FROM item", Kind::Rejected, "42P01", Some(8)),
+        ("SELECT item.id FROM item AS i", Kind::Rejected, "42P01", Some(8)),
         ("SELECT 'é', nothing FROM item", Kind::Rejected, "42703", Some(13)),
         ("SELEC 1", Kind::Rejected, "42601", Some(1)),
         ("SELECT 1/0", Kind::Rejected, "22012", None),

@@ -140,6 +140,13 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
             _ => return Err(Expected("a string")),
         },
         _ => match (type_.kind(), value) {
+            // What a result shows of an array, which is JSON as text, goes back in.
+            (Kind::Array(element), Value::Text(text)) if is_true_array(type_) => {
+                match serde_json::from_str::<Vec<&RawValue>>(&text) {
+                    Ok(elements) => literal(&elements, element)?,
+                    Err(_) => text,
+                }
+            }
             (_, Value::Text(text)) => text,
             (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element)?,
             (Kind::Array(_), _) if is_true_array(type_) => return Err(Expected("a JSON array")),
@@ -296,6 +303,9 @@ mod tests {
             Some(r#"{"a\"b","c\\d","x,y{}",NULL}"#)
         );
         assert_eq!(form("[[1,2],[3,4]]", &Type::INT4_ARRAY).as_deref(), Some(r#"{{"1","2"},{"3","4"}}"#));
+        assert_eq!(form(r#""[[1,2],[3,4]]""#, &Type::INT4_ARRAY).as_deref(), Some(r#"{{"1","2"},{"3","4"}}"#));
+        assert_eq!(form(r#""{1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("{1,2}"));
+        assert_eq!(form(r#""[2:3]={1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("[2:3]={1,2}"));
         assert_eq!(form(r#"[{"k":[1]}]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"{\"k\":[1]}"}"#));
     }
 

@@ -66,7 +66,7 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
             .sqlstate(READ_ONLY)
             .hint("this connection has to lead to the primary; an administrator can write target_session_attrs=read-write into its URL");
     }
-    let kind = kind(sqlstate);
+    let kind = if is_out_of_reach(source) { Kind::Rejected } else { kind(sqlstate) };
     // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
     let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     if kind == Kind::Unavailable || (fatal && kind == Kind::Rejected) {
@@ -102,6 +102,12 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
 /// the words are in the server's language.
 fn is_standby(source: &DbError) -> bool {
     *source.code() == SqlState::FEATURE_NOT_SUPPORTED && source.routine() == Some("call_bool_check_hook")
+}
+
+/// Whether a table is there and the statement does not list it in its FROM clause. The SQLSTATE is
+/// that of a table that is missing; the place in the server's code tells them apart.
+fn is_out_of_reach(source: &DbError) -> bool {
+    *source.code() == SqlState::UNDEFINED_TABLE && source.routine() == Some("errorMissingRTE")
 }
 
 /// The number of the parameter whose value the source refused, counted from 1.
