@@ -35,21 +35,21 @@ pub(super) async fn fit(
     }
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
-    let size = body.size();
     // Read to its end, so that the call ends as that of a GET does.
     let mut body = pin!(body);
     while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_next(cx)).await {}
-    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(Unsent(size)))))
+    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(Unsent))))
 }
 
-/// Content that is described and not sent.
-struct Unsent(BodySize);
+/// Content that is not sent, and not described either: where requests are pipelined, the server
+/// forgets which of them was for a head alone, and would wait for the octets that were described.
+struct Unsent;
 
 impl MessageBody for Unsent {
     type Error = std::convert::Infallible;
 
     fn size(&self) -> BodySize {
-        self.0
+        BodySize::None
     }
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {

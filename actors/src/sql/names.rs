@@ -208,7 +208,10 @@ pub(super) fn named(
         // SQLite takes a string for a name where only a name can stand (its page "keywords").
         for pair in words.windows(2) {
             let [before, word] = pair else { continue };
-            let placed = word.in_relations || before.kind == Kind::Dot || before.is_any(text, RELATION_FOLLOWS);
+            let placed = word.in_relations
+                || before.kind == Kind::Dot
+                || before.is_any(text, RELATION_FOLLOWS)
+                || before.is_any(text, STRING_FOLLOWS);
             if placed && word.kind == Kind::Text {
                 add(std::slice::from_ref(word), false);
             }
@@ -278,6 +281,9 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
 
 const RELATION_FOLLOWS: &[&str] =
     &["CALL", "EXISTS", "FROM", "INTO", "JOIN", "LATERAL", "ONLY", "REFERENCES", "TABLE", "TRUNCATE", "UPDATE", "VIEW"];
+/// Words behind which SQLite takes a string for a relation's name, besides those. Behind ON it may be
+/// a string after all.
+const STRING_FOLLOWS: &[&str] = &["ANALYZE", "IN", "ON", "REINDEX"];
 /// Words in front of a relation that a list in parentheses may follow.
 const LIST_FOLLOWS: &[&str] = &[
     "ANALYSE",

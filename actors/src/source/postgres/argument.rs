@@ -25,6 +25,8 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 
 /// Values of one statement at most: the protocol counts them in 16 bits.
 const MOST_VALUES: usize = 65_535;
+/// Dimensions of an array at most (PostgreSQL, `MAXDIM`).
+const MOST_DIMENSIONS: usize = 6;
 
 /// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
 /// wire library logs what it binds.
@@ -143,12 +145,12 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
             // What a result shows of an array, which is JSON as text, goes back in.
             (Kind::Array(element), Value::Text(text)) if is_true_array(type_) => {
                 match serde_json::from_str::<Vec<&RawValue>>(&text) {
-                    Ok(elements) => literal(&elements, element)?,
+                    Ok(elements) => literal(&elements, element, 1)?,
                     Err(_) => text,
                 }
             }
             (_, Value::Text(text)) => text,
-            (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element)?,
+            (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element, 1)?,
             (Kind::Array(_), _) if is_true_array(type_) => return Err(Expected("a JSON array")),
             (_, Value::Number(digits)) => digits.to_owned(),
             (_, Value::Boolean(truth)) => truth.to_string(),
@@ -209,8 +211,12 @@ fn integral(digits: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{whole}{fraction}{}", "0".repeat(exponent - fraction.len())))
 }
 
-/// An array literal; every element is quoted, so that none can be taken for syntax.
-fn literal(elements: &[&RawValue], element: &Type) -> Result<String, Expected> {
+/// An array literal; every element is quoted, so that none can be taken for syntax. `dimension` counts
+/// from 1: the source has six at most (`MAXDIM`), and a client may send any number.
+fn literal(elements: &[&RawValue], element: &Type, dimension: usize) -> Result<String, Expected> {
+    if dimension > MOST_DIMENSIONS {
+        return Err(Expected("an array of at most 6 dimensions"));
+    }
     let delimiter = if *element == Type::BOX { ';' } else { ',' };
     let mut out = String::from("{");
     for (index, raw) in elements.iter().enumerate() {
@@ -223,7 +229,7 @@ fn literal(elements: &[&RawValue], element: &Type) -> Result<String, Expected> {
             _ => None,
         };
         match nested {
-            Some(inner) => out.push_str(&literal(&inner, element)?),
+            Some(inner) => out.push_str(&literal(&inner, element, dimension + 1)?),
             None => match text(raw, element)? {
                 None => out.push_str("NULL"),
                 Some(text) => {
@@ -307,6 +313,20 @@ mod tests {
         assert_eq!(form(r#""{1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("{1,2}"));
         assert_eq!(form(r#""[2:3]={1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("[2:3]={1,2}"));
         assert_eq!(form(r#"[{"k":[1]}]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"{\"k\":[1]}"}"#));
+    }
+
+    #[test]
+    fn an_array_has_no_more_dimensions_than_the_source_knows() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(form(&nested(6), &Type::INT4_ARRAY).as_deref(), Some("{{{{{{}}}}}}"));
+        for depth in [7, 100_000] {
+            for json in [nested(depth), format!("\"{}\"", nested(depth))] {
+                let message = bound(&argument("a", &json), &Type::INT4_ARRAY).unwrap_err().message;
+                assert_eq!(message, "parameter @a: int4 expects an array of at most 6 dimensions");
+            }
+        }
+        let json = nested(100_000);
+        assert_eq!(form(&json, &Type::JSONB).as_deref(), Some(json.as_str()), "its own parser bounds it");
     }
 
     #[test]

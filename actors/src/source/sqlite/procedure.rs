@@ -115,7 +115,7 @@ fn refused(declared: DataType, value: &RawValue) -> Option<&'static str> {
     let (fits, form) = match declared {
         T::TinyInt | T::SmallInt | T::Integer | T::BigInt => (number.is_some_and(is_whole), "a whole number"),
         T::Float | T::Double | T::Decimal | T::Numeric => {
-            (number.is_some_and(|number| number.parse::<f64>().is_ok()), "a number")
+            (number.is_some_and(|number| decimal_parts(number).is_some()), "a number")
         }
         T::Boolean => (matches!(text.as_deref().unwrap_or(json), "true" | "false" | "0" | "1"), "true or false"),
         T::Uuid => (text.is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()), "a UUID as a string"),
