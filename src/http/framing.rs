@@ -2,14 +2,12 @@
 //! (RFC 9110 §9.3.2), and HTTP/1.0 knows no chunks (RFC 9112 §6.1).
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::pin;
 
-use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::body::{self, BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, Method, Version};
 use actix_web::middleware::Next;
-use bytes::Bytes;
 
 /// Answers HEAD as GET, without the content, and HTTP/1.0 in one piece that ends with its connection.
 pub(super) async fn fit(
@@ -34,25 +32,11 @@ pub(super) async fn fit(
         return Ok(response);
     }
     let (request, response) = response.into_parts();
-    let (response, body) = response.into_parts();
+    let (response, content) = response.into_parts();
     // Read to its end, so that the call ends as that of a GET does.
-    let mut body = pin!(body);
-    while let Some(Ok(_)) = poll_fn(|cx| body.as_mut().poll_next(cx)).await {}
-    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(Unsent))))
-}
-
-/// Content that is not sent, and not described either: where requests are pipelined, the server
-/// forgets which of them was for a head alone, and would wait for the octets that were described.
-struct Unsent;
-
-impl MessageBody for Unsent {
-    type Error = std::convert::Infallible;
-
-    fn size(&self) -> BodySize {
-        BodySize::None
-    }
-
-    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Poll::Ready(None)
-    }
+    let mut content = pin!(content);
+    while let Some(Ok(_)) = poll_fn(|cx| content.as_mut().poll_next(cx)).await {}
+    // Not described either: where requests are pipelined, the server forgets which of them was for a
+    // head alone, and would wait for the octets that were described.
+    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(body::None::new()))))
 }

@@ -66,13 +66,15 @@ impl Runner {
             Task::Procedure(_) => Some(Class::Call.word()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
-        let nearby = self.nearby(identity.clone(), &call, profile);
-        let mut results = match self.plan_as(identity, task, access, call.limits, &call).await {
-            Err(error) if is_misspelt(&error, &call.op) => return Err(nearby.offer(error).await),
+        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
+            Err(error) if is_misspelt(&error, &call.op) => {
+                return Err(self.nearby(identity, &call, profile).offer(error).await);
+            }
             other => other?,
         };
         if class == Some("script") {
             // Each statement is only looked at when those before it are done.
+            let nearby = self.nearby(identity, &call, profile);
             results = results.mend(move |error| {
                 if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
             });

@@ -6,6 +6,7 @@
 //! names show is refused. What a function, a view or a procedure of the source reads on its own is
 //! not looked at: there the grants of the database itself are the wall.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -152,7 +153,7 @@ impl Shared {
                 .hint("write the statement itself, with the names of its tables"));
         }
         let profile = self.profile();
-        let hidden = self.hidden_routines(&profile);
+        let hidden = LazyCell::new(|| self.hidden_routines(&profile));
         for name in &statement.names {
             if name.parts.iter().any(|part| part.starts_with("u&\"") || part.starts_with("U&\"")) {
                 return Err(Error::invalid("query: write names without U& escapes on this connection"));

@@ -24,15 +24,33 @@ use super::notices::Hearer;
 use super::{failure, pooled};
 use crate::error::{Error, Kind, Result};
 
+/// The settings that change how values are written and texts are read, which the database or the role
+/// may have set otherwise: for a session (`SET`), or for a transaction behind a pooler (`SET LOCAL`).
+macro_rules! settings {
+    ($set:literal) => {
+        concat!(
+            $set,
+            " DateStyle = 'ISO'; ",
+            $set,
+            " IntervalStyle = 'postgres'; ",
+            $set,
+            " bytea_output = 'hex'; ",
+            $set,
+            " extra_float_digits = 1; ",
+            $set,
+            " array_nulls = on; ",
+            $set,
+            " standard_conforming_strings = on"
+        )
+    };
+}
+pub(super) use settings;
+
 /// How a fresh session is set up. The second lock on every session: also where the first (`BEGIN READ
-/// ONLY`) did not come about, what runs cannot write. Writers say `READ WRITE`. The rest are settings
-/// that change how values are written and texts are read, which the database or the role may have
-/// set otherwise (`transaction.rs` has them for poolers).
+/// ONLY`) did not come about, what runs cannot write. Writers say `READ WRITE`.
 macro_rules! setup {
     () => {
-        "SET default_transaction_read_only = on; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; \
-         SET bytea_output = 'hex'; SET extra_float_digits = 1; SET array_nulls = on; \
-         SET standard_conforming_strings = on"
+        concat!("SET default_transaction_read_only = on; ", settings!("SET"))
     };
 }
 

@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::clock::Clock;
 use super::running::{End, Ended};
-use super::session::Session;
+use super::session::{Session, settings};
 use crate::source::Access;
 
 /// How a job's transaction is opened and closed.
@@ -76,9 +76,7 @@ const NOT_PREPARED: &str = "ROLLBACK TO SAVEPOINT portico_preparing; RELEASE SAV
 
 /// What a fresh session is told of how values are written and texts are read (`session.rs`), for one
 /// transaction: behind a pooler there is no session to tell.
-const SETTINGS: &str = "; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; \
-    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL array_nulls = on; \
-    SET LOCAL standard_conforming_strings = on";
+const SETTINGS: &str = concat!("; ", settings!("SET LOCAL"));
 
 /// What goes in front of the first statement of a transaction; `pooled` where its session is a pooler's.
 pub(super) fn beginning(frame: Frame, clock: &Clock, pooled: bool) -> String {
