@@ -286,6 +286,7 @@ pub fn source_settings(connection: &Connection) -> Settings {
         connect_timeout: connection.connect_timeout,
         declared: Arc::clone(&connection.procedures),
         has_roles: connection.identity.is_some(),
+        exposure: Arc::new(connection.exposure.clone()),
     }
 }
 

@@ -125,6 +125,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         connect_timeout: Duration::from_secs(10),
         declared: procedures().into(),
         has_roles: false,
+        exposure: std::sync::Arc::default(),
     })
     .unwrap();
     let plan = Plan::alone(task, access);

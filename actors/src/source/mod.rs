@@ -313,6 +313,8 @@ pub struct Settings {
     /// Whether callers have roles of their own at the source: what any of them may see is then
     /// known of, whatever the connection's own user may see.
     pub has_roles: bool,
+    /// What exists for callers. The driver refuses every use of what does not.
+    pub exposure: Arc<Exposure>,
 }
 
 /// Where a database is.

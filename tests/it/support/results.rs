@@ -41,6 +41,7 @@ impl Subject {
             connect_timeout: Duration::from_secs(10),
             declared: Arc::new([]),
             has_roles: false,
+            exposure: Arc::default(),
         };
         open(settings).map(|source| Self { source })
     }

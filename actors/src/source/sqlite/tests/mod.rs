@@ -61,6 +61,7 @@ pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         connect_timeout: options.connect_timeout,
         declared: options.declared.into(),
         has_roles: false,
+        exposure: Arc::default(),
     })
     .unwrap()
 }
