@@ -31,14 +31,21 @@ impl Names {
     }
 
     fn pass(&self, schema: Option<&str>, name: &str) -> bool {
-        let qualified = schema.map(|schema| format!("{schema}.{name}"));
-        let fits = |pattern: &String| {
-            // Only a pattern with a dot speaks of the schema.
-            matches(Some(pattern), name)
-                || (pattern.contains('.') && qualified.as_ref().is_some_and(|name| matches(Some(pattern), name)))
-        };
-        self.shown.as_ref().is_none_or(|shown| shown.iter().any(fits)) && !self.hidden.iter().any(fits)
+        self.shown.as_ref().is_none_or(|shown| any_fits(shown, schema, name)) && !self.hides(schema, name)
     }
+
+    fn hides(&self, schema: Option<&str>, name: &str) -> bool {
+        any_fits(&self.hidden, schema, name)
+    }
+}
+
+fn any_fits(patterns: &[String], schema: Option<&str>, name: &str) -> bool {
+    let qualified = schema.map(|schema| format!("{schema}.{name}"));
+    patterns.iter().any(|pattern| {
+        // Only a pattern with a dot speaks of the schema.
+        matches(Some(pattern), name)
+            || (pattern.contains('.') && qualified.as_ref().is_some_and(|name| matches(Some(pattern), name)))
+    })
 }
 
 impl Exposure {
@@ -55,6 +62,16 @@ impl Exposure {
     /// Whether there is such a table or view for callers.
     pub fn shows_table(&self, schema: &str, table: &str) -> bool {
         self.shows_schema(schema) && self.tables.pass(Some(schema), table)
+    }
+
+    /// Whether the lists hide this table or view by its own name, or by its schema's.
+    pub fn hides_table(&self, schema: &str, table: &str) -> bool {
+        self.schemas.hides(None, schema) || self.tables.hides(Some(schema), table)
+    }
+
+    /// Whether the administrator's list of what is shown names this procedure or function.
+    pub fn names_procedure(&self, schema: &str, procedure: &str) -> bool {
+        self.procedures.shown.is_some() && self.shows_procedure(schema, procedure)
     }
 
     /// Whether there is such a procedure or function for callers.

@@ -15,6 +15,7 @@ pub mod invariants;
 mod mask;
 mod names;
 mod opaque;
+mod outline;
 mod placeholder;
 mod procedure;
 mod redact;
@@ -30,6 +31,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 pub use self::opaque::{opaque, reads_unnamed};
+pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;
 pub use self::redact::{Redact, redacted};
@@ -95,6 +97,8 @@ pub struct Statement {
     pub text: String,
     /// What it does.
     pub class: Class,
+    /// Whether all of it was parsed; else its class and its names are guessed from its words.
+    pub understood: bool,
     /// Whether it is known to return rows: a query, or a writer with RETURNING.
     pub returns_rows: bool,
     /// Whether it is a query that only locks rows (`FOR UPDATE`): it needs a transaction that may
@@ -220,7 +224,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
 
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
-    Ok(Statement { text, class, returns_rows, only_locks, calls_functions, placeholders, names: named, edits, anchors })
+    Ok(Statement { text, class, understood: sure, returns_rows, only_locks, calls_functions, placeholders, names: named, edits, anchors })
 }
 
 /// What one statement is, before anything of it is rewritten.

@@ -107,7 +107,6 @@ pub(super) fn tokens_with(text: &str, dialect: Dialect, given: &Given) -> Vec<To
 }
 
 /// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
-#[cfg(any(test, fuzzing))]
 pub(super) fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
     read(text, dialect, dialect == Dialect::Sqlite, &Given::new())
 }

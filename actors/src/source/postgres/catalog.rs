@@ -139,6 +139,7 @@ ORDER BY n.nspname, p.proname, p.oid",
         place: Place::ALONE,
         opens_cursors: false,
         identity: None,
+        guarded: None,
     }
 }
 

@@ -12,9 +12,10 @@ use tokio_postgres::types::{Oid, Type};
 
 use super::custom_types::CustomTypes;
 use super::failure;
-use super::housekeeping::Housekeeping;
+use super::housekeeping::{Asking, Housekeeping};
 use super::relations::{self, Relations};
 use super::routines::{self, Routine};
+use super::walls::Walls;
 use crate::error::{Error, Result};
 use crate::source::Profile;
 
@@ -42,6 +43,7 @@ pub(super) struct Knowledge {
     routines: ArcSwap<Known>,
     stale: AtomicBool,
     has_roles: bool,
+    walls: Arc<Walls>,
 }
 
 /// The routines, and the schemas in which an unqualified name is looked for.
@@ -61,7 +63,7 @@ impl Known {
 
 impl Knowledge {
     /// Nothing is known yet.
-    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>, has_roles: bool) -> Self {
+    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>, has_roles: bool, walls: Arc<Walls>) -> Self {
         Self {
             housekeeping: Arc::new(housekeeping),
             types,
@@ -69,6 +71,7 @@ impl Knowledge {
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             has_roles,
+            walls,
         }
     }
 
@@ -98,6 +101,17 @@ impl Knowledge {
     /// A statement of ours may have changed types, tables or routines.
     pub(super) fn is_stale(&self) {
         self.stale.store(true, Ordering::Release);
+        self.walls.forget();
+    }
+
+    /// What statements are held against.
+    pub(super) fn walls(&self) -> &Walls {
+        &self.walls
+    }
+
+    /// The session for questions of our own.
+    pub(super) async fn client(&self) -> Result<Asking> {
+        self.housekeeping.client().await
     }
 
     /// The routines as last read.

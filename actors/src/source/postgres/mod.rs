@@ -16,12 +16,13 @@ use self::knowledge::Knowledge;
 use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
+use self::walls::Walls;
 use super::address::{Address, Pooler};
 use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
-use crate::sql::Class;
+use crate::sql::{Class, Outline, outline};
 use crate::trace::TraceParent;
 
 mod argument;
@@ -55,6 +56,7 @@ mod statement;
 mod temporal;
 mod transaction;
 mod types;
+mod walls;
 
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
@@ -70,6 +72,7 @@ struct Shared {
     /// Whether the address asks for a server that can write, and this connection may.
     wants_writer: bool,
     knowledge: Arc<Knowledge>,
+    walls: Arc<Walls>,
     closing: CancellationToken,
 }
 
@@ -84,6 +87,7 @@ impl Postgres {
         let has_roles = settings.has_roles;
         let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
         let housekeeping = Housekeeping::new(Arc::clone(&connector));
+        let walls = Arc::new(Walls::new(settings.exposure));
         let sessions = Sessions::new(connector, settings.pool, &types)?;
         let shared = Shared {
             name: settings.name,
@@ -91,7 +95,8 @@ impl Postgres {
             pooled: address.pooler == Pooler::Transaction,
             wants_writer,
             sessions,
-            knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles)),
+            knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles, Arc::clone(&walls))),
+            walls,
             closing: CancellationToken::new(),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -138,7 +143,17 @@ impl Shared {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // A reader is refused by its own transaction, whatever the server is.
         let writes = plan.access == Access::ReadWrite;
-        let results = self.carry_out(plan).await;
+        let results = match self.carry_out(plan).await {
+            Ok(results) if self.walls.hides() => {
+                let (walls, knowledge) = (Arc::clone(&self.walls), Arc::clone(&self.knowledge));
+                Ok(results.mend(move |error| {
+                    let (walls, knowledge) = (Arc::clone(&walls), Arc::clone(&knowledge));
+                    async move { walls.mend(error, &knowledge).await }.boxed()
+                }))
+            }
+            Err(error) => Err(self.walls.mend(error, &self.knowledge).await),
+            results => results,
+        };
         match results {
             Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
                 self.sessions.renounce();
@@ -158,29 +173,81 @@ impl Shared {
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;
-        let (by, mut task) = (plan.identity, plan.task);
-        if let Some(trace) = plan.trace {
-            carry(trace, &mut task);
-        }
-        let mut job = match task {
+        let (by, trace) = (plan.identity, plan.trace);
+        let asked = Asked { terms, by: &by, trace };
+        let mut job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => job(prepared, terms, &by)?,
-            Task::Statements(prepared) => return script::results(self, prepared, terms, &by, clock).await,
-            Task::Columns(prepared) => return script::columns(self, prepared, &by, clock).await,
-            Task::Batch(repeated) => return repeated::results(self, repeated, terms, &by, clock).await,
+            Task::Statement(prepared) => self.job(prepared, asked, true)?,
+            Task::Statements(prepared) => return script::results(self, prepared, asked, clock).await,
+            Task::Columns(prepared) => return script::columns(self, prepared, asked, clock).await,
+            Task::Batch(repeated) => return repeated::results(self, repeated, asked, clock).await,
             Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms, &by)).await??,
         };
-        job.identity = by;
+        job.identity.clone_from(&by);
         // Our own questions for a facet hold nothing that would have to be prepared.
         job.place.pooled = self.pooled && matches!(job.values, Values::Inferred(_));
-        if let (Some(trace), None) = (plan.trace, &job.origin) {
+        if let (Some(trace), None) = (trace, &job.origin) {
             trace.comment(&mut job.text);
         }
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
-        let answer = statement::execute(&self.sessions, &self.knowledge, &job, &clock).await?;
-        Ok(rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await)
+        let redaction = clock.bound(self.walls.redaction(&job, &self.knowledge)).await??;
+        let answer = statement::execute(self, &job, &clock).await?;
+        let results = rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await;
+        Ok(match redaction {
+            Some(names) => walls::redacted(results, names),
+            None => results,
+        })
+    }
+
+    /// A caller's statement, unless it is one that no caller may run here. `alone` says that it has its
+    /// transaction for itself.
+    fn job(&self, prepared: Prepared, asked: Asked<'_>, alone: bool) -> Result<Job> {
+        let Prepared { mut statement, values, default_schema, by_administrator } = prepared;
+        match statement.class {
+            Class::Transaction => {
+                return Err(Error::invalid(
+                    "each call is its own transaction: it is committed when it succeeds and undone when it fails",
+                )
+                .hint("send the statement alone, without BEGIN, COMMIT or SAVEPOINT"));
+            }
+            Class::Session => {
+                return Err(Error::invalid("a statement that changes the session has no effect beyond its own call")
+                    .hint("send the statement that needs the setting alone, with its names written in full"));
+            }
+            _ => {}
+        }
+        if statement.class == Class::Other && outline(&statement.text).0 == Outline::Other("COPY".to_owned()) {
+            return Err(Error::invalid("COPY is not available").hint("use SELECT to read and INSERT to write"));
+        }
+        if statement.text.contains('\0') {
+            return Err(Error::invalid("the statement contains the character NUL, which the source does not know"));
+        }
+        let values = argument::in_order(&statement.placeholders, values)?;
+        let guarded = if by_administrator {
+            None
+        } else {
+            let with = (values.as_slice(), default_schema.as_deref());
+            self.walls.guard(&mut statement, with, (asked.terms, asked.by), alone)?
+        };
+        if let Some(trace) = asked.trace {
+            // Positions that the source tells stay true: the comment stands behind the text.
+            trace.comment(&mut statement.text);
+        }
+        Ok(Job {
+            text: statement.text.clone(),
+            class: statement.class,
+            returns_rows: statement.returns_rows || statement.class == Class::Select,
+            terms: asked.terms,
+            values: Values::Inferred(values),
+            default_schema,
+            origin: Some(statement),
+            place: Place::ALONE,
+            opens_cursors: false,
+            identity: asked.by.clone(),
+            guarded,
+        })
     }
 
     /// The call of a routine; what is not known may have been made since we last asked.
@@ -199,87 +266,10 @@ impl Shared {
     }
 }
 
-/// Has every statement of `task` carry the trace. Positions that the source tells stay true: the
-/// comment stands behind the text.
-fn carry(trace: TraceParent, task: &mut Task) {
-    match task {
-        Task::Statement(prepared) => trace.comment(&mut prepared.statement.text),
-        Task::Statements(several) | Task::Columns(several) => {
-            for prepared in several {
-                trace.comment(&mut prepared.statement.text);
-            }
-        }
-        Task::Batch(repeated) => trace.comment(&mut repeated.statement.text),
-        // Statements of our own, which are made later.
-        Task::Describe(..) | Task::Procedure(_) => {}
-    }
-}
-
-/// A caller's statement, unless it is one that no caller may run here.
-fn job(prepared: Prepared, terms: Terms, by: &Assumed) -> Result<Job> {
-    let Prepared { statement, values, default_schema, by_administrator } = prepared;
-    if by.is_some() && !by_administrator {
-        identity::check(&statement)?;
-    }
-    match statement.class {
-        Class::Transaction => {
-            return Err(Error::invalid(
-                "each call is its own transaction: it is committed when it succeeds and undone when it fails",
-            )
-            .hint("send the statement alone, without BEGIN, COMMIT or SAVEPOINT"));
-        }
-        Class::Session => {
-            return Err(Error::invalid("a statement that changes the session has no effect beyond its own call")
-                .hint("send the statement that needs the setting alone, with its names written in full"));
-        }
-        _ if first_word(&statement.text).eq_ignore_ascii_case("copy") => {
-            return Err(Error::invalid("COPY is not available").hint("use SELECT to read and INSERT to write"));
-        }
-        _ => {}
-    }
-    if statement.text.contains('\0') {
-        return Err(Error::invalid("the statement contains the character NUL, which the source does not know"));
-    }
-    let values = argument::in_order(&statement.placeholders, values)?;
-    Ok(Job {
-        text: statement.text.clone(),
-        class: statement.class,
-        returns_rows: statement.returns_rows || statement.class == Class::Select,
-        terms,
-        values: Values::Inferred(values),
-        default_schema,
-        origin: Some(statement),
-        place: Place::ALONE,
-        opens_cursors: false,
-        identity: by.clone(),
-    })
-}
-
-/// The first word behind white space, comments and parentheses.
-fn first_word(text: &str) -> &str {
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '(' || c == ';');
-        rest = if let Some(comment) = rest.strip_prefix("--") {
-            comment.split_once('\n').map_or("", |(_, rest)| rest)
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            // Comments nest; one level too few only means that COPY is found out later.
-            comment.split_once("*/").map_or("", |(_, rest)| rest)
-        } else {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            return rest.get(..end).unwrap_or_default();
-        };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_word;
-
-    #[test]
-    fn comments_do_not_hide_the_first_word() {
-        assert_eq!(first_word("  /* a */ -- b\n (COPY t TO STDOUT)"), "COPY");
-        assert_eq!(first_word("/* never closed"), "");
-        assert_eq!(first_word("sélect"), "sélect");
-    }
+/// On which terms, for whom and in which trace statements are run.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    terms: Terms,
+    by: &'a Assumed,
+    trace: Option<TraceParent>,
 }

@@ -184,6 +184,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, te
         place: if opens_cursors { Place { begins: true, ..Place::WITHIN } } else { Place::ALONE },
         opens_cursors,
         identity: None,
+        guarded: None,
     }
 }
 

@@ -15,11 +15,10 @@ use super::printed::Printing;
 use super::rows::{self, Rows};
 use super::running::{self, Rows as Answer};
 use super::session::Session;
-use super::statement::Job;
-use super::transaction::{Place, Terms, closing, give_up, undoing};
-use super::{Shared, job};
+use super::statement::{Job, admit};
+use super::transaction::{Place, closing, give_up, undoing};
+use super::{Asked, Shared};
 use crate::error::{Error, Result};
-use crate::identity::Assumed;
 use crate::reply::{Column, Part, Results};
 use crate::source::{Access, Prepared, Repeated};
 use crate::sql::Class;
@@ -35,8 +34,7 @@ const BATCH_OCTETS: usize = 256 * 1024;
 pub(super) async fn results(
     shared: &Shared,
     repeated: Repeated,
-    terms: Terms,
-    by: &Assumed,
+    asked: Asked<'_>,
     clock: Clock,
 ) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
@@ -50,8 +48,10 @@ pub(super) async fn results(
     };
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let job = Job { place: Place { begins: true, ends: false, pooled: shared.pooled }, ..job(prepared, terms, by)? };
+    let place = Place { begins: true, ends: false, pooled: shared.pooled };
+    let job = Job { place, ..shared.job(prepared, asked, true)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
+    admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| clock.judge(error))?;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,
         Err(error) => {
@@ -96,7 +96,7 @@ pub(super) async fn results(
         over: false,
     };
     let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
-    Ok(Results::new(terms.access == Access::ReadWrite, parts))
+    Ok(Results::new(asked.terms.access == Access::ReadWrite, parts))
 }
 
 type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;

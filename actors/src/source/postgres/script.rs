@@ -10,11 +10,10 @@ use super::clock::Clock;
 use super::prepared::{inferred, prepared};
 use super::rows::{self, Reading};
 use super::session::Session;
-use super::statement::{Job, seen};
+use super::statement::{Job, admit, seen};
 use super::transaction::{Place, Terms, closing, give_up};
-use super::{Shared, failure, job};
+use super::{Asked, Shared, failure};
 use crate::error::{Error, Kind, Result};
-use crate::identity::Assumed;
 use crate::reply::{Part, Results};
 use crate::source::{Access, Prepared};
 
@@ -22,11 +21,10 @@ use crate::source::{Access, Prepared};
 pub(super) async fn results(
     shared: &Shared,
     statements: Vec<Prepared>,
-    terms: Terms,
-    by: &Assumed,
+    asked: Asked<'_>,
     clock: Clock,
 ) -> Result<Results> {
-    run(shared, jobs(statements, terms, by)?, terms, clock).await
+    run(shared, jobs(shared, statements, asked)?, asked.terms, clock).await
 }
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
@@ -38,12 +36,12 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, cloc
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     let may_repeat = session.is_reused();
     let mut script = Script::new(shared, jobs, terms, clock);
-    match script.start(session).await {
+    match script.begin(session).await {
         // Nothing was done on a session that turned out dead while it was idle.
         Err(error) if may_repeat && terms.access == Access::ReadOnly && error.kind == Kind::Unavailable => {
             shared.sessions.forget_idle();
             let session = script.clock.bound(shared.sessions.take(&script.clock)).await??;
-            script.start(session).await?;
+            script.begin(session).await?;
         }
         started => started?,
     }
@@ -54,9 +52,12 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, cloc
 }
 
 /// Tells the columns of `statements` and runs none of them.
-pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, by: &Assumed, clock: Clock) -> Result<Results> {
-    let jobs = jobs(statements, Terms { access: Access::ReadOnly, dry_run: false }, by)?;
+pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+    let terms = Terms { access: Access::ReadOnly, dry_run: false };
+    let jobs = jobs(shared, statements, Asked { terms, ..asked })?;
+    let mut jobs = jobs;
     let session = clock.bound(shared.sessions.take(&clock)).await??;
+    admit_all(&mut jobs, &shared.knowledge, &session, &clock).await?;
     let mut parts = Vec::with_capacity(jobs.len() * 2);
     for job in &jobs {
         let ready = match clock.bound(inferred(&session, job, &clock)).await? {
@@ -78,13 +79,32 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, by: &Ass
     Ok(Results::new(false, stream::iter(parts)))
 }
 
-fn jobs(statements: Vec<Prepared>, terms: Terms, by: &Assumed) -> Result<VecDeque<Job>> {
+fn jobs(shared: &Shared, statements: Vec<Prepared>, asked: Asked<'_>) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
         let place = Place { begins: number == 0, ends: number == last, pooled: false };
-        Ok(Job { place, ..job(prepared, terms, by)? })
+        // What one statement defines the next ones may name.
+        Ok(Job { place, ..shared.job(prepared, asked, last == 0)? })
     };
     statements.into_iter().enumerate().map(placed).collect()
+}
+
+/// Judges each of `jobs` before a transaction begins.
+async fn admit_all(
+    jobs: &mut VecDeque<Job>,
+    knowledge: &super::Knowledge,
+    session: &Arc<Session>,
+    clock: &Clock,
+) -> Result<()> {
+    for job in jobs {
+        let place = job.place;
+        job.place.begins = true;
+        let judged = admit(knowledge, session, job, clock).await;
+        job.place = place;
+        judged.map_err(|error| clock.judge(error))?;
+        job.guarded = None;
+    }
+    Ok(())
 }
 
 struct Script {
@@ -102,9 +122,19 @@ impl Script {
         Self { name, knowledge, clock, terms, jobs, current: None }
     }
 
+    /// Begins the first statement. Where nothing can be made all of them are judged beforehand: the server
+    /// is not asked within a transaction that reads.
+    async fn begin(&mut self, session: Arc<Session>) -> Result<()> {
+        if self.terms.access == Access::ReadOnly {
+            admit_all(&mut self.jobs, &self.knowledge, &session, &self.clock).await?;
+        }
+        self.start(session).await
+    }
+
     /// Begins the next statement; where that fails everything before it is undone.
     async fn start(&mut self, session: Arc<Session>) -> Result<()> {
         let Some(job) = self.jobs.front() else { return Ok(()) };
+        admit(&self.knowledge, &session, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
         let answer = prepared(session, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
         let Some(job) = self.jobs.pop_front() else { return Ok(()) };
         let knowledge = Arc::clone(&self.knowledge);

@@ -18,8 +18,10 @@ use super::identity;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::{self, Running};
-use super::session::{Session, Sessions};
-use super::transaction::{Frame, Place, Terms, beginning, ending, search_path};
+use super::Shared;
+use super::session::Session;
+use super::transaction::{Frame, Place, Terms, beginning, ending, give_up, search_path};
+use super::walls::Guarded;
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
@@ -52,6 +54,8 @@ pub(super) struct Job {
     pub(super) opens_cursors: bool,
     /// Who runs it, where callers have identities at the source.
     pub(super) identity: Assumed,
+    /// What has to be judged before it runs.
+    pub(super) guarded: Option<Guarded>,
 }
 
 /// What is bound to a job's parameters.
@@ -127,6 +131,7 @@ impl Job {
             place: Place::WITHIN,
             opens_cursors: false,
             identity: None,
+            guarded: None,
         }
     }
 
@@ -165,27 +170,37 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// Runs `job` up to its first rows. A reader that meets a dead session tries once more.
-pub(super) async fn execute(sessions: &Sessions, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
+pub(super) async fn execute(shared: &Shared, job: &Job, clock: &Clock) -> Result<Answer> {
+    let sessions = &shared.sessions;
     let session = clock.bound(sessions.take(clock)).await??;
     let may_repeat = job.terms.access == Access::ReadOnly && session.is_reused();
-    let answer = match attempt(session, sessions, knowledge, job, clock).await {
+    let answer = match attempt(session, shared, job, clock).await {
         Err(error) if may_repeat && error.kind == Kind::Unavailable => {
             sessions.forget_idle();
             let session = clock.bound(sessions.take(clock)).await??;
-            attempt(session, sessions, knowledge, job, clock).await
+            attempt(session, shared, job, clock).await
         }
         answer => answer,
     };
     answer.map_err(|error| clock.judge(error))
 }
 
-async fn attempt(
-    session: Arc<Session>,
-    sessions: &Sessions,
-    knowledge: &Knowledge,
-    job: &Job,
-    clock: &Clock,
-) -> Result<Answer> {
+/// Judges the statement of `job` on the session that it will run on; behind a refusal its transaction is
+/// ended.
+pub(super) async fn admit(knowledge: &Knowledge, session: &Arc<Session>, job: &Job, clock: &Clock) -> Result<()> {
+    if job.guarded.is_none() {
+        return Ok(());
+    }
+    let judged = clock.bound(knowledge.walls().check(session, job, clock, knowledge)).await?;
+    if judged.is_err() && clock.bound(give_up(session, job.frame(), job.place)).await? {
+        session.settle();
+    }
+    judged
+}
+
+async fn attempt(session: Arc<Session>, shared: &Shared, job: &Job, clock: &Clock) -> Result<Answer> {
+    let (sessions, knowledge) = (&shared.sessions, &*shared.knowledge);
+    admit(knowledge, &session, job, clock).await?;
     if !job.goes_direct() {
         return prepared(session, job, clock).await;
     }

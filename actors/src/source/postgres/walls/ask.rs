@@ -1,0 +1,137 @@
+//! Asks the server what it understood of a statement: the statement is the body of a temporary function
+//! that is made, read and undone. The server resolves every name and infers every type for that, and
+//! runs nothing (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
+
+use std::fmt::Write;
+
+use futures_util::future::{join, join5};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use super::super::clock::Clock;
+use super::super::identity;
+use super::super::prepared::inferred;
+use super::super::session::Session;
+use super::super::statement::Job;
+use super::super::transaction::{Frame, beginning, search_path, step_back};
+use crate::error::{Error, Kind, Result};
+
+/// Characters of a tree that is read; a longer one is not judged.
+const LONGEST: usize = 16 << 20;
+const READ: &str = "SELECT pg_catalog.left(p.prosqlbody::text, $1) FROM pg_catalog.pg_proc p \
+    WHERE p.proname = 'portico_check' AND p.pronamespace = pg_catalog.pg_my_temp_schema()";
+const SAVE: &str = "SAVEPOINT portico_check";
+/// Undoes the question in a transaction that goes on.
+pub(super) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
+
+/// What the server said.
+pub(super) enum Answer {
+    /// The analysed tree, with the question's transaction still open.
+    Tree(String),
+    /// It does not take the statement.
+    Refused(tokio_postgres::Error),
+    /// The statement is no query.
+    NoQuery,
+}
+
+/// Asks for the query that `text` is: the statement of `job`, or the part of it from `start` on. Behind
+/// a failure the transaction is the caller's to end.
+///
+/// # Errors
+/// What the driver itself refuses, and a session that is lost.
+pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
+    let types = if job.arguments().is_empty() {
+        Vec::new()
+    } else {
+        let types = inferred(session, job, clock).await?.params().to_vec();
+        step_back(session, job.frame(), job.place).await;
+        types
+    };
+    let question = question(text, &types);
+    let made = if job.place.begins {
+        let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+        let (opened, role, path, made, tree) = join5(
+            session.batch_execute(&begin),
+            identity::assume(session, &job.identity, Frame::ReadWrite),
+            search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
+            session.execute_typed(&question, &[]),
+            read(session),
+        )
+        .await;
+        opened.and(role).and(path).and(made).map(|_| tree)
+    } else {
+        let (saved, (made, tree)) =
+            join(session.batch_execute(SAVE), join(session.execute_typed(&question, &[]), read(session))).await;
+        saved.and(made).map(|_| tree)
+    };
+    let tree = match made {
+        Ok(tree) => tree,
+        Err(error) if is_no_query(&error) => return Ok(Answer::NoQuery),
+        Err(error) => return Ok(Answer::Refused(error)),
+    };
+    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| job.failure(&error, 0))?;
+    if tree.chars().count() > LONGEST {
+        return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
+            .hint("send fewer values, or many of them as one array"));
+    }
+    Ok(Answer::Tree(tree))
+}
+
+async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::Error> {
+    let longest = i32::try_from(LONGEST + 1).unwrap_or(i32::MAX);
+    session.query_typed_one(READ, &[(&longest, Type::INT4)]).await
+}
+
+/// The text in front of the statement's own, for parameters of these types.
+fn question(text: &str, types: &[Type]) -> String {
+    format!("{}{text}\n; END", opening(types))
+}
+
+fn opening(types: &[Type]) -> String {
+    let mut opening = "CREATE FUNCTION pg_temp.portico_check(".to_owned();
+    for (number, type_) in types.iter().enumerate() {
+        let quoted = |name: &str| name.replace('"', "\"\"");
+        let comma = if number == 0 { "" } else { ", " };
+        // Writing to a text cannot fail.
+        let _ = write!(opening, "{comma}\"{}\".\"{}\"", quoted(type_.schema()), quoted(type_.name()));
+    }
+    opening.push_str(") RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ");
+    opening
+}
+
+/// How many characters of the question stand in front of the statement's text.
+pub(super) fn shift() -> usize {
+    opening(&[]).chars().count()
+}
+
+/// Whether the server says that the statement is none that a function's body can be. There is no SQLSTATE
+/// for it; the place in the server's code tells, and the words are in the server's language.
+fn is_no_query(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        *error.code() == SqlState::FEATURE_NOT_SUPPORTED
+            && error.routine() == Some("interpret_AS_clause")
+            && error.position().is_none()
+    })
+}
+
+/// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no
+/// temporary objects. The probe tells these apart from what is wrong with a statement.
+pub(super) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
+    let code = error.code().map(SqlState::code);
+    matches!(code, Some("25006" | "0A000" | "42501" | "42601"))
+}
+
+/// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
+pub(super) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
+    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let question = question("SELECT 1", &[]);
+    let (opened, role, made, undone, ()) = join5(
+        session.batch_execute(&begin),
+        identity::assume(session, &job.identity, Frame::ReadWrite),
+        session.execute_typed(&question, &[]),
+        session.batch_execute("ROLLBACK"),
+        async {},
+    )
+    .await;
+    opened.and(role).and(made).is_ok() && undone.is_ok()
+}

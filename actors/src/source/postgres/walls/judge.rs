@@ -1,0 +1,339 @@
+//! Whether what a statement uses may be used here: its relations, functions and types are looked up by
+//! their numbers, on the session that the statement will run on, and held against what is exposed and
+//! against the list of functions.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use super::Guard;
+use super::functions::{self, Effect, SIGNATURE};
+use super::tree::Uses;
+use crate::error::{Error, Kind, Result};
+use crate::source::Exposure;
+
+/// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
+/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole. A text search
+/// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
+pub(super) const NAMING_TYPES: [Oid; 9] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096];
+const REGCLASS: Oid = 2205;
+const REGTYPE: Oid = 2206;
+
+/// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
+/// sequence that a column owns.
+const RELATIONS: &str = "\
+WITH RECURSIVE belongs (asked, oid, step) AS (
+    SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION
+    SELECT b.asked, u.oid, b.step + 1 FROM belongs b CROSS JOIN LATERAL (
+        SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = b.oid
+        UNION ALL SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = b.oid
+        UNION ALL SELECT t.oid FROM pg_catalog.pg_class t WHERE t.reltoastrelid = b.oid
+        UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d
+            WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = b.oid
+                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')
+                AND EXISTS (SELECT FROM pg_catalog.pg_class s WHERE s.oid = b.oid AND s.relkind = 'S')
+    ) AS u (oid) WHERE b.step < 32
+)
+SELECT b.asked, b.step, n.nspname::text, c.relname::text, c.relkind::text, n.oid = pg_catalog.pg_my_temp_schema()
+FROM belongs b
+LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ORDER BY b.asked, b.step";
+
+/// The relations whose row types these types hold, and whether a value of the type may name an object.
+const TYPES: &str = "\
+WITH RECURSIVE held (asked, oid, step) AS (
+    SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION
+    SELECT h.asked, u.oid, h.step + 1 FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid CROSS JOIN LATERAL (
+        SELECT t.typelem WHERE t.typelem <> 0
+        UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
+        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+        UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
+            WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+    ) AS u (oid) WHERE h.step < 16
+)
+SELECT h.asked, t.typrelid, t.oid = ANY ($2::pg_catalog.oid[]), pg_catalog.format_type(h.asked, NULL)
+FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid";
+
+/// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
+/// objects.
+pub(super) fn functions_query(which: &str) -> String {
+    format!(
+        "\
+SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, e.extname::text,
+    p.proargtypes::pg_catalog.oid[] && $1::pg_catalog.oid[],
+    n.oid = pg_catalog.pg_my_temp_schema()
+FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+LEFT JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid
+    AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'e'
+LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+WHERE {which}"
+    )
+}
+
+/// Whether a view reads `pg_settings`, itself or through others: then to update it is to set.
+const SETTINGS: &str = "\
+WITH RECURSIVE reads (oid) AS (
+    SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION
+    SELECT d.refobjid FROM reads s
+    JOIN pg_catalog.pg_rewrite r ON r.ev_class = s.oid
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
+        AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+)
+SELECT EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
+
+/// A function as the catalogue has it.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) signature: String,
+    /// `i`, `s` or `v`.
+    pub(super) volatility: String,
+    pub(super) extension: Option<String>,
+    /// Whether an argument's type is one of [`NAMING_TYPES`].
+    pub(super) takes_names: bool,
+    pub(super) temporary: bool,
+}
+
+/// Holds `uses` against the guard.
+///
+/// # Errors
+/// What is not available, and why; [`Kind::Internal`] when the catalogue cannot be read.
+pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+    if guard.read_only && (uses.command != 1 || uses.modifies) {
+        return Err(super::writes());
+    }
+    functions(client, uses, guard, exposure).await?;
+    if guard.hides {
+        constants(uses)?;
+        let mut relations = uses.relations.clone();
+        relations.extend(types(client, uses).await?);
+        relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
+        judge_relations(client, &relations, exposure).await?;
+    }
+    let writes = uses.command != 1 || uses.modifies;
+    if guard.identity && writes && !uses.relations.is_empty() {
+        let relations: Vec<Oid> = uses.relations.iter().copied().collect();
+        let row = client.query_typed_one(SETTINGS, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
+        if row.try_get(0).map_err(Error::internal)? {
+            return Err(refused("a change of pg_settings"));
+        }
+    }
+    Ok(())
+}
+
+const CALLED: &str =
+    "p.oid = ANY ($2) OR p.oid IN (SELECT o.oprcode FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3))";
+
+async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+    if uses.functions.is_empty() && uses.operators.is_empty() {
+        return Ok(());
+    }
+    let called: Vec<Oid> = uses.functions.iter().copied().collect();
+    let operators: Vec<Oid> = uses.operators.iter().copied().collect();
+    let naming = NAMING_TYPES.to_vec();
+    let arrays: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+        [(&naming, Type::OID_ARRAY), (&called, Type::OID_ARRAY), (&operators, Type::OID_ARRAY)];
+    let rows = client.query_typed(&functions_query(CALLED), &arrays).await.map_err(Error::internal)?;
+    if rows.len() < called.len() {
+        return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
+    }
+    for row in &rows {
+        let function = Function::read(row, 0).map_err(Error::internal)?;
+        if let Some(refusal) = function.refusal(guard, exposure) {
+            return Err(refusal);
+        }
+        // A stored value of such a type is somebody else's choice, not a literal.
+        let tells = matches!(function.effect(), Some(Effect::Relation | Effect::Sequence)) && function.takes_names;
+        if guard.hides && tells && uses.names_stored() {
+            return Err(refused(&format!("the function {} of anything but a literal", function.name))
+                .hint("write the table's name as a literal: pg_relation_size('orders')"));
+        }
+    }
+    Ok(())
+}
+
+impl Function {
+    /// Reads the columns of the list of functions from `first` on.
+    pub(super) fn read(row: &tokio_postgres::Row, first: usize) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            schema: row.try_get(first)?,
+            name: row.try_get(first + 1)?,
+            signature: row.try_get(first + 2)?,
+            volatility: row.try_get(first + 3)?,
+            extension: row.try_get(first + 4)?,
+            takes_names: row.try_get(first + 5)?,
+            temporary: row.try_get::<_, Option<bool>>(first + 6)?.unwrap_or(false),
+        })
+    }
+
+    fn is_builtin(&self) -> bool {
+        self.extension.is_none() && matches!(self.schema.as_str(), "pg_catalog" | "information_schema")
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        if self.is_builtin() || self.extension.is_some() {
+            functions::effect(self.extension.as_deref(), &self.signature)
+        } else {
+            None
+        }
+    }
+
+    /// Why a caller may not call it, if so.
+    pub(super) fn refusal(&self, guard: Guard, exposure: &Exposure) -> Option<Error> {
+        let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
+        if self.temporary {
+            return refused("is temporary");
+        }
+        if !self.is_builtin() && self.extension.is_none() {
+            if exposure.shows_procedure(&self.schema, &self.name) {
+                return None;
+            }
+            let missing = format!("function {} does not exist", self.signature);
+            return Some(Error::new(Kind::Rejected, missing).sqlstate("42883"));
+        }
+        if self.extension.is_some() && exposure.names_procedure(&self.schema, &self.name) {
+            return None;
+        }
+        match self.effect() {
+            Some(Effect::Plain) => None,
+            Some(Effect::Acts) => refused("acts beside its result, or runs a text as SQL"),
+            Some(Effect::Tells) if guard.hides => refused("tells of the catalogue"),
+            Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,
+            None if self.volatility == "i" && !(self.takes_names && guard.hides) => None,
+            None => refused("is not known to be harmless"),
+        }
+    }
+}
+
+/// Refuses values that name objects, unless they are literals that are looked up here.
+fn constants(uses: &Uses) -> Result<()> {
+    let naming = |oid: &Oid| NAMING_TYPES.contains(oid);
+    if uses.casts.iter().any(naming) {
+        return Err(refused("a cast to a type that names objects, such as regclass, of anything but a literal")
+            .hint("write the name as a literal: 'orders'::regclass"));
+    }
+    for (type_, object) in &uses.constants {
+        if naming(type_) && (!matches!(*type_, REGCLASS | REGTYPE) || *object == 0) {
+            return Err(refused("a literal of a type that names objects other than tables and types"));
+        }
+    }
+    Ok(())
+}
+
+/// The relations whose row types the statement holds.
+async fn types(client: &Client, uses: &Uses) -> Result<BTreeSet<Oid>> {
+    let literals: BTreeSet<Oid> = uses.constants.iter().map(|(type_, _)| *type_).collect();
+    let named = uses.constants.iter().filter(|(type_, _)| *type_ == REGTYPE).map(|(_, oid)| *oid);
+    let asked: Vec<Oid> = uses.types.iter().copied().chain(named).collect();
+    let naming = NAMING_TYPES.to_vec();
+    let arrays: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
+        [(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)];
+    let rows = client.query_typed(TYPES, &arrays).await.map_err(Error::internal)?;
+    let mut relations = BTreeSet::new();
+    for row in &rows {
+        let asked: Oid = row.try_get(0).map_err(Error::internal)?;
+        let relation: Oid = row.try_get(1).map_err(Error::internal)?;
+        let names: bool = row.try_get(2).map_err(Error::internal)?;
+        // A plain literal of such a type was looked at by itself.
+        if names && !(NAMING_TYPES.contains(&asked) && literals.contains(&asked)) {
+            let name: String = row.try_get(3).map_err(Error::internal)?;
+            return Err(refused(&format!("a value of type {name}, which may name what is not shown,")));
+        }
+        if relation != 0 {
+            relations.insert(relation);
+        }
+    }
+    Ok(relations)
+}
+
+async fn judge_relations(client: &Client, relations: &BTreeSet<Oid>, exposure: &Exposure) -> Result<()> {
+    if relations.is_empty() {
+        return Ok(());
+    }
+    let mut found = belongings(client, relations.iter().copied().collect()).await?;
+    for oid in relations {
+        let belonging = found.remove(oid).unwrap_or_default();
+        if !belonging.is_shown(exposure) {
+            return Err(belonging.refusal());
+        }
+    }
+    Ok(())
+}
+
+/// The relations with these numbers, each with what it belongs to.
+pub(super) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
+    let rows = client.query_typed(RELATIONS, &[(&asked, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
+    let mut found: HashMap<Oid, Belonging> = HashMap::new();
+    for row in &rows {
+        let oid: Oid = row.try_get(0).map_err(Error::internal)?;
+        let relation = Relation {
+            schema: row.try_get::<_, Option<String>>(2).map_err(Error::internal)?.unwrap_or_default(),
+            name: row.try_get::<_, Option<String>>(3).map_err(Error::internal)?.unwrap_or_default(),
+            composite: row.try_get::<_, Option<String>>(4).map_err(Error::internal)?.is_some_and(|kind| kind == "c"),
+            temporary: row.try_get::<_, Option<bool>>(5).map_err(Error::internal)?.unwrap_or(false),
+        };
+        found.entry(oid).or_default().0.push(relation);
+    }
+    Ok(found)
+}
+
+/// A relation by name.
+#[derive(Debug)]
+pub(super) struct Relation {
+    pub(super) schema: String,
+    pub(super) name: String,
+    /// A composite type of its own, which the lists do not name.
+    pub(super) composite: bool,
+    /// Made by the caller on this very session.
+    pub(super) temporary: bool,
+}
+
+/// A relation, and behind it what it belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Belonging(pub(super) Vec<Relation>);
+
+impl Belonging {
+    /// Whether callers may name it: nothing that it belongs to is hidden, and one of them is shown.
+    pub(super) fn is_shown(&self, exposure: &Exposure) -> bool {
+        let mut shown = false;
+        for relation in &self.0 {
+            if relation.temporary {
+                return true;
+            }
+            match relation.schema.as_str() {
+                // What belongs to a table may lie there.
+                "pg_toast" => {}
+                "" | "pg_catalog" | "information_schema" => return false,
+                schema if schema.starts_with("pg_temp_") || schema.starts_with("pg_toast_temp_") => return false,
+                schema if exposure.hides_table(schema, &relation.name) => return false,
+                schema if relation.composite => shown |= exposure.shows_schema(schema),
+                schema => shown |= exposure.shows_table(schema, &relation.name),
+            }
+        }
+        shown
+    }
+
+    fn refusal(&self) -> Error {
+        let Some(relation) = self.0.first() else { return refused("a relation that is not there") };
+        if super::names::is_system(&relation.schema) {
+            return Error::not_found(format!("relation \"{}.{}\" does not exist", relation.schema, relation.name))
+                .sqlstate("42P01")
+                .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API");
+        }
+        super::no_such(&relation.name)
+    }
+}
+
+/// The refusal of something that may not be used on this connection.
+pub(super) fn refused(what: &str) -> Error {
+    Error::forbidden(format!("{what} is not available on this connection"))
+        .sqlstate("42501")
+        .hint("write the statement with tables and functions that this connection shows; an administrator can offer the rest as a procedure or a tool")
+}

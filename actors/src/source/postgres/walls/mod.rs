@@ -1,0 +1,391 @@
+//! What a caller's statement may do on a connection that hides something, gives its callers roles, or
+//! only reads. The server is asked what it understood of each query ([`ask`], [`tree`]) and what that
+//! uses is judged by number ([`judge`], [`functions`]); for statements of which the server tells nothing,
+//! and for servers that cannot be asked, names stand in ([`names`]). What was admitted is remembered by
+//! its shape ([`shape`]).
+//!
+//! What an administrator wrote, and our own statements, are not judged.
+
+mod ask;
+mod functions;
+mod judge;
+pub(super) mod names;
+mod shape;
+mod tree;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+
+use self::ask::Answer;
+use self::names::{Latest, Names};
+use self::shape::{Memory, Shape};
+use super::argument;
+use super::clock::Clock;
+use super::knowledge::Knowledge;
+use super::session::Session;
+use super::statement::Job;
+use super::transaction::Terms;
+use crate::call::Argument;
+use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
+use crate::reply::{Batch, Cell, Part, Results};
+use crate::source::{Access, Exposure};
+use crate::sql::{Class, Outline, Statement, outline};
+
+/// How long it holds that a server could be asked, or could not.
+const ABILITY: Duration = Duration::from_secs(60);
+
+/// Which walls stand around a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Guard {
+    /// Something is hidden on this connection.
+    pub(super) hides: bool,
+    /// Callers have roles of their own.
+    pub(super) identity: bool,
+    /// The statement may not write.
+    pub(super) read_only: bool,
+}
+
+impl Guard {
+    fn stands(self) -> bool {
+        self.hides || self.identity || self.read_only
+    }
+
+    fn word(self) -> &'static str {
+        match (self.hides, self.identity, self.read_only) {
+            (false, false, false) => "",
+            (false, false, true) => "r",
+            (false, true, false) => "i",
+            (false, true, true) => "ir",
+            (true, false, false) => "h",
+            (true, false, true) => "hr",
+            (true, true, false) => "hi",
+            (true, true, true) => "hir",
+        }
+    }
+}
+
+/// A statement that has to be judged before it runs.
+pub(super) struct Guarded {
+    guard: Guard,
+    outline: Outline,
+    /// Its text as it will be sent, but for a trace behind it.
+    text: String,
+    /// By which it is remembered, where that is allowed.
+    shape: Option<(Shape, u64)>,
+    /// Whether the reader understood it, and what class it found.
+    understood: bool,
+    class: Class,
+}
+
+/// The walls of one connection.
+pub(super) struct Walls {
+    exposure: Arc<Exposure>,
+    memory: Memory,
+    names: Latest,
+    /// Whether the server could be asked, by role.
+    able: Mutex<HashMap<String, (bool, Instant)>>,
+}
+
+impl Walls {
+    /// The walls for what `exposure` shows.
+    pub(super) fn new(exposure: Arc<Exposure>) -> Self {
+        Self { exposure, memory: Memory::default(), names: Latest::default(), able: Mutex::default() }
+    }
+
+    /// Whether something is hidden.
+    pub(super) fn hides(&self) -> bool {
+        !self.exposure.is_everything()
+    }
+
+    /// A statement's definitions may have changed the catalogue.
+    pub(super) fn forget(&self) {
+        self.memory.forget();
+        self.names.forget();
+    }
+
+    /// What has to be judged of a caller's statement before it runs; `None` where nothing has to be, also
+    /// because its shape was admitted lately. `alone` says that no other statement runs before it in its
+    /// transaction. The statement's text becomes the one that is judged.
+    ///
+    /// # Errors
+    /// The statement is of a kind that is not available here.
+    pub(super) fn guard(
+        &self,
+        statement: &mut Statement,
+        (values, default_schema): (&[Argument], Option<&str>),
+        (terms, by): (Terms, &Assumed),
+        alone: bool,
+    ) -> Result<Option<Guarded>> {
+        let read_only = terms.access == Access::ReadOnly;
+        let guard = Guard { hides: self.hides(), identity: by.is_some(), read_only };
+        if !guard.stands() {
+            return Ok(None);
+        }
+        let shape = alone.then(|| {
+            let role = by.as_ref().map_or("", |identity| identity.role.as_str());
+            let types: Vec<String> = values.iter().map(|value| argument::hinted(value).name().to_owned()).collect();
+            let terms = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
+            Shape::of(&statement.text, &terms)
+        });
+        if shape.is_some_and(|shape| self.memory.knows(&shape)) {
+            return Ok(None);
+        }
+        let (outline, plain) = outline(&statement.text);
+        if let Some(plain) = plain {
+            statement.text = plain;
+        }
+        match &outline {
+            Outline::Query | Outline::Explain { .. } | Outline::Show => {}
+            Outline::CreateAs { .. } | Outline::Call | Outline::Definition if !read_only => {}
+            Outline::Other(word) if !read_only => {
+                return Err(judge::refused(if word.is_empty() { "this statement" } else { word }));
+            }
+            _ => return Err(writes()),
+        }
+        if !alone && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show) {
+            return Err(judge::refused("EXPLAIN or SHOW beside other statements").hint("send it in a call of its own"));
+        }
+        let shape = shape.map(|shape| (shape, self.memory.generation()));
+        let (understood, class) = (statement.understood, statement.class);
+        Ok(Some(Guarded { guard, outline, text: statement.text.clone(), shape, understood, class }))
+    }
+
+    /// Judges the statement of `job` on the session that it will run on, before its own transaction begins
+    /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
+    ///
+    /// # Errors
+    /// What is not available, what the source itself refuses, and what keeps it from being judged.
+    pub(super) async fn check(&self, session: &Session, job: &Job, clock: &Clock, knowledge: &Knowledge) -> Result<()> {
+        let Some(guarded) = &job.guarded else { return Ok(()) };
+        let whole = 0..guarded.text.len();
+        let query = match &guarded.outline {
+            Outline::Query => whole,
+            Outline::Explain { query, .. } => query.clone(),
+            Outline::CreateAs { head, query } => {
+                let head = guarded.text.get(head.clone()).unwrap_or_default();
+                self.admit(head, guarded.guard, knowledge).await.map_err(|error| placed(error, job))?;
+                query.clone()
+            }
+            Outline::Definition | Outline::Call => {
+                return self
+                    .admit(&guarded.text, guarded.guard, knowledge)
+                    .await
+                    .map_err(|error| placed(error, job));
+            }
+            Outline::Show | Outline::Other(_) => return Ok(()),
+        };
+        if self.able(job) == Some(false) {
+            return self.judge_by_names(guarded, job, knowledge).await;
+        }
+        let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
+        let text = guarded.text.get(query).unwrap_or_default();
+        match ask::ask(session, job, text, clock).await {
+            Ok(Answer::Tree(tree)) => {
+                self.is_able(job, true);
+                let judged = self.judge(session, &tree, guarded).await;
+                let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
+                judged.map_err(|error| placed(error, job))?;
+                session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
+                if let (Some((shape, generation)), Outline::Query) = (guarded.shape, &guarded.outline) {
+                    self.memory.keep(shape, generation);
+                }
+                Ok(())
+            }
+            Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes()),
+            Ok(Answer::NoQuery) => {
+                Err(judge::refused("this kind of statement").hint("write SELECT … INTO as CREATE TABLE … AS"))
+            }
+            Ok(Answer::Refused(error)) => {
+                if self.able(job).is_none() && ask::may_be_unable(&error) && job.place.begins {
+                    session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
+                    let able = ask::can_be_asked(session, job, clock).await;
+                    self.is_able(job, able);
+                    if !able {
+                        return self.judge_by_names(guarded, job, knowledge).await;
+                    }
+                }
+                let shift = ask::shift().saturating_sub(before);
+                Err(self.unnamed(job.failure(&error, shift), guarded, job, knowledge).await)
+            }
+            Err(error) => Err(self.unnamed(error, guarded, job, knowledge).await),
+        }
+    }
+
+    async fn judge(&self, session: &Session, tree: &str, guarded: &Guarded) -> Result<()> {
+        let uses = tree::read(tree).map_err(|what| {
+            judge::refused("this form of statement").because(format!("the server's tree holds {what}"))
+        })?;
+        judge::judge(session, &uses, guarded.guard, &self.exposure).await
+    }
+
+    /// The judgement where the server cannot be asked.
+    async fn judge_by_names(&self, guarded: &Guarded, job: &Job, knowledge: &Knowledge) -> Result<()> {
+        if !guarded.understood || (guarded.guard.read_only && guarded.class != Class::Select) {
+            let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
+            return Err(judge::refused(why));
+        }
+        self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job))
+    }
+
+    async fn admit(&self, text: &str, guard: Guard, knowledge: &Knowledge) -> Result<()> {
+        self.names(guard, knowledge).await?.admit(text, guard)
+    }
+
+    async fn names(&self, guard: Guard, knowledge: &Knowledge) -> Result<Arc<Names>> {
+        if let Some(names) = self.names.get(guard) {
+            return Ok(names);
+        }
+        let client = knowledge.client().await?;
+        let names = Arc::new(Names::read(&client, guard, &self.exposure).await?);
+        self.names.keep(guard, &names);
+        Ok(names)
+    }
+
+    /// What the server said of a statement that names something hidden would tell that it is there.
+    async fn unnamed(&self, error: Error, guarded: &Guarded, job: &Job, knowledge: &Knowledge) -> Error {
+        if !guarded.guard.hides || error.kind == Kind::Unavailable {
+            return error;
+        }
+        let Ok(names) = self.names(guarded.guard, knowledge).await else { return withheld(&error) };
+        match names.first_in(&guarded.text) {
+            Some(name) => placed(no_such(name), job),
+            None => bare(error, &names),
+        }
+    }
+
+    /// A failure of the source without the names of what is hidden.
+    pub(super) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
+        let of_ours = matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal);
+        if !self.hides() || of_ours {
+            return error;
+        }
+        match self.names(Guard { hides: true, identity: false, read_only: false }, knowledge).await {
+            Ok(names) => bare(error, &names),
+            Err(_) => withheld(&error),
+        }
+    }
+
+    /// What takes hidden names out of the values of `job`, which are the server's own words.
+    pub(super) async fn redaction(&self, job: &Job, knowledge: &Knowledge) -> Result<Option<Arc<Names>>> {
+        match &job.guarded {
+            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show, .. }) if guard.hides => {
+                self.names(*guard, knowledge).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn able(&self, job: &Job) -> Option<bool> {
+        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        able.get(role(job)).filter(|(_, since)| since.elapsed() < ABILITY).map(|(able, _)| *able)
+    }
+
+    fn is_able(&self, job: &Job, is: bool) {
+        let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        able.retain(|_, (_, since)| since.elapsed() < ABILITY);
+        able.insert(role(job).to_owned(), (is, Instant::now()));
+    }
+}
+
+fn role(job: &Job) -> &str {
+    job.identity.as_ref().map_or("", |identity| identity.role.as_str())
+}
+
+/// The refusal of a statement that is not known to read alone.
+fn writes() -> Error {
+    Error::forbidden("this access is read-only, and the statement is none that only reads")
+        .sqlstate(super::failure::READ_ONLY)
+        .hint("SELECT, VALUES, TABLE, SHOW and EXPLAIN of these read")
+}
+
+/// What the source says of a relation that is not there.
+fn no_such(name: &str) -> Error {
+    Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01")
+}
+
+/// The failure with the place of the name that it tells of.
+fn placed(error: Error, job: &Job) -> Error {
+    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
+        return error;
+    }
+    let names = job.origin.iter().flat_map(|statement| &statement.names);
+    let found = names.filter(|name| !name.called).find(|name| {
+        name.parts.iter().any(|part| error.message.contains(&format!("\"{part}\"")))
+            || name.parts.len() > 1 && error.message.contains(&format!("\"{}\"", name.parts.join(".")))
+    });
+    match found.map(|name| name.position) {
+        Some(position) => error.position(position),
+        None => error,
+    }
+}
+
+/// `results` without the names of what is hidden in their texts.
+pub(super) fn redacted(results: Results, names: Arc<Names>) -> Results {
+    let (writes, dry_run) = (results.writes, results.dry_run);
+    let parts = results.map(move |part| match part? {
+        Part::Rows(batch) => Ok(Part::Rows(Box::new(Redacted { batch, names: Arc::clone(&names) }))),
+        part => Ok(part),
+    });
+    let mut redacted = Results::new(writes, parts);
+    redacted.dry_run = dry_run;
+    redacted
+}
+
+/// Rows that the server wrote about a statement.
+struct Redacted {
+    batch: Box<dyn Batch>,
+    names: Arc<Names>,
+}
+
+impl Batch for Redacted {
+    fn rows(&self) -> usize {
+        self.batch.rows()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
+        Ok(match self.batch.cell(row, column)? {
+            Cell::Text(text) => Cell::Text(self.names.without(&text).into_owned().into()),
+            Cell::Json(text) => Cell::Json(self.names.without(&text).into_owned().into()),
+            cell => cell,
+        })
+    }
+}
+
+/// The failure without the server's hints, which name what is near, and without hidden names.
+fn bare(error: Error, names: &Names) -> Error {
+    let message = names.without(&error.message).into_owned();
+    let mut plain = Error::new(error.kind, message);
+    if let Some(sqlstate) = error.get_sqlstate() {
+        plain = plain.sqlstate(sqlstate);
+    }
+    if let Some(position) = error.get_position() {
+        plain = plain.position(position);
+    }
+    if let Some(needs) = error.get_needs() {
+        plain = plain.needs(needs);
+    }
+    if let Some(delay) = error.get_retry_after() {
+        plain = plain.retry_after(delay);
+    }
+    if let Some(detail) = error.get_detail().filter(|detail| names.without(detail) == **detail) {
+        plain = plain.detail(detail);
+    }
+    let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
+    match error.get_hint().filter(|hint| !near && names.without(hint) == **hint) {
+        Some(hint) => plain.hint(hint),
+        None => plain,
+    }
+}
+
+/// A failure of which nothing can be told, since it is not known what is hidden.
+fn withheld(error: &Error) -> Error {
+    let plain = Error::new(error.kind, "the source refused the statement");
+    match error.get_sqlstate() {
+        Some(sqlstate) => plain.sqlstate(sqlstate),
+        None => plain,
+    }
+}

@@ -1,0 +1,209 @@
+//! Names of what is hidden, for three uses: to take them out of what the source says, to judge
+//! statements of which the server tells nothing, and to judge all of them where the server cannot be
+//! asked. Nothing is resolved here: a text that holds such a name, anywhere and in any quotes, is
+//! refused, and a name is admitted only where all that bear it are.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, ToSql, Type};
+
+use super::Guard;
+use super::judge::{Function, NAMING_TYPES, belongings, functions_query, refused};
+use crate::error::{Error, Result};
+use crate::source::Exposure;
+
+/// How long the names hold that were read.
+const LIFETIME: Duration = Duration::from_secs(30);
+/// Octets of a name; the server cuts longer ones off.
+const NAME: usize = 63;
+/// A shorter name is only taken out of a text where it stands alone.
+const PART: usize = 4;
+/// What stands in the place of a name that was taken out.
+const TAKEN_OUT: &str = "(hidden)";
+/// Types by whose names a text can become the name of something.
+const NAMING_WORDS: [&str; 9] = [
+    "regproc",
+    "regprocedure",
+    "regoper",
+    "regoperator",
+    "regclass",
+    "regtype",
+    "regcollation",
+    "regnamespace",
+    "regrole",
+];
+
+/// Relations of the database's own, not the catalogue's.
+const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind <> 't'";
+const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
+    WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
+
+/// The names of one moment.
+#[derive(Debug, Default)]
+pub(in crate::source::postgres) struct Names {
+    /// Of relations, schemas and routines that callers do not see, and that nothing bears that they see.
+    hidden: HashSet<String>,
+    /// Of all of them, also those that something bears that is shown.
+    denied: HashSet<String>,
+    /// Of routines that are not admitted.
+    routines: HashSet<String>,
+}
+
+/// Whether `schema` is one of the server's own.
+pub(super) fn is_system(schema: &str) -> bool {
+    schema == "information_schema" || schema.starts_with("pg_")
+}
+
+impl Names {
+    /// Reads them from the catalogue.
+    pub(super) async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
+        let mut names = Self::default();
+        let mut shown = HashSet::new();
+        if guard.hides {
+            let rows = client.query_typed(OWN_RELATIONS, &[]).await.map_err(Error::internal)?;
+            let own: Vec<Oid> =
+                rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(Error::internal)?;
+            for belonging in belongings(client, own).await?.into_values() {
+                let is_shown = belonging.is_shown(exposure);
+                let Some(relation) = belonging.0.into_iter().next() else { continue };
+                if is_shown { shown.insert(relation.name) } else { names.denied.insert(relation.name) };
+            }
+            for row in client.query_typed(SCHEMAS, &[]).await.map_err(Error::internal)? {
+                let schema: String = row.try_get(0).map_err(Error::internal)?;
+                if exposure.shows_schema(&schema) { shown.insert(schema) } else { names.denied.insert(schema) };
+            }
+        }
+        let naming = NAMING_TYPES.to_vec();
+        let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
+        let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
+        for row in &rows {
+            let function = Function::read(row, 0).map_err(Error::internal)?;
+            if function.refusal(guard, exposure).is_none() {
+                continue;
+            }
+            if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
+                names.denied.insert(function.name.clone());
+            }
+            names.routines.insert(function.name);
+        }
+        names.hidden = names.denied.difference(&shown).cloned().collect();
+        Ok(names)
+    }
+
+    /// Refuses a text in which anything stands that could name what is hidden or not admitted.
+    pub(super) fn admit(&self, text: &str, guard: Guard) -> Result<()> {
+        if text.to_ascii_lowercase().contains("u&") {
+            return Err(Error::invalid("query: write names without U& escapes on this connection"));
+        }
+        for word in words(text) {
+            let folded = word.to_lowercase();
+            for form in [word, folded.as_str()] {
+                let cut = cut(form);
+                if self.denied.contains(cut) || (guard.hides && is_system(cut)) {
+                    return Err(super::no_such(cut));
+                }
+                if self.routines.contains(cut) {
+                    return Err(refused(&format!("the function {cut}")));
+                }
+                if (guard.hides && NAMING_WORDS.contains(&cut)) || (guard.identity && cut == "pg_settings") {
+                    return Err(refused(cut));
+                }
+            }
+        }
+        // Names of other characters than a word's stand in quotes.
+        let odd = self.denied.iter().chain(&self.routines).filter(|name| !is_word(name) || name.len() + 1 >= NAME);
+        for name in odd {
+            if text.contains(&name.replace('"', "\"\"")) {
+                return Err(super::no_such(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `text` holds the name of something hidden.
+    pub(super) fn first_in(&self, text: &str) -> Option<&str> {
+        let named = words(text).find_map(|word| {
+            let folded = word.to_lowercase();
+            self.hidden.get(cut(word)).or_else(|| self.hidden.get(cut(&folded)))
+        });
+        named.map(String::as_str).or_else(|| self.odd_in(text))
+    }
+
+    fn odd_in(&self, text: &str) -> Option<&str> {
+        let odd = self.hidden.iter().filter(|name| !is_word(name));
+        odd.map(String::as_str).find(|name| text.contains(&name.replace('"', "\"\"")))
+    }
+
+    /// The text without the names of what is hidden.
+    pub(super) fn without<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
+        let mut out: Option<String> = None;
+        for word in words(text) {
+            if self.is_hidden(word) {
+                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(word, TAKEN_OUT));
+            }
+        }
+        for name in self.hidden.iter().filter(|name| !is_word(name)) {
+            if out.as_deref().unwrap_or(text).contains(name.as_str()) {
+                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(name.as_str(), TAKEN_OUT));
+            }
+        }
+        out.map_or(std::borrow::Cow::Borrowed(text), std::borrow::Cow::Owned)
+    }
+
+    /// A word that is a hidden thing's name, or was made of one, as those of indexes and constraints are.
+    fn is_hidden(&self, word: &str) -> bool {
+        self.hidden.contains(word)
+            || (word.len() > PART && self.hidden.iter().any(|name| name.len() >= PART && word.contains(name.as_str())))
+    }
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(in_word)
+}
+
+fn in_word(each: char) -> bool {
+    each.is_alphanumeric() || each == '_' || each == '$'
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|each: char| !in_word(each)).filter(|word| !word.is_empty())
+}
+
+/// The name as the server cuts it.
+fn cut(name: &str) -> &str {
+    if name.len() <= NAME {
+        return name;
+    }
+    let end = (0..=NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    name.get(..end).unwrap_or_default()
+}
+
+/// The names as last read, for each guard.
+#[derive(Default)]
+pub(super) struct Latest(Mutex<Vec<(Guard, Instant, Arc<Names>)>>);
+
+impl Latest {
+    /// The names for `guard`, if they were read lately.
+    pub(super) fn get(&self, guard: Guard) -> Option<Arc<Names>> {
+        let latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = latest.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
+        Some(Arc::clone(&found.2))
+    }
+
+    /// Keeps them. There are few kinds of guard.
+    pub(super) fn keep(&self, guard: Guard, names: &Arc<Names>) {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
+        latest.push((guard, Instant::now(), Arc::clone(names)));
+    }
+
+    /// Forgets them: the catalogue may have changed.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,295 @@
+//! What an analysed statement uses, read from the text of its tree (`pg_node_tree`, PostgreSQL's
+//! `outfuncs.c`). Names are resolved in it and types inferred; nothing has run.
+//!
+//! The text is read as words in a row. A label is judged with the words behind it, which are never
+//! passed over: what a caller's alias or column name looks like can add a use that is none, and so a
+//! refusal, but can hide none. Braces in such names are escaped, so that nodes are nodes.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::types::{Oid, Type};
+
+/// What a statement does and uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses {
+    /// `CmdType` of the statement itself: 1 select, 2 update, 3 insert, 4 delete, 5 merge.
+    pub(super) command: u32,
+    /// Whether a part of it, such as a CTE, changes data.
+    pub(super) modifies: bool,
+    /// Whether it locks rows.
+    pub(super) locks: bool,
+    /// Every relation that it names.
+    pub(super) relations: BTreeSet<Oid>,
+    /// Every function that it calls, aggregates and window functions among them.
+    pub(super) functions: BTreeSet<Oid>,
+    /// Every operator that it uses.
+    pub(super) operators: BTreeSet<Oid>,
+    /// Every type that the statement itself names or makes.
+    pub(super) types: BTreeSet<Oid>,
+    /// Constants that name an object: the type (`regclass` …) and the object's number.
+    pub(super) constants: BTreeSet<(Oid, Oid)>,
+    /// Types of values that are computed: by a cast, by a parameter, by a list of columns.
+    pub(super) casts: BTreeSet<Oid>,
+    /// Types of the columns that it reads.
+    pub(super) columns: BTreeSet<Oid>,
+}
+
+/// The kinds of node that are known. Another one is of a later server, and not understood here.
+const NODES: &[&str] = &[
+    "AGGREF", "ALIAS", "ALTERNATIVESUBPLAN", "ARRAY", "ARRAYCOERCEEXPR", "ARRAYEXPR", "BOOLEANTEST", "BOOLEXPR", "CASE",
+    "CASEEXPR", "CASETESTEXPR", "CASEWHEN", "COALESCE", "COALESCEEXPR", "COERCETODOMAIN", "COERCETODOMAINVALUE",
+    "COERCEVIAIO", "COLLATE", "COLLATEEXPR", "COMMONTABLEEXPR", "CONST", "CONVERTROWTYPEEXPR", "CTECYCLECLAUSE",
+    "CTESEARCHCLAUSE", "CURRENTOFEXPR", "DISTINCTEXPR", "FIELDSELECT", "FIELDSTORE", "FROMEXPR", "FUNCEXPR",
+    "GROUPINGFUNC", "GROUPINGSET", "INFERENCEELEM", "JOINEXPR", "JSONBEHAVIOR", "JSONCONSTRUCTOREXPR", "JSONEXPR",
+    "JSONFORMAT", "JSONISPREDICATE", "JSONRETURNING", "JSONTABLEPATH", "JSONTABLEPATHSCAN", "JSONTABLESIBLINGJOIN",
+    "JSONVALUEEXPR", "MERGEACTION", "MERGESUPPORTFUNC", "MINMAX", "MINMAXEXPR", "NAMEDARGEXPR", "NULLIFEXPR", "NULLTEST",
+    "ONCONFLICTEXPR", "OPEXPR", "PARAM", "QUERY", "RANGETBLFUNCTION", "RANGETBLREF", "RELABELTYPE", "RETURNINGEXPR", "ROW",
+    "ROWCOMPARE", "ROWCOMPAREEXPR", "ROWEXPR", "ROWMARKCLAUSE", "RTE", "RANGETBLENTRY", "RTEPERMISSIONINFO",
+    "SCALARARRAYOPEXPR", "SETOPERATIONSTMT", "SETTODEFAULT", "SORTGROUPCLAUSE", "SQLVALUEFUNCTION", "SUBLINK",
+    "SUBSCRIPTINGREF", "TABLEFUNC", "TABLESAMPLECLAUSE", "TARGETENTRY", "VAR", "WINDOWCLAUSE", "WINDOWFUNC",
+    "WHEN", "WINDOWFUNCRUNCONDITION", "WITHCHECKOPTION", "XMLEXPR",
+];
+
+/// Reads the tree of one statement.
+///
+/// # Errors
+/// In a word, what in it is not understood.
+pub(super) fn read(tree: &str) -> Result<Uses, String> {
+    let words: Vec<Word<'_>> = Words { rest: tree }.collect();
+    let mut uses = Uses::default();
+    let mut depth = 0_usize;
+    let mut statements = 0;
+    for (at, word) in words.iter().enumerate() {
+        match *word {
+            Word::Node(name) => {
+                if !NODES.contains(&name) {
+                    return Err(format!("a node {name}"));
+                }
+                if depth == 0 {
+                    statements += 1;
+                    if name != "QUERY" {
+                        return Err(format!("a statement {name}"));
+                    }
+                }
+                depth += 1;
+            }
+            Word::CloseNode => depth = depth.checked_sub(1).ok_or("a brace without a partner")?,
+            Word::Plain(label) if label.starts_with(':') => {
+                let following = words.get(at + 1..).unwrap_or_default();
+                uses.take(label, following, depth == 1)?;
+            }
+            Word::Plain(_) | Word::Open | Word::Close | Word::OpenOctets | Word::CloseOctets => {}
+        }
+    }
+    match (statements, depth, uses.command) {
+        (1, 0, 1..=5) => Ok(uses),
+        (0 | 1, ..) => Err("an incomplete tree".to_owned()),
+        _ => Err("several statements".to_owned()),
+    }
+}
+
+impl Uses {
+    fn take(&mut self, label: &str, following: &[Word<'_>], outermost: bool) -> Result<(), String> {
+        let number = match following.first() {
+            Some(Word::Plain(digits)) => digits.parse::<u32>().ok(),
+            _ => None,
+        };
+        match (label, number) {
+            (":commandType", Some(command)) => {
+                if outermost && self.command == 0 {
+                    self.command = command;
+                } else if command != 1 {
+                    // A merge's actions bear the label too, and are the statement's own.
+                    self.modifies = true;
+                }
+            }
+            (":hasModifyingCTE", _) => self.modifies |= is_true(following),
+            (":hasForUpdate", _) => self.locks |= is_true(following),
+            (":relid", Some(oid)) => keep(&mut self.relations, oid),
+            (
+                ":funcid" | ":opfuncid" | ":aggfnoid" | ":winfnoid" | ":tsmhandler" | ":startInRangeFunc" | ":endInRangeFunc",
+                Some(oid),
+            ) => keep(&mut self.functions, oid),
+            (":opno" | ":cycle_mark_neop", Some(oid)) => keep(&mut self.operators, oid),
+            (":opnos", _) => self.operators.extend(oids(following)?),
+            (":consttype", Some(oid)) => {
+                keep(&mut self.types, oid);
+                if let Some(value) = constant(following) {
+                    self.constants.insert((oid, value));
+                }
+            }
+            (":funcresulttype", Some(oid)) => keep(&mut self.casts, oid),
+            (":vartype", Some(oid)) => keep(&mut self.columns, oid),
+            (":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId", Some(oid)) => {
+                keep(&mut self.types, oid);
+                keep(&mut self.casts, oid);
+            }
+            (":funccoltypes" | ":coltypes", _) => {
+                let named = oids(following)?;
+                self.types.extend(&named);
+                self.casts.extend(&named);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Uses {
+    /// Whether it reads columns of type regclass.
+    pub(super) fn names_stored(&self) -> bool {
+        self.columns.contains(&Type::REGCLASS.oid())
+    }
+}
+
+fn keep(set: &mut BTreeSet<Oid>, oid: Oid) {
+    if oid != 0 {
+        set.insert(oid);
+    }
+}
+
+fn is_true(following: &[Word<'_>]) -> bool {
+    matches!(following.first(), Some(Word::Plain("true")))
+}
+
+/// The numbers of a list `(o 1 2)`; `<>` is an empty one.
+fn oids(following: &[Word<'_>]) -> Result<Vec<Oid>, String> {
+    match following {
+        [Word::Plain("<>"), ..] => Ok(Vec::new()),
+        [Word::Open, Word::Plain("o"), rest @ ..] => rest
+            .iter()
+            .take_while(|word| **word != Word::Close)
+            .map(|word| match word {
+                Word::Plain(digits) => digits.parse().map_err(|_| "a list of types".to_owned()),
+                _ => Err("a list of types".to_owned()),
+            })
+            .collect(),
+        // Somebody's alias is spelt like the label.
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The value of a constant of four octets, behind its label `:consttype`: between the two stand
+/// numbers and truth values alone.
+fn constant(following: &[Word<'_>]) -> Option<Oid> {
+    let from = following.iter().take(14).position(|word| *word == Word::Plain(":constvalue"))?;
+    let [Word::Plain("4"), Word::OpenOctets, octets @ ..] = following.get(from + 1..)? else { return None };
+    let mut value = [0_u8; 4];
+    for (place, word) in value.iter_mut().zip(octets) {
+        let Word::Plain(octet) = word else { return None };
+        // Octets are printed with their sign.
+        *place = octet.parse::<i16>().ok()?.to_le_bytes()[0];
+    }
+    // The server writes its own memory. Of one that is big-endian this is another number, which names
+    // nothing that is exposed, and is refused.
+    Some(Oid::from_le_bytes(value))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word<'a> {
+    /// `{NAME`
+    Node(&'a str),
+    CloseNode,
+    Open,
+    Close,
+    OpenOctets,
+    CloseOctets,
+    Plain(&'a str),
+}
+
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        self.rest = self.rest.trim_start_matches([' ', '\n', '\t']);
+        let first = self.rest.bytes().next()?;
+        let single = match first {
+            b'(' => Some(Word::Open),
+            b')' => Some(Word::Close),
+            b'}' => Some(Word::CloseNode),
+            _ => None,
+        };
+        if let Some(word) = single {
+            self.rest = &self.rest[1..];
+            return Some(word);
+        }
+        let start = usize::from(first == b'{');
+        let bytes = self.rest.as_bytes();
+        let mut end = start;
+        while let Some(byte) = bytes.get(end) {
+            match byte {
+                // What follows is part of the word, whatever it is.
+                b'\\' => end += 2,
+                b' ' | b'\n' | b'\t' | b'(' | b')' | b'{' | b'}' => break,
+                _ => end += 1,
+            }
+        }
+        let mut end = end.min(self.rest.len());
+        while !self.rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(match word {
+            "[" => Word::OpenOctets,
+            "]" => Word::CloseOctets,
+            _ if start == 1 => Word::Node(word.get(1..).unwrap_or_default()),
+            _ => Word::Plain(word),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SELECT: &str = "(({QUERY :commandType 1 :querySource 0 :hasForUpdate false :hasModifyingCTE false :rtable \
+        ({RANGETBLENTRY :alias {ALIAS :aliasname :relid :colnames (\"a\\ :funcid\\ 7\" \"\\{x\")} :rtekind 0 :relid 16385 \
+        :relkind r}) :targetList ({TARGETENTRY :expr {COERCEVIAIO :arg {CONST :consttype 2205 :consttypmod -1 \
+        :constcollid 0 :constlen 4 :constbyval true :constisnull false :location 106 :constvalue 4 [ 1 -64 0 0 0 0 0 0 ]} \
+        :resulttype 25} :resno 3 :resname :relid\\ a} {TARGETENTRY :expr {ROWCOMPAREEXPR :opnos (o 96 97) :largs <>}}) \
+        :groupClause <>}))";
+
+    #[test]
+    fn what_a_statement_uses_is_read_by_number() {
+        let uses = read(SELECT).unwrap();
+        assert_eq!((uses.command, uses.modifies, uses.locks), (1, false, false));
+        assert_eq!(uses.relations, [16385].into());
+        assert_eq!(uses.operators, [96, 97].into());
+        assert_eq!(uses.constants, [(2205, 0xC001)].into());
+        assert_eq!(uses.casts, [25].into());
+        assert!(uses.functions.is_empty(), "{:?}", uses.functions);
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_label_hides_nothing() {
+        let tree = "(({QUERY :commandType 1 :rtable ({RANGETBLENTRY :alias {ALIAS :aliasname :funcid} :relid 5} \
+            {RANGETBLENTRY :eref {ALIAS :aliasname :relid} :relid 6})}))";
+        assert_eq!(read(tree).unwrap().relations, [5, 6].into());
+    }
+
+    #[test]
+    fn what_changes_data_within_a_query_is_seen() {
+        let tree = "(({QUERY :commandType 1 :hasModifyingCTE true :cteList ({COMMONTABLEEXPR :ctequery {QUERY \
+            :commandType 4 :rtable <>}})}))";
+        assert!(read(tree).unwrap().modifies);
+    }
+
+    #[test]
+    fn what_is_not_one_known_statement_is_not_understood() {
+        for tree in [
+            "(({QUERY :commandType 1} {QUERY :commandType 1}))",
+            "(({QUERY :commandType 6}))",
+            "(({QUERY :commandType 1 :x {NEWNODE :a 1}}))",
+            "(({CONST :consttype 1}))",
+            "(({QUERY :commandType 1",
+            "",
+        ] {
+            assert!(read(tree).is_err(), "{tree}");
+        }
+    }
+}
