@@ -55,6 +55,9 @@ mod statement;
 mod temporal;
 mod transaction;
 mod types;
+mod walls;
+
+pub use self::walls::functions::{functions_differ, functions_query};
 
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
