@@ -77,8 +77,9 @@ pub(in crate::source::postgres) fn is_harmless_setting(name: &str) -> bool {
 /// The query whose rows [`functions_differ`] takes.
 pub fn functions_query() -> String {
     format!(
-        "SELECT {EXTENSION}, {SIGNATURE}, p.provolatile = 'i' FROM pg_catalog.pg_proc p \
-         WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace OR {EXTENSION} IS NOT NULL"
+        "SELECT {EXTENSION}, {SIGNATURE}, p.provolatile OPERATOR(pg_catalog.=) 'i' FROM pg_catalog.pg_proc p \
+         WHERE p.pronamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace \
+            OR {EXTENSION} IS NOT NULL"
     )
 }
 
