@@ -76,6 +76,7 @@ struct More {
     needs: Option<&'static str>,
     quota: Option<Quota>,
     cause: Option<String>,
+    judged: bool,
 }
 
 /// How much of a limit on requests is left.
@@ -178,6 +179,18 @@ impl Error {
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.more().cause = Some(cause.to_string());
         self
+    }
+
+    /// Says that it names nothing that its reader did not name: its words are our own.
+    #[must_use]
+    pub(crate) fn judged(mut self) -> Self {
+        self.more().judged = true;
+        self
+    }
+
+    /// Whether its words are our own, and name nothing that its reader did not name.
+    pub(crate) fn is_judged(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.judged)
     }
 
     /// What the reader can do about it.

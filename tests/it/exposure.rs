@@ -210,7 +210,7 @@ async fn what_does_more_than_its_names_show_reads_nothing_hidden() {
     let more = "access = \"read-write\"\n[connections.hidden]\ntables = [\"orders\"]\n";
     let app = fixture::with_postgres(&fixture::postgres().await, more).await;
     for statement in [
-        "SELECT table_to_xml('orders', true, true, '')",
+        "SELECT table_to_xml('orders'::text::regclass, true, true, '')",
         "SELECT pg_catalog.query_to_xml('SELECT * FROM orders', true, true, '')",
         "SELECT schema_to_xml('public', true, true, '')",
         "SELECT database_to_xml(true, true, '')",

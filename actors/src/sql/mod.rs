@@ -224,7 +224,18 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
 
     let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
-    Ok(Statement { text, class, understood: sure, returns_rows, only_locks, calls_functions, placeholders, names: named, edits, anchors })
+    Ok(Statement {
+        text,
+        class,
+        understood: sure,
+        returns_rows,
+        only_locks,
+        calls_functions,
+        placeholders,
+        names: named,
+        edits,
+        anchors,
+    })
 }
 
 /// What one statement is, before anything of it is rewritten.

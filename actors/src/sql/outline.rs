@@ -26,8 +26,8 @@ pub enum Outline {
         /// The query.
         query: Range<usize>,
     },
-    /// SHOW of one setting.
-    Show,
+    /// SHOW of one setting, by its name in small letters.
+    Show(String),
     /// CALL.
     Call,
     /// A statement that defines, changes or removes plain objects, which it names one by one.
@@ -109,7 +109,7 @@ fn kind(text: &str) -> Outline {
     }
     match first.text(text).to_ascii_uppercase().as_str() {
         "EXPLAIN" => reader.explain(),
-        "SHOW" if (2..=4).contains(&words.len()) => Some(Outline::Show),
+        "SHOW" => reader.show(),
         "CALL" => Some(Outline::Call),
         "CREATE" => reader.create_as().or_else(|| reader.definition()),
         "ALTER" | "DROP" | "COMMENT" => reader.definition(),
@@ -142,6 +142,15 @@ impl Reader<'_> {
     fn range(&self, at: usize, end: usize) -> Option<Range<usize>> {
         let last = end.checked_sub(1).and_then(|last| self.words.get(last))?;
         Some(self.words.get(at)?.start..last.end)
+    }
+
+    fn show(&self) -> Option<Outline> {
+        let named = self.words.get(1..)?;
+        let plain = named.iter().all(|word| matches!(word.kind, Kind::Word | Kind::Dot));
+        let name: String = named.iter().map(|word| word.text(self.text).to_ascii_lowercase()).collect();
+        // Of `SHOW TRANSACTION ISOLATION LEVEL` and `SHOW TIME ZONE` the words are one name.
+        let name = if name == "transactionisolationlevel" { "transaction_isolation".to_owned() } else { name };
+        (plain && !name.is_empty()).then_some(Outline::Show(name))
     }
 
     fn explain(&self) -> Option<Outline> {
@@ -181,7 +190,8 @@ impl Reader<'_> {
 
     fn create_as(&self) -> Option<Outline> {
         let kind = (1..self.words.len()).find(|at| !self.is(*at, ADJECTIVES))?;
-        let made = self.is(kind, &["TABLE", "VIEW"]) || (self.is(kind, &["MATERIALIZED"]) && self.is(kind + 1, &["VIEW"]));
+        let made =
+            self.is(kind, &["TABLE", "VIEW"]) || (self.is(kind, &["MATERIALIZED"]) && self.is(kind + 1, &["VIEW"]));
         if !made {
             return None;
         }
@@ -232,7 +242,8 @@ impl Reader<'_> {
 
     /// A statement about relations that it has to name.
     fn named(&self) -> Option<Outline> {
-        let names = self.words.iter().skip(1).any(|word| word.is_name() && !word.is_any(self.text, &["TABLE", "VERBOSE"]));
+        let names =
+            self.words.iter().skip(1).any(|word| word.is_name() && !word.is_any(self.text, &["TABLE", "VERBOSE"]));
         let grants = self.is(0, &["GRANT", "REVOKE"]);
         let on = (1..self.words.len()).find(|at| self.is(*at, &["ON"]));
         let whole = (1..self.words.len()).any(|at| self.is(at, &["SCHEMA", "LANGUAGE", "LARGE", "FOREIGN", "SERVER"]))

@@ -125,6 +125,12 @@ pub(crate) fn programs() -> PathBuf {
     std::env::split_paths(&path).find(|folder| folder.join("initdb").exists()).expect("PostgreSQL is installed")
 }
 
+/// The folder of a newer server's programs, where `PORTICO_TEST_POSTGRES_NEWER` names one: for tests
+/// of what depends on the server's version.
+pub(crate) fn newer_programs() -> Option<PathBuf> {
+    std::env::var_os("PORTICO_TEST_POSTGRES_NEWER").map(PathBuf::from)
+}
+
 /// User and group that a server has to run as: it refuses to run as root. `postgres`, or `nobody`
 /// where there is none.
 pub(crate) fn account() -> Option<(u32, u32)> {

@@ -16,7 +16,7 @@ use self::knowledge::Knowledge;
 use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
-use self::walls::Walls;
+use self::walls::{Extent, Walls};
 use super::address::{Address, Pooler};
 use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
@@ -57,6 +57,8 @@ mod temporal;
 mod transaction;
 mod types;
 mod walls;
+
+pub use self::walls::functions::{functions_differ, functions_query};
 
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
@@ -177,7 +179,7 @@ impl Shared {
         let asked = Asked { terms, by: &by, trace };
         let mut job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => self.job(prepared, asked, true)?,
+            Task::Statement(prepared) => self.job(prepared, asked, Extent::Alone)?,
             Task::Statements(prepared) => return script::results(self, prepared, asked, clock).await,
             Task::Columns(prepared) => return script::columns(self, prepared, asked, clock).await,
             Task::Batch(repeated) => return repeated::results(self, repeated, asked, clock).await,
@@ -201,9 +203,8 @@ impl Shared {
         })
     }
 
-    /// A caller's statement, unless it is one that no caller may run here. `alone` says that it has its
-    /// transaction for itself.
-    fn job(&self, prepared: Prepared, asked: Asked<'_>, alone: bool) -> Result<Job> {
+    /// A caller's statement, unless it is one that no caller may run here.
+    fn job(&self, prepared: Prepared, asked: Asked<'_>, extent: Extent) -> Result<Job> {
         let Prepared { mut statement, values, default_schema, by_administrator } = prepared;
         match statement.class {
             Class::Transaction => {
@@ -229,7 +230,7 @@ impl Shared {
             None
         } else {
             let with = (values.as_slice(), default_schema.as_deref());
-            self.walls.guard(&mut statement, with, (asked.terms, asked.by), alone)?
+            self.walls.guard(&mut statement, with, (asked.terms, asked.by), extent)?
         };
         if let Some(trace) = asked.trace {
             // Positions that the source tells stay true: the comment stands behind the text.

@@ -17,6 +17,7 @@ use super::running::{self, Rows as Answer};
 use super::session::Session;
 use super::statement::{Job, admit};
 use super::transaction::{Place, closing, give_up, undoing};
+use super::walls::Extent;
 use super::{Asked, Shared};
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
@@ -31,12 +32,7 @@ const BATCH_ROWS: usize = 256;
 const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Runs `repeated`, a result for each set.
-pub(super) async fn results(
-    shared: &Shared,
-    repeated: Repeated,
-    asked: Asked<'_>,
-    clock: Clock,
-) -> Result<Results> {
+pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_>, clock: Clock) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
     let placeholders = statement.placeholders.clone();
     let mut ordered = Vec::with_capacity(sets.len());
@@ -49,7 +45,7 @@ pub(super) async fn results(
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
     let place = Place { begins: true, ends: false, pooled: shared.pooled };
-    let job = Job { place, ..shared.job(prepared, asked, true)? };
+    let job = Job { place, ..shared.job(prepared, asked, Extent::Alone)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| clock.judge(error))?;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {

@@ -12,10 +12,12 @@ use super::rows::{self, Reading};
 use super::session::Session;
 use super::statement::{Job, admit, seen};
 use super::transaction::{Place, Terms, closing, give_up};
+use super::walls::Extent;
 use super::{Asked, Shared, failure};
 use crate::error::{Error, Kind, Result};
 use crate::reply::{Part, Results};
 use crate::source::{Access, Prepared};
+use crate::sql::Class;
 
 /// Runs `statements` in order, a result for each.
 pub(super) async fn results(
@@ -24,7 +26,12 @@ pub(super) async fn results(
     asked: Asked<'_>,
     clock: Clock,
 ) -> Result<Results> {
-    run(shared, jobs(shared, statements, asked)?, asked.terms, clock).await
+    // Where all are queries, none changes what the names in the next one mean. Whether they are is asked of
+    // the server, for each of them.
+    let queries =
+        |prepared: &Prepared| matches!(prepared.statement.class, Class::Select | Class::Insert | Class::Update);
+    let extent = if statements.iter().all(queries) { Extent::Alone } else { Extent::Among };
+    run(shared, jobs(shared, statements, asked, extent)?, asked.terms, clock).await
 }
 
 /// Runs `jobs` in order, and then reads the cursors that they opened for their caller.
@@ -52,9 +59,14 @@ pub(super) async fn run(shared: &Shared, jobs: VecDeque<Job>, terms: Terms, cloc
 }
 
 /// Tells the columns of `statements` and runs none of them.
-pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+pub(super) async fn columns(
+    shared: &Shared,
+    statements: Vec<Prepared>,
+    asked: Asked<'_>,
+    clock: Clock,
+) -> Result<Results> {
     let terms = Terms { access: Access::ReadOnly, dry_run: false };
-    let jobs = jobs(shared, statements, Asked { terms, ..asked })?;
+    let jobs = jobs(shared, statements, Asked { terms, ..asked }, Extent::Described)?;
     let mut jobs = jobs;
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     admit_all(&mut jobs, &shared.knowledge, &session, &clock).await?;
@@ -79,12 +91,11 @@ pub(super) async fn columns(shared: &Shared, statements: Vec<Prepared>, asked: A
     Ok(Results::new(false, stream::iter(parts)))
 }
 
-fn jobs(shared: &Shared, statements: Vec<Prepared>, asked: Asked<'_>) -> Result<VecDeque<Job>> {
+fn jobs(shared: &Shared, statements: Vec<Prepared>, asked: Asked<'_>, extent: Extent) -> Result<VecDeque<Job>> {
     let last = statements.len().saturating_sub(1);
     let placed = |(number, prepared)| {
         let place = Place { begins: number == 0, ends: number == last, pooled: false };
-        // What one statement defines the next ones may name.
-        Ok(Job { place, ..shared.job(prepared, asked, last == 0)? })
+        Ok(Job { place, ..shared.job(prepared, asked, extent)? })
     };
     statements.into_iter().enumerate().map(placed).collect()
 }
@@ -122,10 +133,11 @@ impl Script {
         Self { name, knowledge, clock, terms, jobs, current: None }
     }
 
-    /// Begins the first statement. Where nothing can be made all of them are judged beforehand: the server
-    /// is not asked within a transaction that reads.
+    /// Begins the first statement. All of them are judged beforehand where none can define what the next
+    /// one names; the server cannot be asked within a transaction that reads.
     async fn begin(&mut self, session: Arc<Session>) -> Result<()> {
-        if self.terms.access == Access::ReadOnly {
+        let beforehand = self.terms.access == Access::ReadOnly || self.jobs.iter().all(Job::is_judged_beforehand);
+        if beforehand {
             admit_all(&mut self.jobs, &self.knowledge, &session, &self.clock).await?;
         }
         self.start(session).await

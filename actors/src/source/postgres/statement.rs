@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Oid, Type};
 
+use super::Shared;
 use super::cells::Form;
 use super::clock::Clock;
 use super::failure;
@@ -18,7 +19,6 @@ use super::identity;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::{self, Running};
-use super::Shared;
 use super::session::Session;
 use super::transaction::{Frame, Place, Terms, beginning, ending, give_up, search_path};
 use super::walls::Guarded;
@@ -133,6 +133,11 @@ impl Job {
             identity: None,
             guarded: None,
         }
+    }
+
+    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    pub(super) fn is_judged_beforehand(&self) -> bool {
+        self.guarded.as_ref().is_none_or(Guarded::is_alone)
     }
 
     /// The caller's values.

@@ -8,9 +8,10 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use super::Guard;
-use super::functions::{self, Effect, SIGNATURE};
+use super::functions::{self, EXTENSION, Effect, SIGNATURE};
 use super::tree::Uses;
 use crate::error::{Error, Kind, Result};
+use crate::identity::SETTINGS;
 use crate::source::Exposure;
 
 /// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
@@ -63,20 +64,17 @@ FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid";
 pub(super) fn functions_query(which: &str) -> String {
     format!(
         "\
-SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, e.extname::text,
+SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, {EXTENSION},
     p.proargtypes::pg_catalog.oid[] && $1::pg_catalog.oid[],
-    n.oid = pg_catalog.pg_my_temp_schema()
+    n.oid = pg_catalog.pg_my_temp_schema(), p.oid
 FROM pg_catalog.pg_proc p
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-LEFT JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid
-    AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'e'
-LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
 WHERE {which}"
     )
 }
 
 /// Whether a view reads `pg_settings`, itself or through others: then to update it is to set.
-const SETTINGS: &str = "\
+const READS_SETTINGS: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
     UNION
@@ -120,7 +118,8 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
     let writes = uses.command != 1 || uses.modifies;
     if guard.identity && writes && !uses.relations.is_empty() {
         let relations: Vec<Oid> = uses.relations.iter().copied().collect();
-        let row = client.query_typed_one(SETTINGS, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
+        let row =
+            client.query_typed_one(READS_SETTINGS, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
         if row.try_get(0).map_err(Error::internal)? {
             return Err(refused("a change of pg_settings"));
         }
@@ -145,9 +144,17 @@ async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposu
         return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
     }
     for row in &rows {
-        let function = Function::read(row, 0).map_err(Error::internal)?;
+        let function = Function::read(row).map_err(Error::internal)?;
         if let Some(refusal) = function.refusal(guard, exposure) {
-            return Err(refusal);
+            let oid: Oid = row.try_get(7).map_err(Error::internal)?;
+            let mut settings = uses.literals_of(oid).peekable();
+            let harmless = function.reads_setting()
+                && settings.peek().is_some()
+                && uses.calls(oid) == uses.literals_of(oid).count()
+                && settings.all(|name| functions::is_harmless_setting(name) || SETTINGS.contains(&name));
+            if !harmless {
+                return Err(refusal);
+            }
         }
         // A stored value of such a type is somebody else's choice, not a literal.
         let tells = matches!(function.effect(), Some(Effect::Relation | Effect::Sequence)) && function.takes_names;
@@ -160,17 +167,22 @@ async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposu
 }
 
 impl Function {
-    /// Reads the columns of the list of functions from `first` on.
-    pub(super) fn read(row: &tokio_postgres::Row, first: usize) -> Result<Self, tokio_postgres::Error> {
+    /// Reads a row of [`functions_query`].
+    pub(super) fn read(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
-            schema: row.try_get(first)?,
-            name: row.try_get(first + 1)?,
-            signature: row.try_get(first + 2)?,
-            volatility: row.try_get(first + 3)?,
-            extension: row.try_get(first + 4)?,
-            takes_names: row.try_get(first + 5)?,
-            temporary: row.try_get::<_, Option<bool>>(first + 6)?.unwrap_or(false),
+            schema: row.try_get(0)?,
+            name: row.try_get(1)?,
+            signature: row.try_get(2)?,
+            volatility: row.try_get(3)?,
+            extension: row.try_get(4)?,
+            takes_names: row.try_get(5)?,
+            temporary: row.try_get::<_, Option<bool>>(6)?.unwrap_or(false),
         })
+    }
+
+    /// Whether it is `current_setting`, which tells of what its argument names.
+    fn reads_setting(&self) -> bool {
+        self.is_builtin() && self.name == "current_setting"
     }
 
     fn is_builtin(&self) -> bool {
@@ -196,7 +208,7 @@ impl Function {
                 return None;
             }
             let missing = format!("function {} does not exist", self.signature);
-            return Some(Error::new(Kind::Rejected, missing).sqlstate("42883"));
+            return Some(Error::new(Kind::Rejected, missing).sqlstate("42883").judged());
         }
         if self.extension.is_some() && exposure.names_procedure(&self.schema, &self.name) {
             return None;
@@ -325,7 +337,8 @@ impl Belonging {
         if super::names::is_system(&relation.schema) {
             return Error::not_found(format!("relation \"{}.{}\" does not exist", relation.schema, relation.name))
                 .sqlstate("42P01")
-                .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API");
+                .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
+                .judged();
         }
         super::no_such(&relation.name)
     }
@@ -336,4 +349,5 @@ pub(super) fn refused(what: &str) -> Error {
     Error::forbidden(format!("{what} is not available on this connection"))
         .sqlstate("42501")
         .hint("write the statement with tables and functions that this connection shows; an administrator can offer the rest as a procedure or a tool")
+        .judged()
 }

@@ -7,7 +7,7 @@
 //! What an administrator wrote, and our own statements, are not judged.
 
 mod ask;
-mod functions;
+pub(super) mod functions;
 mod judge;
 pub(super) mod names;
 mod shape;
@@ -56,7 +56,7 @@ impl Guard {
 
     fn word(self) -> &'static str {
         match (self.hides, self.identity, self.read_only) {
-            (false, false, false) => "",
+            (false, false, false) => "n",
             (false, false, true) => "r",
             (false, true, false) => "i",
             (false, true, true) => "ir",
@@ -66,6 +66,17 @@ impl Guard {
             (true, true, true) => "hir",
         }
     }
+}
+
+/// What is done with a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// It runs, and nothing that ran before it in its transaction can have changed what names mean.
+    Alone,
+    /// It runs behind others in one transaction.
+    Among,
+    /// Its columns are told, and it does not run.
+    Described,
 }
 
 /// A statement that has to be judged before it runs.
@@ -79,6 +90,13 @@ pub(super) struct Guarded {
     /// Whether the reader understood it, and what class it found.
     understood: bool,
     class: Class,
+}
+
+impl Guarded {
+    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    pub(super) fn is_alone(&self) -> bool {
+        self.shape.is_some()
+    }
 }
 
 /// The walls of one connection.
@@ -118,9 +136,10 @@ impl Walls {
         statement: &mut Statement,
         (values, default_schema): (&[Argument], Option<&str>),
         (terms, by): (Terms, &Assumed),
-        alone: bool,
+        extent: Extent,
     ) -> Result<Option<Guarded>> {
-        let read_only = terms.access == Access::ReadOnly;
+        let read_only = terms.access == Access::ReadOnly && extent != Extent::Described;
+        let alone = extent != Extent::Among;
         let guard = Guard { hides: self.hides(), identity: by.is_some(), read_only };
         if !guard.stands() {
             return Ok(None);
@@ -139,14 +158,19 @@ impl Walls {
             statement.text = plain;
         }
         match &outline {
-            Outline::Query | Outline::Explain { .. } | Outline::Show => {}
+            Outline::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
+                return Err(judge::refused(&format!("SHOW {setting}")));
+            }
+            Outline::Query | Outline::Explain { .. } | Outline::Show(_) => {}
             Outline::CreateAs { .. } | Outline::Call | Outline::Definition if !read_only => {}
+            // It may be no statement at all, which the server says best.
+            Outline::Other(_) if alone => {}
             Outline::Other(word) if !read_only => {
                 return Err(judge::refused(if word.is_empty() { "this statement" } else { word }));
             }
             _ => return Err(writes()),
         }
-        if !alone && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show) {
+        if !alone && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show(_)) {
             return Err(judge::refused("EXPLAIN or SHOW beside other statements").hint("send it in a call of its own"));
         }
         let shape = shape.map(|shape| (shape, self.memory.generation()));
@@ -163,7 +187,7 @@ impl Walls {
         let Some(guarded) = &job.guarded else { return Ok(()) };
         let whole = 0..guarded.text.len();
         let query = match &guarded.outline {
-            Outline::Query => whole,
+            Outline::Query | Outline::Other(_) => whole,
             Outline::Explain { query, .. } => query.clone(),
             Outline::CreateAs { head, query } => {
                 let head = guarded.text.get(head.clone()).unwrap_or_default();
@@ -171,12 +195,9 @@ impl Walls {
                 query.clone()
             }
             Outline::Definition | Outline::Call => {
-                return self
-                    .admit(&guarded.text, guarded.guard, knowledge)
-                    .await
-                    .map_err(|error| placed(error, job));
+                return self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job));
             }
-            Outline::Show | Outline::Other(_) => return Ok(()),
+            Outline::Show(_) => return Ok(()),
         };
         if self.able(job) == Some(false) {
             return self.judge_by_names(guarded, job, knowledge).await;
@@ -186,19 +207,19 @@ impl Walls {
         match ask::ask(session, job, text, clock).await {
             Ok(Answer::Tree(tree)) => {
                 self.is_able(job, true);
-                let judged = self.judge(session, &tree, guarded).await;
                 let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
-                judged.map_err(|error| placed(error, job))?;
+                let lasting = self.judge(session, &tree, guarded).await.map_err(|error| placed(error, job))?;
                 session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
-                if let (Some((shape, generation)), Outline::Query) = (guarded.shape, &guarded.outline) {
+                if let (Some((shape, generation)), Outline::Query, true) = (guarded.shape, &guarded.outline, lasting) {
                     self.memory.keep(shape, generation);
                 }
                 Ok(())
             }
             Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes()),
-            Ok(Answer::NoQuery) => {
-                Err(judge::refused("this kind of statement").hint("write SELECT … INTO as CREATE TABLE … AS"))
-            }
+            Ok(Answer::NoQuery) => Err(match &guarded.outline {
+                Outline::Other(word) if !word.is_empty() => judge::refused(word),
+                _ => judge::refused("SELECT … INTO").hint("write it as CREATE TABLE … AS"),
+            }),
             Ok(Answer::Refused(error)) => {
                 if self.able(job).is_none() && ask::may_be_unable(&error) && job.place.begins {
                     session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
@@ -215,16 +236,21 @@ impl Walls {
         }
     }
 
-    async fn judge(&self, session: &Session, tree: &str, guarded: &Guarded) -> Result<()> {
+    /// Whether the verdict holds for every statement of this shape.
+    async fn judge(&self, session: &Session, tree: &str, guarded: &Guarded) -> Result<bool> {
         let uses = tree::read(tree).map_err(|what| {
             judge::refused("this form of statement").because(format!("the server's tree holds {what}"))
         })?;
-        judge::judge(session, &uses, guarded.guard, &self.exposure).await
+        judge::judge(session, &uses, guarded.guard, &self.exposure).await?;
+        Ok(!uses.depends_on_literals())
     }
 
     /// The judgement where the server cannot be asked.
     async fn judge_by_names(&self, guarded: &Guarded, job: &Job, knowledge: &Knowledge) -> Result<()> {
-        if !guarded.understood || (guarded.guard.read_only && guarded.class != Class::Select) {
+        if !guarded.understood
+            || matches!(guarded.outline, Outline::Other(_))
+            || (guarded.guard.read_only && guarded.class != Class::Select)
+        {
             let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
             return Err(judge::refused(why));
         }
@@ -260,7 +286,7 @@ impl Walls {
     /// A failure of the source without the names of what is hidden.
     pub(super) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
         let of_ours = matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal);
-        if !self.hides() || of_ours {
+        if !self.hides() || of_ours || error.is_judged() {
             return error;
         }
         match self.names(Guard { hides: true, identity: false, read_only: false }, knowledge).await {
@@ -272,7 +298,7 @@ impl Walls {
     /// What takes hidden names out of the values of `job`, which are the server's own words.
     pub(super) async fn redaction(&self, job: &Job, knowledge: &Knowledge) -> Result<Option<Arc<Names>>> {
         match &job.guarded {
-            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show, .. }) if guard.hides => {
+            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
                 self.names(*guard, knowledge).await.map(Some)
             }
             _ => Ok(None),
@@ -300,25 +326,27 @@ fn writes() -> Error {
     Error::forbidden("this access is read-only, and the statement is none that only reads")
         .sqlstate(super::failure::READ_ONLY)
         .hint("SELECT, VALUES, TABLE, SHOW and EXPLAIN of these read")
+        .judged()
 }
 
 /// What the source says of a relation that is not there.
 fn no_such(name: &str) -> Error {
-    Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01")
+    Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
 }
 
-/// The failure with the place of the name that it tells of.
+/// The failure with the name as the caller wrote it, and its place.
 fn placed(error: Error, job: &Job) -> Error {
     if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
         return error;
     }
     let names = job.origin.iter().flat_map(|statement| &statement.names);
     let found = names.filter(|name| !name.called).find(|name| {
-        name.parts.iter().any(|part| error.message.contains(&format!("\"{part}\"")))
-            || name.parts.len() > 1 && error.message.contains(&format!("\"{}\"", name.parts.join(".")))
+        let written = name.parts.join(".");
+        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
     });
-    match found.map(|name| name.position) {
-        Some(position) => error.position(position),
+    match found {
+        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
+        Some(name) => error.position(name.position),
         None => error,
     }
 }
@@ -358,7 +386,7 @@ impl Batch for Redacted {
 /// The failure without the server's hints, which name what is near, and without hidden names.
 fn bare(error: Error, names: &Names) -> Error {
     let message = names.without(&error.message).into_owned();
-    let mut plain = Error::new(error.kind, message);
+    let mut plain = Error::new(error.kind, message).judged();
     if let Some(sqlstate) = error.get_sqlstate() {
         plain = plain.sqlstate(sqlstate);
     }
@@ -383,7 +411,7 @@ fn bare(error: Error, names: &Names) -> Error {
 
 /// A failure of which nothing can be told, since it is not known what is hidden.
 fn withheld(error: &Error) -> Error {
-    let plain = Error::new(error.kind, "the source refused the statement");
+    let plain = Error::new(error.kind, "the source refused the statement").judged();
     match error.get_sqlstate() {
         Some(sqlstate) => plain.sqlstate(sqlstate),
         None => plain,

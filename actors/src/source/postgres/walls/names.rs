@@ -71,18 +71,26 @@ impl Names {
             for belonging in belongings(client, own).await?.into_values() {
                 let is_shown = belonging.is_shown(exposure);
                 let Some(relation) = belonging.0.into_iter().next() else { continue };
-                if is_shown { shown.insert(relation.name) } else { names.denied.insert(relation.name) };
+                if is_shown {
+                    shown.insert(relation.name)
+                } else {
+                    names.denied.insert(relation.name)
+                };
             }
             for row in client.query_typed(SCHEMAS, &[]).await.map_err(Error::internal)? {
                 let schema: String = row.try_get(0).map_err(Error::internal)?;
-                if exposure.shows_schema(&schema) { shown.insert(schema) } else { names.denied.insert(schema) };
+                if exposure.shows_schema(&schema) {
+                    shown.insert(schema)
+                } else {
+                    names.denied.insert(schema)
+                };
             }
         }
         let naming = NAMING_TYPES.to_vec();
         let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
         let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
         for row in &rows {
-            let function = Function::read(row, 0).map_err(Error::internal)?;
+            let function = Function::read(row).map_err(Error::internal)?;
             if function.refusal(guard, exposure).is_none() {
                 continue;
             }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::{Oid, Type};
 
+use super::judge::NAMING_TYPES;
+
 /// What a statement does and uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uses {
@@ -32,23 +34,100 @@ pub(super) struct Uses {
     pub(super) casts: BTreeSet<Oid>,
     /// Types of the columns that it reads.
     pub(super) columns: BTreeSet<Oid>,
+    /// Each call of a function by name, with its first argument where that is a literal text.
+    calls: Vec<(Oid, Option<String>)>,
 }
 
 /// The kinds of node that are known. Another one is of a later server, and not understood here.
 const NODES: &[&str] = &[
-    "AGGREF", "ALIAS", "ALTERNATIVESUBPLAN", "ARRAY", "ARRAYCOERCEEXPR", "ARRAYEXPR", "BOOLEANTEST", "BOOLEXPR", "CASE",
-    "CASEEXPR", "CASETESTEXPR", "CASEWHEN", "COALESCE", "COALESCEEXPR", "COERCETODOMAIN", "COERCETODOMAINVALUE",
-    "COERCEVIAIO", "COLLATE", "COLLATEEXPR", "COMMONTABLEEXPR", "CONST", "CONVERTROWTYPEEXPR", "CTECYCLECLAUSE",
-    "CTESEARCHCLAUSE", "CURRENTOFEXPR", "DISTINCTEXPR", "FIELDSELECT", "FIELDSTORE", "FROMEXPR", "FUNCEXPR",
-    "GROUPINGFUNC", "GROUPINGSET", "INFERENCEELEM", "JOINEXPR", "JSONBEHAVIOR", "JSONCONSTRUCTOREXPR", "JSONEXPR",
-    "JSONFORMAT", "JSONISPREDICATE", "JSONRETURNING", "JSONTABLEPATH", "JSONTABLEPATHSCAN", "JSONTABLESIBLINGJOIN",
-    "JSONVALUEEXPR", "MERGEACTION", "MERGESUPPORTFUNC", "MINMAX", "MINMAXEXPR", "NAMEDARGEXPR", "NULLIFEXPR", "NULLTEST",
-    "ONCONFLICTEXPR", "OPEXPR", "PARAM", "QUERY", "RANGETBLFUNCTION", "RANGETBLREF", "RELABELTYPE", "RETURNINGEXPR", "ROW",
-    "ROWCOMPARE", "ROWCOMPAREEXPR", "ROWEXPR", "ROWMARKCLAUSE", "RTE", "RANGETBLENTRY", "RTEPERMISSIONINFO",
-    "SCALARARRAYOPEXPR", "SETOPERATIONSTMT", "SETTODEFAULT", "SORTGROUPCLAUSE", "SQLVALUEFUNCTION", "SUBLINK",
-    "SUBSCRIPTINGREF", "TABLEFUNC", "TABLESAMPLECLAUSE", "TARGETENTRY", "VAR", "WINDOWCLAUSE", "WINDOWFUNC",
-    "WHEN", "WINDOWFUNCRUNCONDITION", "WITHCHECKOPTION", "XMLEXPR",
+    "AGGREF",
+    "ALIAS",
+    "ALTERNATIVESUBPLAN",
+    "ARRAY",
+    "ARRAYCOERCEEXPR",
+    "ARRAYEXPR",
+    "BOOLEANTEST",
+    "BOOLEXPR",
+    "CASE",
+    "CASEEXPR",
+    "CASETESTEXPR",
+    "CASEWHEN",
+    "COALESCE",
+    "COALESCEEXPR",
+    "COERCETODOMAIN",
+    "COERCETODOMAINVALUE",
+    "COERCEVIAIO",
+    "COLLATE",
+    "COLLATEEXPR",
+    "COMMONTABLEEXPR",
+    "CONST",
+    "CONVERTROWTYPEEXPR",
+    "CTECYCLECLAUSE",
+    "CTESEARCHCLAUSE",
+    "CURRENTOFEXPR",
+    "DISTINCTEXPR",
+    "FIELDSELECT",
+    "FIELDSTORE",
+    "FROMEXPR",
+    "FUNCEXPR",
+    "GROUPINGFUNC",
+    "GROUPINGSET",
+    "INFERENCEELEM",
+    "JOINEXPR",
+    "JSONBEHAVIOR",
+    "JSONCONSTRUCTOREXPR",
+    "JSONEXPR",
+    "JSONFORMAT",
+    "JSONISPREDICATE",
+    "JSONRETURNING",
+    "JSONTABLEPATH",
+    "JSONTABLEPATHSCAN",
+    "JSONTABLESIBLINGJOIN",
+    "JSONVALUEEXPR",
+    "MERGEACTION",
+    "MERGESUPPORTFUNC",
+    "MINMAX",
+    "MINMAXEXPR",
+    "NAMEDARGEXPR",
+    "NULLIFEXPR",
+    "NULLTEST",
+    "ONCONFLICTEXPR",
+    "OPEXPR",
+    "PARAM",
+    "QUERY",
+    "RANGETBLFUNCTION",
+    "RANGETBLREF",
+    "RELABELTYPE",
+    "RETURNINGEXPR",
+    "ROW",
+    "ROWCOMPARE",
+    "ROWCOMPAREEXPR",
+    "ROWEXPR",
+    "ROWMARKCLAUSE",
+    "RTE",
+    "RANGETBLENTRY",
+    "RTEPERMISSIONINFO",
+    "SCALARARRAYOPEXPR",
+    "SETOPERATIONSTMT",
+    "SETTODEFAULT",
+    "SORTGROUPCLAUSE",
+    "SQLVALUEFUNCTION",
+    "SUBLINK",
+    "SUBSCRIPTINGREF",
+    "TABLEFUNC",
+    "TABLESAMPLECLAUSE",
+    "TARGETENTRY",
+    "VAR",
+    "WINDOWCLAUSE",
+    "WINDOWFUNC",
+    "WHEN",
+    "WINDOWFUNCRUNCONDITION",
+    "WITHCHECKOPTION",
+    "XMLEXPR",
 ];
+
+/// `current_setting(text)` and `current_setting(text, boolean)`, by their fixed numbers.
+const CURRENT_SETTING: [Oid; 2] = [2077, 3294];
 
 /// Reads the tree of one statement.
 ///
@@ -89,6 +168,16 @@ pub(super) fn read(tree: &str) -> Result<Uses, String> {
 }
 
 impl Uses {
+    /// How often the function with this number is called by name.
+    pub(super) fn calls(&self, function: Oid) -> usize {
+        self.calls.iter().filter(|(called, _)| *called == function).count()
+    }
+
+    /// The literals that are the first argument of the function with this number.
+    pub(super) fn literals_of(&self, function: Oid) -> impl Iterator<Item = &str> {
+        self.calls.iter().filter(move |(called, _)| *called == function).filter_map(|(_, literal)| literal.as_deref())
+    }
+
     fn take(&mut self, label: &str, following: &[Word<'_>], outermost: bool) -> Result<(), String> {
         let number = match following.first() {
             Some(Word::Plain(digits)) => digits.parse::<u32>().ok(),
@@ -105,9 +194,13 @@ impl Uses {
             }
             (":hasModifyingCTE", _) => self.modifies |= is_true(following),
             (":hasForUpdate", _) => self.locks |= is_true(following),
+            (":funcid", Some(oid)) => {
+                keep(&mut self.functions, oid);
+                self.calls.push((oid, first_text(following)));
+            }
             (":relid", Some(oid)) => keep(&mut self.relations, oid),
             (
-                ":funcid" | ":opfuncid" | ":aggfnoid" | ":winfnoid" | ":tsmhandler" | ":startInRangeFunc" | ":endInRangeFunc",
+                ":opfuncid" | ":aggfnoid" | ":winfnoid" | ":tsmhandler" | ":startInRangeFunc" | ":endInRangeFunc",
                 Some(oid),
             ) => keep(&mut self.functions, oid),
             (":opno" | ":cycle_mark_neop", Some(oid)) => keep(&mut self.operators, oid),
@@ -120,7 +213,10 @@ impl Uses {
             }
             (":funcresulttype", Some(oid)) => keep(&mut self.casts, oid),
             (":vartype", Some(oid)) => keep(&mut self.columns, oid),
-            (":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId", Some(oid)) => {
+            (
+                ":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId",
+                Some(oid),
+            ) => {
                 keep(&mut self.types, oid);
                 keep(&mut self.casts, oid);
             }
@@ -136,6 +232,12 @@ impl Uses {
 }
 
 impl Uses {
+    /// Whether another literal in its place could change what the statement uses.
+    pub(super) fn depends_on_literals(&self) -> bool {
+        self.constants.iter().any(|(type_, _)| NAMING_TYPES.contains(type_))
+            || self.functions.iter().any(|function| CURRENT_SETTING.contains(function))
+    }
+
     /// Whether it reads columns of type regclass.
     pub(super) fn names_stored(&self) -> bool {
         self.columns.contains(&Type::REGCLASS.oid())
@@ -183,6 +285,30 @@ fn constant(following: &[Word<'_>]) -> Option<Oid> {
     // The server writes its own memory. Of one that is big-endian this is another number, which names
     // nothing that is exposed, and is refused.
     Some(Oid::from_le_bytes(value))
+}
+
+/// The first argument of a call, behind its label `:funcid`, where that is a literal of type text:
+/// between the two stand numbers and truth values alone.
+fn first_text(following: &[Word<'_>]) -> Option<String> {
+    let head = following.get(..24)?;
+    let arguments = head.iter().position(|word| *word == Word::Plain(":args"))?;
+    let [Word::Open, Word::Node("CONST"), Word::Plain(":consttype"), Word::Plain("25"), rest @ ..] =
+        following.get(arguments + 1..)?
+    else {
+        return None;
+    };
+    let from = rest.iter().take(14).position(|word| *word == Word::Plain(":constvalue"))?;
+    let [Word::Plain(_), Word::OpenOctets, octets @ ..] = rest.get(from + 1..)? else { return None };
+    let octets: Option<Vec<u8>> = octets
+        .iter()
+        .take_while(|word| **word != Word::CloseOctets)
+        .map(|word| match word {
+            Word::Plain(octet) => Some(octet.parse::<i16>().ok()?.to_le_bytes()[0]),
+            _ => None,
+        })
+        .collect();
+    // Four octets of length stand in front.
+    String::from_utf8(octets?.get(4..)?.to_vec()).ok()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -73,6 +73,7 @@ pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
     let understood = sql::statements(text, Dialect::Sqlite, naming).ok().filter(|all| all.len() == 1);
     let mut statement = understood.and_then(|mut all| all.pop()).unwrap_or_else(|| Statement {
         text: text.to_owned(),
+        understood: false,
         class: Class::Other,
         returns_rows: false,
         only_locks: false,
