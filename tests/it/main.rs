@@ -82,5 +82,6 @@ mod support;
 mod throttling;
 mod tracing;
 mod unhealthy;
+mod walls;
 
 use support::fixture;

@@ -48,7 +48,12 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// A fresh server that was not started yet: trusts everybody, unless `pg_hba.conf` is written.
     pub(crate) fn new() -> Self {
-        let cluster = Self::empty();
+        Self::of(&programs())
+    }
+
+    /// The same, of the programs in this folder.
+    pub(crate) fn of(programs: &Path) -> Self {
+        let cluster = Self::empty(programs);
         cluster.obey("init");
         cluster.configure("");
         cluster
@@ -56,20 +61,20 @@ impl Cluster {
 
     /// A standby of `primary`, which runs. It was not started yet.
     pub(crate) fn standby_of(primary: &Self) -> Self {
-        let cluster = Self::empty();
+        let cluster = Self::empty(&programs());
         cluster.obey(&format!("copy {}", primary.port));
         cluster.configure("");
         cluster
     }
 
-    fn empty() -> Self {
+    fn empty(programs: &Path) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let home = std::env::temp_dir().join(format!("portico-it-{}-own-{number}", std::process::id()));
         fs::create_dir(&home).unwrap();
         let mut command = Command::new("sh");
-        command.arg("-c").arg(KEEPER).arg("keeper").arg(programs()).arg(&home).arg(port.to_string());
+        command.arg("-c").arg(KEEPER).arg("keeper").arg(programs).arg(&home).arg(port.to_string());
         command.current_dir(&home).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         if let Some((user, group)) = account() {
             chown(&home, Some(user), Some(group)).unwrap();
