@@ -82,6 +82,10 @@ mod support;
 mod throttling;
 mod tracing;
 mod unhealthy;
+<<<<<<< HEAD
 mod walls_functions;
+=======
+mod walls;
+>>>>>>> attacks
 
 use support::fixture;

@@ -20,6 +20,8 @@ pub(crate) struct Service {
     pub(crate) url: String,
     pub(crate) http: reqwest::Client,
     pub(crate) writer: Caller,
+    /// A user who may read on every connection.
+    pub(crate) reader: Caller,
     child: Child,
     log: UnboundedReceiver<String>,
     /// What was read of the log, for the words of a test that fails.
@@ -53,7 +55,7 @@ impl Service {
         environment: &[(&str, String)],
     ) -> Self {
         configure(folder.path(), server, connections);
-        let (writer, ..) = callers(folder.path().join("portico.db"));
+        let (writer, reader, _) = callers(folder.path().join("portico.db"));
         let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
             .args(["serve"])
             .current_dir(folder.path())
@@ -72,7 +74,7 @@ impl Service {
             }
         });
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let mut service = Self { folder, url: String::new(), http, writer, child, log, seen: Vec::new() };
+        let mut service = Self { folder, url: String::new(), http, writer, reader, child, log, seen: Vec::new() };
         let line = service.line("listening on ").await;
         let place = line.split("listening on ").nth(1).unwrap().split([' ', ',']).next().unwrap();
         service.url = format!("http://{place}");
@@ -95,6 +97,11 @@ impl Service {
                 return line;
             }
         }
+    }
+
+    /// What the log says by now that was not read yet.
+    pub(crate) fn logged(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.log.try_recv().ok()).collect()
     }
 
     /// The rest of the log, to the end of the process.

@@ -1,0 +1,109 @@
+//! How generated attacks are drawn, sent and told.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+
+use super::server::say;
+use crate::support::app::{CONNECTION, Caller};
+use crate::support::process::Service;
+
+/// A generator of numbers that a seed determines (`SplitMix64`).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    /// With the seed that `PORTICO_SEED` names, or another one at each run; it is printed.
+    pub(super) fn seeded(what: &str) -> Self {
+        let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
+        let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        let seed = given.unwrap_or_else(now);
+        say(&format!("{what}: PORTICO_SEED={seed}"));
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
+    }
+
+    pub(super) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub(super) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+}
+
+/// How many cases: `PORTICO_CASES`, or so many.
+pub(super) fn cases(usual: usize) -> usize {
+    std::env::var("PORTICO_CASES").map_or(usual, |text| text.parse().expect("PORTICO_CASES is a number"))
+}
+
+/// The ways in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Channel {
+    Query,
+    Batch,
+    ExecuteSql,
+    ExecuteSelect,
+}
+
+pub(super) const CHANNELS: [Channel; 4] = [Channel::Query, Channel::Batch, Channel::ExecuteSql, Channel::ExecuteSelect];
+
+/// What came back, whole.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) text: String,
+}
+
+impl Answer {
+    /// Whether the statement ran.
+    pub(super) fn passed(&self) -> bool {
+        let Ok(body) = serde_json::from_str::<Value>(&self.text) else { return false };
+        self.status == 200 && body.get("error").is_none() && body["result"]["isError"] != true
+    }
+
+    /// Its beginning, for people.
+    pub(super) fn beginning(&self) -> String {
+        self.text.chars().take(300).collect()
+    }
+}
+
+/// One statement through one of the ways in.
+pub(super) fn request(service: &Service, by: &Caller, channel: Channel, text: &str, values: &Value) -> RequestBuilder {
+    let http = |path: &str| service.http.post(format!("{}{path}", service.url)).basic_auth(&by.name, Some(&by.secret));
+    let tool = |name: &str| {
+        let mut arguments = json!({"query": text, "timeout": 10});
+        if values.as_object().is_some_and(|values| !values.is_empty()) {
+            arguments["parameters"] = values.clone();
+        }
+        let params = json!({"name": name, "arguments": arguments});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        http(&format!("/mcp/connections/{CONNECTION}")).json(&body)
+    };
+    match channel {
+        Channel::Query => http("/api/query").json(&json!({"query": text, "parameters": values, "timeout": 10})),
+        Channel::Batch => http("/api/batch").json(&json!({"query": text, "parameters": [values], "timeout": 10})),
+        Channel::ExecuteSql => tool("execute_sql"),
+        Channel::ExecuteSelect => tool("execute_select"),
+    }
+}
+
+/// Sends it and reads the answer to its end. One that takes a minute has failed the test.
+pub(super) async fn send(request: RequestBuilder) -> Answer {
+    let response = request.timeout(Duration::from_secs(60)).send().await.expect("an answer within a minute");
+    let status = response.status().as_u16();
+    let octets = response.bytes().await.expect("the whole answer");
+    Answer { status, text: String::from_utf8_lossy(&octets).into_owned() }
+}

@@ -1,0 +1,1 @@
+CREATE EXTENSION ltree; CREATE TABLE topics (path ltree); INSERT INTO topics VALUES ('Top'), ('Top.Science'), ('Top.Science.Astronomy'), ('Top.Hobbies'); CREATE INDEX topics_path ON topics USING gist (path);

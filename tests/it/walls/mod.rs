@@ -1,0 +1,9 @@
+//! The walls, tried by their class: a corpus of ordinary statements that must pass, and generated
+//! attacks that must not. Each runs on the system's PostgreSQL and on a newer one.
+//!
+//! `PORTICO_SEED` repeats a run, `PORTICO_CASES` makes it longer, `PORTICO_TEST_POSTGRES_NEWER` names
+//! the folder of the newer server's programs.
+
+mod attack;
+mod corpus;
+mod server;
