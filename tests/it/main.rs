@@ -82,10 +82,7 @@ mod support;
 mod throttling;
 mod tracing;
 mod unhealthy;
-<<<<<<< HEAD
-mod walls_functions;
-=======
 mod walls;
->>>>>>> attacks
+mod walls_functions;
 
 use support::fixture;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use futures_util::future::{join, join5};
+use futures_util::future::{join, join4, join5};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -21,6 +21,8 @@ const LONGEST: usize = 16 << 20;
 const READ: &str = "SELECT pg_catalog.left(p.prosqlbody::text, $1) FROM pg_catalog.pg_proc p \
     WHERE p.proname = 'portico_check' AND p.pronamespace = pg_catalog.pg_my_temp_schema()";
 const SAVE: &str = "SAVEPOINT portico_check";
+/// The judge's questions mean the server's own operators and functions.
+const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog";
 /// Undoes the question in a transaction that goes on.
 pub(super) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
@@ -50,18 +52,23 @@ pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock)
     let question = question(text, &types);
     let made = if job.place.begins {
         let begin = beginning(Frame::ReadWrite, clock, session.pooled);
-        let (opened, role, path, made, tree) = join5(
+        let (opened, role, path, made, (tree, _)) = join5(
             session.batch_execute(&begin),
             identity::assume(session, &job.identity, Frame::ReadWrite),
             search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
             session.execute_typed(&question, &[]),
-            read(session),
+            join(read(session), session.batch_execute(OWN_PATH)),
         )
         .await;
         opened.and(role).and(path).and(made).map(|_| tree)
     } else {
-        let (saved, (made, tree)) =
-            join(session.batch_execute(SAVE), join(session.execute_typed(&question, &[]), read(session))).await;
+        let (saved, made, tree, _) = join4(
+            session.batch_execute(SAVE),
+            session.execute_typed(&question, &[]),
+            read(session),
+            session.batch_execute(OWN_PATH),
+        )
+        .await;
         saved.and(made).map(|_| tree)
     };
     let tree = match made {
@@ -125,12 +132,11 @@ pub(super) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
 pub(super) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
     let begin = beginning(Frame::ReadWrite, clock, session.pooled);
     let question = question("SELECT 1", &[]);
-    let (opened, role, made, undone, ()) = join5(
+    let (opened, role, made, undone) = join4(
         session.batch_execute(&begin),
         identity::assume(session, &job.identity, Frame::ReadWrite),
         session.execute_typed(&question, &[]),
         session.batch_execute("ROLLBACK"),
-        async {},
     )
     .await;
     opened.and(role).and(made).is_ok() && undone.is_ok()

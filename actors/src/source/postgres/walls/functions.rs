@@ -97,7 +97,7 @@ pub fn functions_differ(version: u32, rows: &[(Option<String>, String, bool)]) -
                 |(extension, ..): &&(Option<String>, _, _)| extension.as_deref().unwrap_or_default() == line.extension;
             rows.iter().filter(own)
         };
-        let due = line.versions.as_ref().is_some_and(|versions| versions.contains(&version));
+        let due = line.versions.include(version);
         let any = line.signature.strip_suffix("*)");
         let is = |signature: &str| any.map_or(signature == line.signature, |name| signature.starts_with(name));
         if due && of_extension().next().is_some() && !of_extension().any(|(_, signature, _)| is(signature)) {
@@ -133,8 +133,22 @@ struct Line {
     extension: &'static str,
     signature: &'static str,
     effect: Effect,
-    /// The servers that have it; `None` where it depends on the extension's version.
-    versions: Option<RangeInclusive<u32>>,
+    versions: Versions,
+}
+
+/// Which servers have a function.
+#[derive(Debug, PartialEq, Eq)]
+enum Versions {
+    Servers(RangeInclusive<u32>),
+    /// Some versions of the extension.
+    Depends,
+}
+
+impl Versions {
+    /// Whether a server of a major version certainly has it, if it has the extension.
+    fn include(&self, version: u32) -> bool {
+        matches!(self, Self::Servers(versions) if versions.contains(&version))
+    }
 }
 
 /// The signatures of all lists; a line that is not of the form is an error, which a test finds.
@@ -174,13 +188,13 @@ fn effect_of(word: &str) -> Option<Effect> {
 }
 
 /// `16-`, `14-16` or `?`.
-fn versions_of(mark: &str) -> Option<Option<RangeInclusive<u32>>> {
+fn versions_of(mark: &str) -> Option<Versions> {
     if mark == "?" {
-        return Some(None);
+        return Some(Versions::Depends);
     }
     let (first, last) = mark.split_once('-')?;
     let last = if last.is_empty() { u32::MAX } else { last.parse().ok()? };
-    Some(Some(first.parse().ok()?..=last))
+    Some(Versions::Servers(first.parse().ok()?..=last))
 }
 
 fn settings() -> impl Iterator<Item = &'static str> {
@@ -205,8 +219,10 @@ mod tests {
                 assert!(!line.extension.is_empty(), "{}: a new function of pg_catalog is looked at", line.signature);
                 assert_ne!(line.effect, Effect::Plain, "{}: not known what it will stand for", line.signature);
             }
-            assert!(line.versions.is_some() || !line.extension.is_empty(), "{}: which servers?", line.signature);
-            assert!(line.versions.is_none_or(|versions| !versions.is_empty()), "{}: no server has it", line.signature);
+            match line.versions {
+                Versions::Servers(versions) => assert!(!versions.is_empty(), "{}: no server has it", line.signature),
+                Versions::Depends => assert!(!line.extension.is_empty(), "{}: which servers?", line.signature),
+            }
         }
     }
 
@@ -239,9 +255,9 @@ mod tests {
 
     #[test]
     fn versions_are_ranges_of_majors() {
-        assert_eq!(versions_of("?"), Some(None));
-        assert_eq!(versions_of("16-"), Some(Some(16..=u32::MAX)));
-        assert_eq!(versions_of("14-16"), Some(Some(14..=16)));
+        assert_eq!(versions_of("?"), Some(Versions::Depends));
+        assert_eq!(versions_of("16-"), Some(Versions::Servers(16..=u32::MAX)));
+        assert_eq!(versions_of("14-16"), Some(Versions::Servers(14..=16)));
         for wrong in ["", "16", "-16", "a-", "14-x"] {
             assert_eq!(versions_of(wrong), None, "{wrong}");
         }
@@ -336,7 +352,7 @@ mod tests {
         };
         let mut rows: Vec<_> = lines()
             .flatten()
-            .filter(|line| line.versions.as_ref().is_some_and(|versions| versions.contains(&15)))
+            .filter(|line| line.versions.include(15))
             .map(|line| row(Some(line.extension).filter(|name| !name.is_empty()), line.signature, false))
             .collect();
         assert_eq!(functions_differ(15, &rows), Vec::<String>::new());

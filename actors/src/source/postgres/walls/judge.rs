@@ -15,9 +15,12 @@ use crate::identity::SETTINGS;
 use crate::source::Exposure;
 
 /// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
-/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole. A text search
+/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which
+/// names roles. A text search
 /// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
-pub(super) const NAMING_TYPES: [Oid; 9] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096];
+pub(super) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
+/// Numbers from here on are given to what is made in a database (`FirstNormalObjectId`).
+const FIRST_NORMAL: Oid = 16_384;
 const REGCLASS: Oid = 2205;
 const REGTYPE: Oid = 2206;
 
@@ -94,6 +97,8 @@ pub(super) struct Function {
     /// `i`, `s` or `v`.
     pub(super) volatility: String,
     pub(super) extension: Option<String>,
+    /// Whether it came with the server, not with somebody who added to its schemas.
+    original: bool,
     /// Whether an argument's type is one of [`NAMING_TYPES`].
     pub(super) takes_names: bool,
     pub(super) temporary: bool,
@@ -115,6 +120,9 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
         relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
         judge_relations(client, &relations, exposure).await?;
     }
+    if guard.identity {
+        others_statements(client, uses).await?;
+    }
     let writes = uses.command != 1 || uses.modifies;
     if guard.identity && writes && !uses.relations.is_empty() {
         let relations: Vec<Oid> = uses.relations.iter().copied().collect();
@@ -125,6 +133,16 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
         }
     }
     Ok(())
+}
+
+/// The view of what was prepared on a session: for whichever caller had it before.
+const PREPARED: &str = "SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid \
+    = ANY ($1::pg_catalog.oid[])";
+
+async fn others_statements(client: &Client, uses: &Uses) -> Result<()> {
+    let relations: Vec<Oid> = uses.relations.iter().copied().collect();
+    let row = client.query_typed_one(PREPARED, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
+    if row.try_get(0).map_err(Error::internal)? { Err(refused("pg_prepared_statements")) } else { Ok(()) }
 }
 
 const CALLED: &str =
@@ -177,6 +195,7 @@ impl Function {
             extension: row.try_get(4)?,
             takes_names: row.try_get(5)?,
             temporary: row.try_get::<_, Option<bool>>(6)?.unwrap_or(false),
+            original: row.try_get::<_, Oid>(7)? < FIRST_NORMAL,
         })
     }
 
@@ -186,7 +205,7 @@ impl Function {
     }
 
     fn is_builtin(&self) -> bool {
-        self.extension.is_none() && matches!(self.schema.as_str(), "pg_catalog" | "information_schema")
+        self.original && self.extension.is_none() && matches!(self.schema.as_str(), "pg_catalog" | "information_schema")
     }
 
     fn effect(&self) -> Option<Effect> {
