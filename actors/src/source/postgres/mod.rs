@@ -17,7 +17,7 @@ use self::session::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
 use super::address::{Address, Pooler};
-use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
+use super::{Access, Finding, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
@@ -33,6 +33,7 @@ mod clock;
 mod connecting;
 mod custom_types;
 mod failure;
+mod grants;
 mod housekeeping;
 mod identity;
 mod keys;
@@ -56,6 +57,8 @@ mod temporal;
 mod transaction;
 mod types;
 
+pub use self::grants::{apply as apply_grants, grants};
+
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
     shared: Arc<Shared>,
@@ -70,6 +73,7 @@ struct Shared {
     /// Whether the address asks for a server that can write, and this connection may.
     wants_writer: bool,
     knowledge: Arc<Knowledge>,
+    settings: Settings,
     closing: CancellationToken,
 }
 
@@ -86,13 +90,14 @@ impl Postgres {
         let housekeeping = Housekeeping::new(Arc::clone(&connector));
         let sessions = Sessions::new(connector, settings.pool, &types)?;
         let shared = Shared {
-            name: settings.name,
+            name: Arc::clone(&settings.name),
             access: settings.access,
             pooled: address.pooler == Pooler::Transaction,
             wants_writer,
             sessions,
             knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles)),
             closing: CancellationToken::new(),
+            settings,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -115,6 +120,11 @@ impl Source for Postgres {
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let shared = Arc::clone(&self.shared);
         async move { shared.run(plan).await }.boxed()
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.knowledge.reach(&shared.settings).await }.boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
