@@ -1,6 +1,7 @@
 //! `portico grants`: the SQL for a database role that may do exactly what a connection exposes, and its reverse.
 
 use clap::Args;
+use portico_actors::error::Error;
 use portico_actors::source::{self, Finding, Script, Wanted};
 use serde_json::{Value, json};
 
@@ -30,9 +31,11 @@ pub(super) struct Grants {
 
 pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
-    let named = connections(&config, std::slice::from_ref(&command.connection))?;
-    let connection = config.connections.iter().find(|known| named.iter().any(|(id, _)| *id == known.id));
-    let Some(connection) = connection else { return Ok(()) };
+    let Some(connection) = config.connection(&command.connection) else {
+        // Who wrote a scope behind the name is told the same.
+        connections(&config, std::slice::from_ref(&command.connection))?;
+        return Err(Error::invalid("CONNECTION: this is no name of a connection").hint("leave out the scope").into());
+    };
     let settings = source_settings(connection);
     let role = command.role.unwrap_or_else(|| role_of(&connection.name));
     let wanted = Wanted { role, revoke: command.revoke, revoke_public: command.revoke_public };

@@ -54,7 +54,12 @@ pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, prob
 
 fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
     let password = password(section, base, problems);
-    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files: files(|name| section.environment(name), base) }
+    Address {
+        url: SecretString::from(url),
+        password,
+        pooler: Pooler::default(),
+        files: files(|name| section.environment(name), base),
+    }
 }
 
 /// Asks the driver, unless something was wrong already: that would only be told twice.

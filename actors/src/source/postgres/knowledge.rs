@@ -11,10 +11,10 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use super::custom_types::CustomTypes;
-use super::{failure, grants};
 use super::housekeeping::Housekeeping;
 use super::relations::{self, Relations};
 use super::routines::{self, Routine};
+use super::{failure, grants};
 use crate::error::{Error, Result};
 use crate::source::{Finding, Profile, Settings};
 

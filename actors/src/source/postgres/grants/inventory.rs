@@ -90,9 +90,9 @@ fn granted(list: &str, kind: &str, owner: &str, more: &str) -> String {
 
 /// The same of what can be done: each right with the condition for one role `r`.
 fn effective(rights: &[(&str, &str)], owner: &str) -> String {
-    let each = rights.iter().map(|(word, condition)| {
-        format!("CASE WHEN EXISTS (SELECT FROM roles r WHERE {condition}) THEN '{word}' END")
-    });
+    let each = rights
+        .iter()
+        .map(|(word, condition)| format!("CASE WHEN EXISTS (SELECT FROM roles r WHERE {condition}) THEN '{word}' END"));
     let owns = format!("CASE WHEN pg_catalog.pg_has_role($1, {owner}, 'MEMBER') THEN 'OWNER' END");
     let all: Vec<String> = each.chain([owns]).collect();
     format!(

@@ -85,11 +85,7 @@ pub async fn apply(
         for statement in &script.statements {
             wire.batch_execute(statement).await.map_err(|error| refused(statement, &error))?;
         }
-        let left = if wanted.revoke {
-            Vec::new()
-        } else {
-            reach(&wire, settings, Some(&wanted.role)).await?
-        };
+        let left = if wanted.revoke { Vec::new() } else { reach(&wire, settings, Some(&wanted.role)).await? };
         wire.batch_execute("COMMIT").await.map_err(|error| refused("COMMIT", &error))?;
         Ok(left)
     })

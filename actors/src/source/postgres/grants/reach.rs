@@ -89,7 +89,8 @@ fn powers(user: &User, connection: &str) -> Vec<Finding> {
     let remedy = format!("`portico grants {connection}` prints the SQL for a user that may do what is exposed");
     let warn = |message: String| Finding::new(Grade::Warning, message, remedy.clone());
     if user.is_superuser {
-        let message = format!("its user {name} is a superuser: no grant bounds it, and Portico's own checks stand alone");
+        let message =
+            format!("its user {name} is a superuser: no grant bounds it, and Portico's own checks stand alone");
         return vec![warn(message)];
     }
     let mut findings = Vec::new();
@@ -104,7 +105,8 @@ fn powers(user: &User, connection: &str) -> Vec<Finding> {
         )));
     }
     if !user.predefined.is_empty() {
-        let message = format!("its user {name} has more than grants on things: it is a member of PostgreSQL's own roles");
+        let message =
+            format!("its user {name} has more than grants on things: it is a member of PostgreSQL's own roles");
         findings.push(warn(message).about(user.predefined.iter().map(String::as_str)));
     }
     findings
@@ -144,7 +146,8 @@ async fn beyond(client: &Client, settings: &Settings, user: &User) -> Result<Vec
     owned.extend(hidden_schemas.filter(|it| can(&it.held.role, "OWNER")).map(|schema| schema.name.clone()));
 
     let name = &user.name;
-    let grants = format!("`portico grants {}` prints the SQL for a user that may do exactly what is exposed", settings.name);
+    let grants =
+        format!("`portico grants {}` prints the SQL for a user that may do exactly what is exposed", settings.name);
     let owner = "give what is hidden to another owner, or let Portico connect as another user".to_owned();
     let mut findings = Vec::new();
     let mut tell = |grade, words: &str, names: Vec<String>, remedy: &str| {
@@ -176,7 +179,10 @@ async fn asking(client: &Client, settings: &Settings, user: &User) -> Result<Vec
     let instead = "the server cannot be asked what a statement uses, and the reader's own resolution stands in";
     let tell = |why: &str, remedy: &str| Finding::new(Grade::Warning, format!("{instead}: {why}"), remedy);
     if user.version < ASKED_SINCE {
-        return Ok(vec![tell("it is older than PostgreSQL 14", "upgrade the server; until then, let grants hold its user")]);
+        return Ok(vec![tell(
+            "it is older than PostgreSQL 14",
+            "upgrade the server; until then, let grants hold its user",
+        )]);
     }
     if user.is_standby {
         return Ok(vec![tell("it is a standby", "lead the connection to a primary, or let grants hold its user")]);

@@ -263,7 +263,11 @@ impl Writer<'_> {
         }
         let routines = inventory.routines.iter().map(|routine| {
             let name = format!("{}({})", qualified(&routine.schema, &routine.name), routine.arguments);
-            (format!("{} {name}", if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" }), &routine.held, &routine.owner)
+            (
+                format!("{} {name}", if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" }),
+                &routine.held,
+                &routine.owner,
+            )
         });
         let relations = inventory.relations.iter().map(|relation| (object(relation), &relation.held, &relation.owner));
         let schemas = inventory.schemas.iter();
@@ -300,8 +304,7 @@ impl Writer<'_> {
 }
 
 /// The rights that are given here.
-const GIVEN: [&str; 9] =
-    ["SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CONNECT", "TEMPORARY", "TEMP"];
+const GIVEN: [&str; 9] = ["SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CONNECT", "TEMPORARY", "TEMP"];
 
 fn object(relation: &Relation) -> String {
     let kind = if relation.is_sequence() { "SEQUENCE" } else { "TABLE" };
@@ -313,7 +316,14 @@ fn object(relation: &Relation) -> String {
 fn text(script: &Script, subject: &Subject<'_>) -> String {
     let verb = if subject.wanted.revoke { "no longer" } else { "exactly" };
     let mut text = String::new();
-    comment(&mut text, &format!("what connection {} exposes, {verb} for the role {}", subject.connection, quoted(&subject.wanted.role)));
+    comment(
+        &mut text,
+        &format!(
+            "what connection {} exposes, {verb} for the role {}",
+            subject.connection,
+            quoted(&subject.wanted.role)
+        ),
+    );
     for note in &script.notes {
         comment(&mut text, &format!("note: {note}"));
     }
