@@ -15,6 +15,7 @@ use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
+use portico_actors::source::Grade;
 
 pub use metrics::{Metrics, Traffic};
 
@@ -23,6 +24,13 @@ pub fn log_event(event: &Event) {
     match event {
         Event::CallEnded(call) => log_call(call),
         Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
+        Event::ConnectionFinding { name, finding } => {
+            // Names of what is hidden are in no log.
+            let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
+            let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
+            let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
+            log::log!(level, "connection {name}: {}{names}{remedy}", finding.message);
+        }
         Event::CatalogueChanged { name, told, .. } => {
             let how = if *told { ", as another process said" } else { "" };
             log::debug!("connection {name} offers something else than before{how}");

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::call::RequestId;
 use crate::error::Kind;
+use crate::source::Finding;
 use crate::trace::TraceParent;
 
 /// Something happened.
@@ -21,6 +22,13 @@ pub enum Event {
         name: Arc<str>,
         /// The source's product and version.
         product: String,
+    },
+    /// Something about a connection that is up is weaker than it looks. Told once for each of its actors.
+    ConnectionFinding {
+        /// The connection's name.
+        name: Arc<str>,
+        /// What was found.
+        finding: Finding,
     },
     /// What a connection offers is another than it was: its tools, its tables.
     CatalogueChanged {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::identity::Identity;
-use portico_actors::source::{self, Access, Plan, Profile, Source, Task};
+use portico_actors::source::{self, Access, Finding, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
-use super::{Common, Failure, print_json, say};
+use super::{Common, Failure, print_json, reach, say};
 use crate::app::source_settings;
 use crate::config::{Config, Connection, Problem};
 
@@ -34,7 +34,10 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         let connections: Vec<Value> = attempts
             .iter()
             .map(|(connection, result)| match result {
-                Ok(profile) => json!({"name": connection.name, "status": "up", "product": profile.product}),
+                Ok(up) => {
+                    let findings: Vec<Value> = up.findings.iter().map(reach::describe).collect();
+                    json!({"name": connection.name, "status": "up", "product": up.profile.product, "findings": findings})
+                }
                 Err(error) => json!({"name": connection.name, "status": "down", "error": words(error)}),
             })
             .collect();
@@ -43,7 +46,10 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         say(format_args!("{} is valid", common.config.display()));
         for (connection, result) in &attempts {
             match result {
-                Ok(profile) => say(format_args!("connection {}: up, {}", connection.name, profile.product)),
+                Ok(up) => {
+                    say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
+                    up.findings.iter().for_each(reach::tell);
+                }
                 Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
             }
         }
@@ -51,14 +57,23 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::Said) }
 }
 
-pub(super) async fn attempt(connection: &Connection) -> Result<Profile, Error> {
+/// A connection that answered, and what there is to say about it.
+pub(super) struct Up {
+    pub(super) profile: Profile,
+    pub(super) findings: Vec<Finding>,
+}
+
+pub(super) async fn attempt(connection: &Connection) -> Result<Up, Error> {
     let source = source::open(source_settings(connection))?;
-    let profile = match source.ping().await {
-        Ok(profile) => take_on_roles(connection, source.as_ref()).await.map(|()| profile),
-        Err(error) => Err(error),
-    };
+    let up = look(connection, source.as_ref()).await;
     source.close().await;
-    profile
+    up
+}
+
+async fn look(connection: &Connection, source: &dyn Source) -> Result<Up, Error> {
+    let profile = source.ping().await?;
+    take_on_roles(connection, source).await?;
+    Ok(Up { findings: reach::findings(source).await, profile })
 }
 
 /// Takes on each role that the connection names for its callers, as a call would.

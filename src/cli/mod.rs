@@ -8,10 +8,12 @@ mod control;
 mod demo;
 mod doctor;
 mod generate;
+mod grants;
 mod health;
 mod key;
 mod notify;
 mod pat;
+mod reach;
 mod reload;
 mod serve;
 mod service_account;
@@ -67,6 +69,8 @@ enum Command {
     Doctor,
     /// Validate the configuration and try each connection.
     Check,
+    /// Print, or run, the SQL for a database role that may do exactly what a connection exposes.
+    Grants(grants::Grants),
     /// People who call with personal access tokens.
     #[command(subcommand)]
     User(user::User),
@@ -129,6 +133,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Health => health::run(&common),
         Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),
+        Command::Grants(grants) => grants::run(grants, &common),
         Command::User(command) => user::run(command, &common),
         Command::Pat(command) => pat::run(command, &common),
         Command::ServiceAccount(command) => service_account::run(command, &common),

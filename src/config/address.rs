@@ -7,6 +7,7 @@ use portico_actors::source::address::{Address, Files, Password, Pooler};
 use portico_actors::source::{Locator, postgres};
 use secrecy::SecretString;
 
+use super::environment;
 use super::section::{Problem, Section};
 
 /// Reads the keys of one `[[connections]]` table.
@@ -53,7 +54,12 @@ pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, prob
 
 fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
     let password = password(section, base, problems);
-    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files: files(section, base) }
+    Address {
+        url: SecretString::from(url),
+        password,
+        pooler: Pooler::default(),
+        files: files(|name| section.environment(name), base),
+    }
 }
 
 /// Asks the driver, unless something was wrong already: that would only be told twice.
@@ -91,9 +97,18 @@ fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>)
     file.map(|path| Password::File(base.join(path))).or(command)
 }
 
+/// The address of a PostgreSQL database that somebody gave on the command line. Its password may be in
+/// `PGPASSWORD` or in a password file.
+pub fn administrator(url: String) -> Address {
+    let password = environment::lookup("PGPASSWORD").filter(|password| !password.is_empty());
+    let password = password.map(|password| Password::Value(SecretString::from(password)));
+    let files = files(environment::lookup, Path::new(""));
+    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files }
+}
+
 /// The files of libpq's, where libpq looks for them (PostgreSQL, §34.15 to §34.17).
-fn files(section: &Section<'_>, base: &Path) -> Files {
-    let of = |name: &str| section.environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+fn files(environment: impl Fn(&str) -> Option<String>, base: &Path) -> Files {
+    let of = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = of("HOME");
     let own = of("PGSERVICEFILE").or_else(|| home.as_ref().map(|home| home.join(".pg_service.conf")));
     let everyones = of("PGSYSCONFDIR").map(|folder| folder.join("pg_service.conf"));

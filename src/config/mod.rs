@@ -30,6 +30,7 @@ use std::time::Duration;
 use portico_actors::auth::TrustedIssuer;
 use toml::de::DeTable;
 
+pub use address::administrator;
 pub use bounds::Bounds;
 pub use connection::Connection;
 pub use environment::lookup;

@@ -246,6 +246,7 @@ impl Metrics {
         match event {
             Event::CallEnded(call) => self.count_call(call),
             Event::ConnectionUp { .. }
+            | Event::ConnectionFinding { .. }
             | Event::CatalogueChanged { .. }
             | Event::ConnectionIdle { .. }
             | Event::StoreResumed => {}

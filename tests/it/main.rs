@@ -26,6 +26,7 @@ mod description_document;
 mod exposure;
 mod faults;
 mod framing;
+mod grants;
 mod house;
 mod idle;
 mod instructions;

@@ -22,7 +22,7 @@ use crate::event::{Event, Observer};
 use crate::identity::Mapping;
 use crate::queue::Queue;
 use crate::reply::{Reply, Results};
-use crate::source::{Access, Profile, Source};
+use crate::source::{Access, Finding, Grade, Profile, Source};
 use crate::sql::{Class, Dialect};
 
 pub(crate) use run::Runner;
@@ -109,6 +109,8 @@ pub(crate) struct ConnectionActor {
     again: Option<Why>,
     /// Another actor has taken its place; what runs here may end.
     retired: bool,
+    /// Whether its user's rights were looked at.
+    examined: bool,
     observer: Observer,
     /// Dropped with the actor, also when a panic ends it.
     _obituary: Obituary,
@@ -146,6 +148,7 @@ impl ConnectionActor {
             attempting: false,
             again: None,
             retired: false,
+            examined: false,
             observer,
             _obituary: obituary,
         }
@@ -174,6 +177,7 @@ impl ConnectionActor {
                     let again = actor.again.take();
                     // What was changed here meanwhile may be in it already.
                     actor.up(profile, again.map_or(why, |again| why.max(again)));
+                    actor.examine(ctx);
                     if let Some(why) = again {
                         actor.attempt_for(why, ctx);
                     }
@@ -200,6 +204,26 @@ impl ConnectionActor {
             let (id, name) = (self.runner.description.id, Arc::clone(self.name()));
             (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
         }
+    }
+
+    /// Tells, once, what the connection's user can do at the source beyond what is exposed.
+    fn examine(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.examined, true) {
+            return;
+        }
+        let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
+        let reach = self.source.reach();
+        let examined = async move {
+            let unknown = |error: Error| {
+                let cause = error.cause().unwrap_or(&error.message);
+                let message = format!("what its user can do could not be compared with what is exposed: {cause}");
+                vec![Finding::new(Grade::Note, message, "portico check tries again")]
+            };
+            for finding in reach.await.unwrap_or_else(unknown) {
+                observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });
+            }
+        };
+        ctx.spawn(examined.into_actor(self));
     }
 
     /// Looks at a source that is up: now, or once what is under way has ended.

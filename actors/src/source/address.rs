@@ -21,6 +21,8 @@ pub struct Address {
 /// Where a password is kept.
 #[derive(Clone, Debug)]
 pub enum Password {
+    /// Here, unless the URL has one.
+    Value(SecretString),
     /// A file that holds nothing else.
     File(PathBuf),
     /// A program and its arguments; it prints the password. No shell is involved.

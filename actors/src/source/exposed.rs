@@ -14,7 +14,7 @@ use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
 
 use super::exposure::Exposure;
-use super::{Access, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
+use super::{Access, Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use crate::call::{Facet, Limits, Narrow};
 use crate::error::{Error, Kind, Result};
 use crate::near;
@@ -48,6 +48,10 @@ impl Source for Exposed {
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let shared = Arc::clone(&self.0);
         Box::pin(async move { shared.run(plan).await })
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        self.0.source.reach()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

@@ -30,6 +30,21 @@ impl Names {
         all_shown && self.hidden.is_empty()
     }
 
+    /// Whether every name in `schema` passes, as far as that can be told without the names.
+    fn pass_all_of(&self, schema: &str) -> bool {
+        // A pattern with a plain schema in front speaks of that one alone.
+        let schema_of = |pattern: &String| {
+            let (schema, rest) = pattern.split_once('.')?;
+            (!schema.contains(['%', '_', '\\'])).then(|| (schema.to_owned(), rest.to_owned()))
+        };
+        let all = |pattern: &String| {
+            pattern == "%"
+                || schema_of(pattern).is_some_and(|(named, rest)| named.eq_ignore_ascii_case(schema) && rest == "%")
+        };
+        let other = |pattern: &String| schema_of(pattern).is_some_and(|(named, _)| !named.eq_ignore_ascii_case(schema));
+        self.shown.as_ref().is_none_or(|shown| shown.iter().any(all)) && self.hidden.iter().all(other)
+    }
+
     fn pass(&self, schema: Option<&str>, name: &str) -> bool {
         self.shown.as_ref().is_none_or(|shown| any_fits(shown, schema, name)) && !self.hides(schema, name)
     }
@@ -72,6 +87,16 @@ impl Exposure {
     /// Whether the administrator's list of what is shown names this procedure or function.
     pub fn names_procedure(&self, schema: &str, procedure: &str) -> bool {
         self.procedures.shown.is_some() && self.shows_procedure(schema, procedure)
+    }
+
+    /// Whether every table of `schema`, whatever its name, is there for callers.
+    pub fn shows_every_table(&self, schema: &str) -> bool {
+        self.shows_schema(schema) && self.tables.pass_all_of(schema)
+    }
+
+    /// Whether every procedure and function of `schema`, whatever its name, is there for callers.
+    pub fn shows_every_procedure(&self, schema: &str) -> bool {
+        self.shows_schema(schema) && self.procedures.pass_all_of(schema)
     }
 
     /// Whether there is such a procedure or function for callers.
@@ -119,5 +144,18 @@ mod tests {
         };
         assert!(everything(&["orders", "%"], &[]));
         assert!(!everything(&["%"], &["orders"]) && !everything(&["%_"], &[]) && !everything(&[], &[]));
+    }
+
+    #[test]
+    fn a_schema_shows_every_name_only_where_no_list_could_hide_one() {
+        let every = |shown, hidden: &[&str], schema| {
+            let tables = names(shown, hidden);
+            Exposure { tables, ..Exposure::default() }.shows_every_table(schema)
+        };
+        assert!(every(None, &[], "public") && every(Some(&["%"]), &[], "public"));
+        assert!(every(Some(&["Public.%"]), &[], "public") && !every(Some(&["public.%"]), &[], "crm"));
+        assert!(every(None, &["audit.%"], "public") && !every(None, &["audit.log"], "audit"));
+        assert!(!every(None, &["secret"], "public") && !every(Some(&["o%"]), &[], "public"));
+        assert!(!every(None, &["a_dit.%"], "audit") && !every(Some(&[]), &[], "public"));
     }
 }

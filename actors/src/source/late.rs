@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::{Plan, Pool, Profile, Source};
+use super::{Finding, Plan, Pool, Profile, Source};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Results;
 
@@ -51,6 +51,13 @@ impl Source for Late {
         match self.opened.get() {
             Some(source) => source.run(plan),
             None => async { Err(Error::internal("a call came before the first sign of life")) }.boxed(),
+        }
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        match self.opened.get() {
+            Some(source) => source.reach(),
+            None => async { Ok(Vec::new()) }.boxed(),
         }
     }
 

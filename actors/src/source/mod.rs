@@ -7,6 +7,7 @@ mod drivers;
 mod exposed;
 mod exposure;
 pub(crate) mod given;
+mod grants;
 mod late;
 pub mod postgres;
 pub mod sqlite;
@@ -27,9 +28,10 @@ use crate::sql::Statement;
 use crate::trace::TraceParent;
 
 pub use address::Address;
-pub use drivers::open;
+pub use drivers::{apply_grants, grants, open};
 pub use exposed::narrow;
 pub use exposure::{Exposure, Names};
+pub use grants::{Finding, Grade, Script, Wanted};
 pub(crate) use late::Late;
 pub use late::Open;
 
@@ -50,6 +52,12 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// Whatever is dropped before its end, this future or the results, is cancelled at the source.
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>>;
+
+    /// Compares what the connection's own user can do at the source with what the connection exposes: what is
+    /// weaker than it looks. A source without users of its own has nothing to tell.
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// Lets go of every session; what still runs is cancelled.
     fn close(&self) -> BoxFuture<'static, ()>;

@@ -26,6 +26,11 @@ pub enum Outline {
         /// The query.
         query: Range<usize>,
     },
+    /// SELECT … INTO a table.
+    SelectInto {
+        /// The clause that names the table: without it the statement is a query.
+        into: Range<usize>,
+    },
     /// SHOW of one setting, by its name in small letters.
     Show(String),
     /// CALL.
@@ -65,10 +70,25 @@ const PLAIN_OBJECTS: &[&[&str]] = &[
     &["DOMAIN"],
     &["STATISTICS"],
     &["POLICY"],
+    &["SCHEMA"],
 ];
 const ADJECTIVES: &[&str] = &["OR", "REPLACE", "TEMP", "TEMPORARY", "UNLOGGED", "LOCAL", "GLOBAL"];
-/// Words with which a statement reaches beyond what it names, or changes to whom a thing belongs.
-const REACHING: &[&str] = &["CASCADE", "OWNER", "OWNED", "TABLESPACE", "EXTENSION", "DATABASE", "ROLE", "PUBLICATION"];
+/// What rights may not be given on: whole schemas, and what is no relation.
+const NO_RELATIONS: &[&str] = &[
+    "ALL",
+    "DATABASE",
+    "DOMAIN",
+    "FOREIGN",
+    "FUNCTION",
+    "LANGUAGE",
+    "LARGE",
+    "PARAMETER",
+    "PROCEDURE",
+    "ROUTINE",
+    "SCHEMA",
+    "TABLESPACE",
+    "TYPE",
+];
 
 /// The kind of `text`, one statement of PostgreSQL, and the text to send where that is another one: of
 /// a statement that is no query its comments are blanks, so that nothing is sent that was not read.
@@ -102,7 +122,7 @@ fn kind(text: &str) -> Outline {
     let bare = words.first().is_some_and(|token| token.start == first.start);
     let other = || Outline::Other(first.text(text).to_ascii_uppercase());
     if first.is_any(text, QUERIES) {
-        return Outline::Query;
+        return reader.select_into().unwrap_or(Outline::Query);
     }
     if !bare {
         return other();
@@ -142,6 +162,31 @@ impl Reader<'_> {
     fn range(&self, at: usize, end: usize) -> Option<Range<usize>> {
         let last = end.checked_sub(1).and_then(|last| self.words.get(last))?;
         Some(self.words.get(at)?.start..last.end)
+    }
+
+    /// A query with INTO in front of a table to make.
+    fn select_into(&self) -> Option<Outline> {
+        let mut depth = 0_usize;
+        let into = (0..self.words.len()).find(|at| {
+            match self.sign(*at) {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && self.is(*at, &["INTO"])
+        })?;
+        let before = into.checked_sub(1)?;
+        if self.is(before, &["INSERT", "MERGE"]) || self.sign(before) == "." || self.is(before, &["AS"]) {
+            return None;
+        }
+        let adjectives = &["TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED", "TABLE"];
+        let name = (into + 1..self.words.len()).find(|at| !self.is(*at, adjectives))?;
+        let mut end = name + 1;
+        while self.sign(end) == "." {
+            end += 2;
+        }
+        self.words.get(name).filter(|word| word.is_name())?;
+        Some(Outline::SelectInto { into: self.range(into, end)? })
     }
 
     fn show(&self) -> Option<Outline> {
@@ -237,7 +282,9 @@ impl Reader<'_> {
             (1..self.words.len()).find(|at| !self.is(*at, ADJECTIVES))?
         };
         let plain = PLAIN_OBJECTS.iter().any(|kind| kind.iter().enumerate().all(|(n, word)| self.is(at + n, &[word])));
-        (plain && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
+        // Lists may name things by their schema.
+        let renames = self.is(0, &["ALTER"]) && self.is(at, &["SCHEMA"]);
+        (plain && !renames && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
     }
 
     /// A statement about relations that it has to name.
@@ -246,14 +293,18 @@ impl Reader<'_> {
             self.words.iter().skip(1).any(|word| word.is_name() && !word.is_any(self.text, &["TABLE", "VERBOSE"]));
         let grants = self.is(0, &["GRANT", "REVOKE"]);
         let on = (1..self.words.len()).find(|at| self.is(*at, &["ON"]));
-        let whole = (1..self.words.len()).any(|at| self.is(at, &["SCHEMA", "LANGUAGE", "LARGE", "FOREIGN", "SERVER"]))
-            || on.is_some_and(|on| self.is(on + 1, &["ALL", "TYPE", "DOMAIN", "PARAMETER"]));
-        let fits = names && (!grants || (on.is_some() && !whole));
+        let relations = on.is_some_and(|on| !self.is(on + 1, NO_RELATIONS));
+        let fits = names && (!grants || relations);
         (fits && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
     }
 
+    /// Whether it reaches beyond what it names, or changes to whom a thing belongs.
     fn reaches(&self, from: usize, to: usize) -> bool {
-        (from..to).any(|at| self.is(at, REACHING))
+        (from..to).any(|at| match () {
+            // That of a foreign key is a part of its definition.
+            () if self.is(at, &["CASCADE"]) => !self.is(at.wrapping_sub(1), &["DELETE", "UPDATE"]),
+            () => self.is(at, &["OWNER"]) && self.is(at + 1, &["TO"]),
+        })
     }
 }
 
@@ -287,10 +338,29 @@ mod tests {
     }
 
     #[test]
+    fn a_table_to_make_is_told_from_one_to_write_to() {
+        let into = |text: &str| match outline(text).0 {
+            Outline::SelectInto { into } => text.get(into).map(str::to_owned),
+            _ => None,
+        };
+        for (text, expected) in [
+            ("SELECT 1 AS a INTO TEMP TABLE s.\"t\" FROM u", Some("INTO TEMP TABLE s.\"t\"")),
+            ("WITH x AS (SELECT 1) SELECT * INTO t FROM x", Some("INTO t")),
+            ("INSERT INTO t SELECT 1", None),
+            ("WITH x AS (INSERT INTO t VALUES (1) RETURNING a) SELECT * FROM x", None),
+            ("WITH x AS (SELECT 1) MERGE INTO t USING x ON true WHEN MATCHED THEN DELETE", None),
+        ] {
+            assert_eq!(into(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_reaches_beyond_its_names_has_no_kind() {
         for text in [
             "DROP TABLE t CASCADE",
             "DROP OWNED BY x",
+            "ALTER SCHEMA s RENAME TO t",
+            "GRANT USAGE ON SCHEMA s TO r",
             "GRANT SELECT ON ALL TABLES IN SCHEMA s TO r",
             "GRANT a TO b",
             "ANALYZE",
@@ -308,7 +378,8 @@ mod tests {
             assert!(matches!(outline(text).0, Outline::Other(_)), "{text}");
         }
         for text in [
-            "CREATE TABLE t (a int)",
+            "CREATE TABLE t (a int, owner text, b int REFERENCES u ON DELETE CASCADE)",
+            "CREATE SEQUENCE s OWNED BY t.a",
             "CREATE UNIQUE INDEX ON t (a)",
             "ALTER TABLE t ADD COLUMN b int",
             "DROP VIEW v, w",

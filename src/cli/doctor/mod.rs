@@ -8,6 +8,7 @@ mod store;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use portico_actors::source;
 use serde_json::{Value, json};
 
 use super::{Common, Failure, check, print_json, say};
@@ -114,17 +115,27 @@ fn sources(config: &Config) -> Vec<Finding> {
         let attempts = config.connections.iter().map(|connection| check::attempt(connection));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
-    let tell = |(connection, attempt): (&Arc<Connection>, Result<_, _>)| match attempt {
-        Ok(portico_actors::source::Profile { product, .. }) => {
-            Finding::ok("source", format!("{}: up, {product}", connection.name))
+    let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, _>)| match attempt {
+        Ok(up) => {
+            let here = Finding::ok("source", format!("{}: up, {}", connection.name, up.profile.product));
+            [here].into_iter().chain(up.findings.iter().map(|found| reached(&connection.name, found))).collect()
         }
-        Err(error) => Finding::problem(
+        Err(error) => vec![Finding::problem(
             "source",
             format!("{}: down, {}", connection.name, check::words(&error)),
             "look at url, network and the rights of its user; the service starts without it and goes on trying",
-        ),
+        )],
     };
-    config.connections.iter().zip(attempts).map(tell).collect()
+    config.connections.iter().zip(attempts).flat_map(tell).collect()
+}
+
+/// What was found at a source that is up.
+fn reached(connection: &str, found: &source::Finding) -> Finding {
+    let message = format!("{connection}: {}", found.words());
+    match found.grade {
+        source::Grade::Note => Finding::ok("source", message),
+        source::Grade::Warning => Finding::warning("source", message, found.remedy.as_str()),
+    }
 }
 
 /// Sessions that the sources may hold together, and one for housekeeping each.

@@ -104,6 +104,11 @@ impl Service {
         std::iter::from_fn(|| self.log.try_recv().ok()).collect()
     }
 
+    /// What was read of the log so far.
+    pub(crate) fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
     /// The rest of the log, to the end of the process.
     pub(crate) async fn rest(&mut self) -> Vec<String> {
         let mut lines = Vec::new();

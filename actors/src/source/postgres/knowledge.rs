@@ -11,13 +11,13 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use super::custom_types::CustomTypes;
-use super::failure;
 use super::housekeeping::{Asking, Housekeeping};
 use super::relations::{self, Relations};
 use super::routines::{self, Routine};
 use super::walls::Walls;
+use super::{failure, grants};
 use crate::error::{Error, Result};
-use crate::source::Profile;
+use crate::source::{Finding, Profile, Settings};
 
 /// A stream may wait so long for names that it could also do without.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -154,6 +154,15 @@ impl Knowledge {
             row.try_get(0).ok()
         });
         asked.await.ok().flatten().unwrap_or(false)
+    }
+
+    /// What the connection's user can do beyond what is exposed.
+    pub(super) async fn reach(&self, settings: &Settings) -> Result<Vec<Finding>> {
+        let client = self.housekeeping.client().await?;
+        match timeout(PING_TIMEOUT, grants::reach(&client, settings, None)).await {
+            Ok(found) => found,
+            Err(_) => Err(failure::unavailable("the source did not answer in time")),
+        }
     }
 
     /// Lets go of the housekeeping session.

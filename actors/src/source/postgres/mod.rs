@@ -18,7 +18,7 @@ use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
 use self::walls::{Extent, Walls};
 use super::address::{Address, Pooler};
-use super::{Access, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
+use super::{Access, Finding, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
@@ -34,6 +34,7 @@ mod clock;
 mod connecting;
 mod custom_types;
 mod failure;
+mod grants;
 mod housekeeping;
 mod identity;
 mod keys;
@@ -60,6 +61,8 @@ mod walls;
 
 pub use self::walls::functions::{functions_differ, functions_query};
 
+pub use self::grants::{apply as apply_grants, grants};
+
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
     shared: Arc<Shared>,
@@ -75,6 +78,7 @@ struct Shared {
     wants_writer: bool,
     knowledge: Arc<Knowledge>,
     walls: Arc<Walls>,
+    settings: Settings,
     closing: CancellationToken,
 }
 
@@ -89,10 +93,10 @@ impl Postgres {
         let has_roles = settings.has_roles;
         let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
         let housekeeping = Housekeeping::new(Arc::clone(&connector));
-        let walls = Arc::new(Walls::new(settings.exposure));
+        let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure)));
         let sessions = Sessions::new(connector, settings.pool, &types)?;
         let shared = Shared {
-            name: settings.name,
+            name: Arc::clone(&settings.name),
             access: settings.access,
             pooled: address.pooler == Pooler::Transaction,
             wants_writer,
@@ -100,6 +104,7 @@ impl Postgres {
             knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles, Arc::clone(&walls))),
             walls,
             closing: CancellationToken::new(),
+            settings,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -122,6 +127,11 @@ impl Source for Postgres {
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let shared = Arc::clone(&self.shared);
         async move { shared.run(plan).await }.boxed()
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.knowledge.reach(&shared.settings).await }.boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

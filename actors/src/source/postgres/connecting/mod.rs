@@ -31,7 +31,7 @@ use self::tls::Connectors;
 use super::failure;
 use super::notices::{self, Hearer};
 use crate::error::{Error, Kind, Result};
-use crate::source::address::{Address, Pooler};
+use crate::source::address::{Address, Password, Pooler};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
@@ -70,6 +70,9 @@ impl Connector {
         parameters.add_service(&address.files.services)?;
         let mut options = Options::of(parameters, &address.files.base, connect_timeout, address.pooler)?;
         let passwords = match (options.password.take(), &address.password) {
+            // As libpq does: the URL goes before the environment.
+            (None, Some(Password::Value(password))) => Passwords::Given(password.clone()),
+            (Some(password), Some(Password::Value(_))) => Passwords::Given(SecretString::from(password)),
             (Some(_), Some(_)) => {
                 let remedy = "keep one of the two";
                 return Err(refusal("url", "a password stands here and in password_file or password_command", remedy));
@@ -83,6 +86,11 @@ impl Connector {
         };
         let tls = Connectors::new(Arc::clone(&options.tls))?;
         Ok(Self { options, passwords, tls, pooler: address.pooler })
+    }
+
+    /// The database that sessions lead to.
+    pub(super) fn database(&self) -> &str {
+        &self.options.database
     }
 
     /// Whether the address asks for sessions that can write.

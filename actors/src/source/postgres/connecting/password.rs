@@ -103,6 +103,7 @@ async fn fetch(place: address::Password) -> Result<SecretString> {
         })
         .await
         .map_err(Error::internal)??,
+        address::Password::Value(password) => password.expose_secret().to_owned(),
         address::Password::Command(words) => printed(words, PATIENCE).await?,
     };
     let password = text.trim_end_matches(['\r', '\n']);

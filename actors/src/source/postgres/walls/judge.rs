@@ -109,9 +109,6 @@ pub(super) struct Function {
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`] when the catalogue cannot be read.
 pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
-    if guard.read_only && (uses.command != 1 || uses.modifies) {
-        return Err(super::writes());
-    }
     functions(client, uses, guard, exposure).await?;
     if guard.hides {
         constants(uses)?;
@@ -123,8 +120,7 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
     if guard.identity {
         others_statements(client, uses).await?;
     }
-    let writes = uses.command != 1 || uses.modifies;
-    if guard.identity && writes && !uses.relations.is_empty() {
+    if guard.identity && !uses.only_reads() && !uses.relations.is_empty() {
         let relations: Vec<Oid> = uses.relations.iter().copied().collect();
         let row =
             client.query_typed_one(READS_SETTINGS, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;

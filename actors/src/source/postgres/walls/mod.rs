@@ -13,6 +13,7 @@ pub(super) mod names;
 mod shape;
 mod tree;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -162,7 +163,8 @@ impl Walls {
                 return Err(judge::refused(&format!("SHOW {setting}")));
             }
             Outline::Query | Outline::Explain { .. } | Outline::Show(_) => {}
-            Outline::CreateAs { .. } | Outline::Call | Outline::Definition if !read_only => {}
+            Outline::CreateAs { .. } | Outline::SelectInto { .. } | Outline::Call | Outline::Definition
+                if !read_only => {}
             // It may be no statement at all, which the server says best.
             Outline::Other(_) if alone => {}
             Outline::Other(word) if !read_only => {
@@ -194,6 +196,11 @@ impl Walls {
                 self.admit(head, guarded.guard, knowledge).await.map_err(|error| placed(error, job))?;
                 query.clone()
             }
+            Outline::SelectInto { into } => {
+                let clause = guarded.text.get(into.clone()).unwrap_or_default();
+                self.admit(clause, guarded.guard, knowledge).await.map_err(|error| placed(error, job))?;
+                whole
+            }
             Outline::Definition | Outline::Call => {
                 return self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job));
             }
@@ -203,8 +210,12 @@ impl Walls {
             return self.judge_by_names(guarded, job, knowledge).await;
         }
         let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
-        let text = guarded.text.get(query).unwrap_or_default();
-        match ask::ask(session, job, text, clock).await {
+        let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
+        if let Outline::SelectInto { into } = &guarded.outline {
+            let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
+            text.to_mut().replace_range(into.clone(), &blank);
+        }
+        match ask::ask(session, job, &text, clock).await {
             Ok(Answer::Tree(tree)) => {
                 self.is_able(job, true);
                 let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
@@ -218,7 +229,7 @@ impl Walls {
             Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes()),
             Ok(Answer::NoQuery) => Err(match &guarded.outline {
                 Outline::Other(word) if !word.is_empty() => judge::refused(word),
-                _ => judge::refused("SELECT … INTO").hint("write it as CREATE TABLE … AS"),
+                _ => judge::refused("this kind of statement"),
             }),
             Ok(Answer::Refused(error)) => {
                 if self.able(job).is_none() && ask::may_be_unable(&error) && job.place.begins {
@@ -241,6 +252,11 @@ impl Walls {
         let uses = tree::read(tree).map_err(|what| {
             judge::refused("this form of statement").because(format!("the server's tree holds {what}"))
         })?;
+        // What is only planned changes nothing.
+        let planned = matches!(guarded.outline, Outline::Explain { runs: false, .. });
+        if guarded.guard.read_only && !planned && !uses.only_reads() {
+            return Err(writes());
+        }
         judge::judge(session, &uses, guarded.guard, &self.exposure).await?;
         Ok(!uses.depends_on_literals())
     }

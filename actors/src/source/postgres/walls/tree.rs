@@ -232,6 +232,11 @@ impl Uses {
 }
 
 impl Uses {
+    /// Whether it is a SELECT that changes nothing by itself.
+    pub(super) fn only_reads(&self) -> bool {
+        self.command == 1 && !self.modifies
+    }
+
     /// Whether another literal in its place could change what the statement uses.
     pub(super) fn depends_on_literals(&self) -> bool {
         self.constants.iter().any(|(type_, _)| NAMING_TYPES.contains(type_))
