@@ -17,7 +17,10 @@ use crate::source::address::Pooler;
 /// Bounds every question of ours at the source.
 const PATIENCE: &str = "SET statement_timeout = '20s'; SET lock_timeout = '5s'";
 /// The same where no session is ours for longer than a transaction.
-const FOR_TRANSACTION: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'";
+const FOR_TRANSACTION: &str = concat!(
+    "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'; ",
+    session::settings!("SET LOCAL")
+);
 
 /// The housekeeping session, opened when first needed and again when it was lost.
 pub(super) struct Housekeeping {

@@ -40,7 +40,9 @@ macro_rules! settings {
             $set,
             " array_nulls = on; ",
             $set,
-            " standard_conforming_strings = on"
+            " standard_conforming_strings = on; ",
+            $set,
+            " client_encoding = 'UTF8'"
         )
     };
 }
@@ -340,10 +342,11 @@ impl Drop for Session {
 /// What every fresh session is told, the housekeeping's too. Behind a pooler that would be told to
 /// a session of somebody else's.
 pub(super) async fn introduce(wire: &Wire) -> Result<(), tokio_postgres::Error> {
-    if wire.pooled {
-        return Ok(());
+    if !wire.pooled {
+        join(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END)).await.0?;
     }
-    join(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END)).await.0
+    wire.pin();
+    Ok(())
 }
 
 /// The last query of the batch finds statements that a function prepared; `pg_advisory_unlock_all`

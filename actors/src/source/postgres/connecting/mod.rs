@@ -2,9 +2,11 @@
 //! it is one that will do. What is told to it afterwards is in `session.rs`.
 
 mod cancel;
+mod messages;
 mod options;
 mod parameters;
 mod password;
+mod stream;
 mod tls;
 
 use std::net::IpAddr;
@@ -17,16 +19,20 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(super) use self::cancel::Canceller;
 use self::cancel::Place;
+use self::messages::Pin;
+pub(super) use self::messages::TOO_LARGE;
 use self::options::{Host, Mode, Options, Target};
 use self::parameters::Parameters;
 use self::password::{Known, Passwords};
+use self::stream::{Below, Bounded, Socket};
 use self::tls::Connectors;
 use super::failure;
 use super::notices::{self, Hearer};
@@ -52,6 +58,7 @@ pub(super) struct Wire {
     driver: JoinHandle<()>,
     hearer: Arc<Hearer>,
     tls: MakeRustlsConnect,
+    pin: Arc<Pin>,
     /// Where it leads, and the name that its certificate has to bear.
     place: Place,
     name: String,
@@ -232,12 +239,21 @@ impl Connector {
         target: Target,
         tls: &MakeRustlsConnect,
     ) -> Result<Wire, Refusal> {
-        let (client, connection) = config.connect(tls.clone()).await.map_err(|error| Refusal::of(&error))?;
+        let unreached = |error| Refusal::new(&format!("error connecting to server: {error}"));
+        let socket = Socket::connect(&place, config).await.map_err(unreached)?;
+        let pin = Arc::<Pin>::default();
+        // Whether TLS is asked for: the answer is one octet.
+        let asks =
+            config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
+        let stream = Bounded::new(socket, Arc::clone(&pin), usize::from(asks));
+        let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
+        let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
+        let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
         let hearer = Arc::<Hearer>::default();
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&hearer)));
         let pooled = self.pooler == Pooler::Transaction;
-        let wire = Wire { client, driver, hearer, tls: tls.clone(), place, name: name.to_owned(), pooled };
+        let wire = Wire { client, driver, hearer, tls: tls.clone(), pin, place, name: name.to_owned(), pooled };
         if target == Target::Any {
             return Ok(wire);
         }
@@ -260,6 +276,12 @@ impl Wire {
     pub(super) fn canceller(&self) -> Canceller {
         let (token, tls) = (self.client.cancel_token(), self.tls.clone());
         Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
+    }
+
+    /// From now on the session is closed when the source reports another encoding, or other rules for
+    /// strings, than every session is told.
+    pub(super) fn pin(&self) {
+        self.pin.set(self.pooled);
     }
 
     /// Hears what the source says beside its answers.
