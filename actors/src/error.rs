@@ -66,7 +66,7 @@ pub struct Error {
     more: Option<Box<More>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct More {
     hint: Option<String>,
     detail: Option<String>,
@@ -138,6 +138,12 @@ impl Error {
     /// Our own fault: `cause` is for the log, the caller reads one fixed sentence.
     pub fn internal(cause: impl fmt::Display) -> Self {
         Self::new(Kind::Internal, "internal error; the log has it under this request id").because(cause)
+    }
+
+    /// The same failure for somebody else who waited for it.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { kind: self.kind, message: self.message.clone(), more: self.more.clone() }
     }
 
     /// Adds what the reader can do about it.

@@ -53,7 +53,8 @@ pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, prob
 
 fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
     let password = password(section, base, problems);
-    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files: files(section, base) }
+    let (url, files) = (SecretString::from(url), files(section, base));
+    Address { url, password, pooler: Pooler::default(), login: None, files }
 }
 
 /// Asks the driver, unless something was wrong already: that would only be told twice.
@@ -76,7 +77,8 @@ pub(super) fn only_postgres(section: &mut Section<'_>, keys: &[&'static str], pr
     }
 }
 
-fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
+/// `password_file` or `password_command` of a table.
+pub(super) fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
     let file = section.string("password_file", problems);
     let command = section.has("password_command").then(|| section.strings("password_command", problems));
     if file.is_some() && command.is_some() {

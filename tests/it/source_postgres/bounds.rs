@@ -79,7 +79,7 @@ async fn a_value_of_64_mib_is_read() {
 
 #[tokio::test]
 async fn what_a_source_says_is_cut() {
-    let (subject, _admin) = subject("").await;
+    let subject = Subject::open(&TestPostgres::shared().database("bounds").await, 1);
     let raise = |words: &str| format!("DO $$ BEGIN RAISE {words}; END $$");
     let cases = [
         "SELECT repeat('x', 20000000)::int".to_owned(),

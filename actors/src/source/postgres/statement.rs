@@ -18,7 +18,8 @@ use super::identity;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::{self, Running};
-use super::session::{Session, Sessions};
+use super::session::Session;
+use super::sessions::Sessions;
 use super::transaction::{Frame, Place, Terms, beginning, ending, search_path};
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
@@ -186,7 +187,8 @@ async fn attempt(
     job: &Job,
     clock: &Clock,
 ) -> Result<Answer> {
-    if !job.goes_direct() {
+    // Of a role's own session nobody else is told whether it is stuck (`knowledge.rs`).
+    if !job.goes_direct() || (session.is_login() && matches!(job.values, Values::Inferred(_))) {
         return prepared(session, job, clock).await;
     }
     let again = match direct(session, knowledge, job, clock).await? {

@@ -34,10 +34,10 @@ use self::parameters::Parameters;
 use self::password::{Known, Passwords};
 use self::stream::{Below, Bounded, Socket};
 use self::tls::Connectors;
-use super::failure;
 use super::notices::{self, Hearer};
+use super::{failure, login};
 use crate::error::{Error, Kind, Result};
-use crate::source::address::{Address, Pooler};
+use crate::source::address::{Address, Login, Pooler, of_role};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
@@ -48,6 +48,10 @@ pub(super) struct Connector {
     options: Options,
     passwords: Passwords,
     tls: Connectors,
+    /// How callers sign in as roles of their own.
+    login: Option<Login>,
+    /// The role that it signs in as; `None` for the user of the address.
+    role: Option<Arc<str>>,
     /// What stands between us and the source.
     pub(super) pooler: Pooler,
 }
@@ -89,7 +93,36 @@ impl Connector {
             },
         };
         let tls = Connectors::new(Arc::clone(&options.tls))?;
-        Ok(Self { options, passwords, tls, pooler: address.pooler })
+        Ok(Self { options, passwords, tls, login: address.login.clone(), role: None, pooler: address.pooler })
+    }
+
+    /// How callers sign in as roles of their own, where they do.
+    pub(super) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// The same address for sessions of a caller's own role. The address's own password is not offered
+    /// in the role's name; its certificate is, unless roles have their own.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`] when no file or program may be asked with the role's name.
+    pub(super) fn for_role(&self, role: &Arc<str>) -> Result<Self> {
+        login::check_name(role).map_err(|why| login::refused(role, why))?;
+        let mut options = self.options.clone();
+        options.user = role.to_string();
+        options.template.user(&**role);
+        let mut passwords = Passwords::None;
+        if let Some(login) = &self.login {
+            if let Some(place) = &login.password {
+                passwords = Passwords::Kept(place.of_role(role), tokio::sync::Mutex::new(None));
+            }
+            if let Some((certificate, key)) = &login.certificate {
+                let client = Some((of_role(certificate, role), of_role(key, role)));
+                options.tls = Arc::new(options::Tls { client, ..options.tls.as_ref().clone() });
+            }
+        }
+        let tls = Connectors::unread(Arc::clone(&options.tls));
+        Ok(Self { options, passwords, tls, login: None, role: Some(Arc::clone(role)), pooler: self.pooler })
     }
 
     /// Whether the address asks for sessions that can write.
@@ -102,7 +135,11 @@ impl Connector {
     /// # Errors
     /// [`Kind::Unavailable`]; the cause tells what each host said.
     pub(super) async fn connect(&self) -> Result<Wire> {
-        let tls = self.tls.current().await?;
+        let tls = match (self.tls.current().await, &self.role) {
+            // The configuration is right, and a role's file is not.
+            (Err(error), Some(_)) => return Err(failure::unavailable(error.message)),
+            (tls, _) => tls?,
+        };
         let known = self.passwords.read(None).await?;
         match self.first_that_will_do(&known, &tls).await {
             Err(Failure { refused: Some(password), .. }) if self.passwords.may_change() => {
@@ -111,8 +148,10 @@ impl Connector {
             }
             made => made,
         }
-        .map_err(|failure| match known {
-            Known::None(Some(why)) => failure.error(Some(why)),
+        .map_err(|failure| match (known, &self.role) {
+            (_, Some(role)) if failure.is_of_us() => login::refused(role, "cannot sign in to the database")
+                .because(failure.error(None).cause().unwrap_or_default()),
+            (Known::None(Some(why)), _) => failure.error(Some(why)),
             _ => failure.error(None),
         })
     }
@@ -349,6 +388,11 @@ impl Failure {
         if !self.said.contains(&said) {
             self.said.push(said);
         }
+    }
+
+    /// Whether the last host refused who we are.
+    fn is_of_us(&self) -> bool {
+        self.sqlstate.as_ref().is_some_and(|code| code.starts_with("28"))
     }
 
     fn error(self, more: Option<&str>) -> Error {
