@@ -66,7 +66,7 @@ pub struct Error {
     more: Option<Box<More>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct More {
     hint: Option<String>,
     detail: Option<String>,
@@ -94,10 +94,26 @@ pub struct Quota {
     pub reset: Duration,
 }
 
+/// Octets of each text of an error at most: what a source says may repeat what a caller sent.
+const LONGEST_TEXT: usize = 8 * 1024;
+
+/// The beginning of a text, as much as an error or a notice may tell.
+pub fn shortened(text: &str) -> String {
+    if text.len() <= LONGEST_TEXT {
+        return text.to_owned();
+    }
+    const MARK: &str = " …";
+    format!("{}{MARK}", &text[..text.floor_char_boundary(LONGEST_TEXT - MARK.len())])
+}
+
+fn bounded(text: String) -> String {
+    if text.len() <= LONGEST_TEXT { text } else { shortened(&text) }
+}
+
 impl Error {
     /// A failure of `kind`, told in `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), more: None }
+        Self { kind, message: bounded(message.into()), more: None }
     }
 
     /// A wrong request: `message` names the field and the remedy.
@@ -125,17 +141,23 @@ impl Error {
         Self::new(Kind::Internal, "internal error; the log has it under this request id").because(cause)
     }
 
+    /// The same failure for somebody else who waited for it.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { kind: self.kind, message: self.message.clone(), more: self.more.clone() }
+    }
+
     /// Adds what the reader can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.more().hint = Some(hint.into());
+        self.more().hint = Some(bounded(hint.into()));
         self
     }
 
     /// Adds the source's own detail.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.more().detail = Some(detail.into());
+        self.more().detail = Some(bounded(detail.into()));
         self
     }
 
@@ -177,7 +199,7 @@ impl Error {
     /// Keeps the inner cause for the log; callers never see it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
-        self.more().cause = Some(cause.to_string());
+        self.more().cause = Some(bounded(cause.to_string()));
         self
     }
 

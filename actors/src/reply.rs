@@ -1,6 +1,8 @@
 //! What comes back through the mailbox: columns, and a lazy stream of rows that the HTTP worker
 //! polls, decodes and encodes itself. No row is ever inside a mailbox.
 
+mod attended;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
@@ -88,6 +90,15 @@ impl Results {
         Self { parts: Box::pin(parts), ..self }
     }
 
+    /// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
+    /// they are let go of with all that they keep, and the reader is told so.
+    #[must_use]
+    pub fn attended(self, patience: Duration) -> Self {
+        let Self { writes, class, dry_run, queued, .. } = self;
+        let parts = Box::pin(attended::Attended::new(self, patience));
+        Self { writes, class, dry_run, queued, parts, kept: None }
+    }
+
     /// Keeps `guard` until the results are dropped.
     #[must_use]
     pub fn keep(mut self, guard: impl Send + 'static) -> Self {
@@ -127,6 +138,11 @@ impl fmt::Debug for Part {
 pub trait Batch: Send {
     /// How many rows it holds.
     fn rows(&self) -> usize;
+
+    /// About how many octets its values have. What does not tell is taken for small.
+    fn octets(&self) -> usize {
+        0
+    }
 
     /// One value. `row` and `column` count from 0 and are in range.
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error>;

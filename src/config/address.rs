@@ -58,6 +58,7 @@ fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut 
         url: SecretString::from(url),
         password,
         pooler: Pooler::default(),
+        login: None,
         files: files(|name| section.environment(name), base),
     }
 }
@@ -82,7 +83,8 @@ pub(super) fn only_postgres(section: &mut Section<'_>, keys: &[&'static str], pr
     }
 }
 
-fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
+/// `password_file` or `password_command` of a table.
+pub(super) fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
     let file = section.string("password_file", problems);
     let command = section.has("password_command").then(|| section.strings("password_command", problems));
     if file.is_some() && command.is_some() {
@@ -103,7 +105,7 @@ pub fn administrator(url: String) -> Address {
     let password = environment::lookup("PGPASSWORD").filter(|password| !password.is_empty());
     let password = password.map(|password| Password::Value(SecretString::from(password)));
     let files = files(environment::lookup, Path::new(""));
-    Address { url: SecretString::from(url), password, pooler: Pooler::default(), files }
+    Address { url: SecretString::from(url), password, pooler: Pooler::default(), login: None, files }
 }
 
 /// The files of libpq's, where libpq looks for them (PostgreSQL, §34.15 to §34.17).

@@ -31,10 +31,14 @@ pub struct Connection {
     pub access: Access,
     /// Sessions at the source, and so calls that run at once.
     pub pool: usize,
+    /// How many of these calls may be one principal's; absent: all but one, and at least one.
+    pub pool_per_principal: Option<usize>,
     /// Calls that may wait for a session.
     pub queue: usize,
     /// How long a call may wait for a session.
     pub queue_timeout: Duration,
+    /// How long a reader may take nothing of an answer whose statement still runs.
+    pub reader_timeout: Duration,
     /// How long a connection attempt may take.
     pub connect_timeout: Duration,
     /// Rows of a tool's result at most.
@@ -133,7 +137,7 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
             );
         }
     }
-    let locator = address::locator(section, base, problems);
+    let mut locator = address::locator(section, base, problems);
     let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
     let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
@@ -170,6 +174,7 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
         .integer("refresh_interval", 1..=86_400, problems)
         .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
     let presence = defaults::presence(section, defaults, problems);
+    let shares = defaults::shares(section, defaults, problems);
     let dialect = match &locator {
         Some(Locator::Sqlite(_)) => Dialect::Sqlite,
         _ => Dialect::PostgreSql,
@@ -181,7 +186,10 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
     let switches = switches::disabled(section, &tools, known, problems);
     let exposure = switches::exposure(section, problems);
     let prompts = prompt::read_all(section, problems);
-    let identity = identity::read(section, dialect, problems);
+    let (identity, login) = identity::read(section, dialect, base, problems).unzip();
+    if let (Some(Locator::Postgres(address)), Some(login)) = (&mut locator, login) {
+        address.login = login;
+    }
     Some(Connection {
         id: id?,
         name: name?.into(),
@@ -189,7 +197,9 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
         access,
         pool,
         queue,
+        pool_per_principal: shares.pool_per_principal,
         queue_timeout,
+        reader_timeout: shares.reader_timeout,
         connect_timeout,
         max_rows,
         max_bytes,
@@ -204,6 +214,6 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
         identity: identity.map(Arc::new),
         start: presence.start,
         idle_timeout: presence.idle_timeout,
-        fingerprint: section.fingerprint().and(presence),
+        fingerprint: section.fingerprint().and((presence, shares)),
     })
 }

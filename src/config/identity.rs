@@ -1,14 +1,38 @@
-//! `[connections.identity]`: which role of the connection's database each caller has.
+//! `[connections.identity]`: which role of the connection's database each caller has, and how it comes
+//! to be the caller's: taken on by the connection's own user, or signed in to.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use portico_actors::identity::{Mapping, Pattern, check_role};
+use portico_actors::source::address::{Login, Password, ROLE};
+use portico_actors::source::postgres::login::check_name;
 use portico_actors::sql::Dialect;
+use secrecy::ExposeSecret;
 
+use super::address;
 use super::section::{Problem, Section};
 
-/// Reads the table, if it is there.
-pub(super) fn read(connection: &mut Section<'_>, dialect: Dialect, problems: &mut Vec<Problem>) -> Option<Mapping> {
+/// How a caller comes to its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Its sessions are opened as the role.
+    Login,
+    /// The connection's own user takes it on for each call.
+    SetRole,
+}
+
+/// Seconds that a role's session is kept that nobody uses.
+const IDLE_TIMEOUT: u64 = 60;
+
+/// Reads the table, if it is there: who has which role, and how roles sign in, where they do.
+pub(super) fn read(
+    connection: &mut Section<'_>,
+    dialect: Dialect,
+    base: &Path,
+    problems: &mut Vec<Problem>,
+) -> Option<(Mapping, Option<Login>)> {
     if !connection.has("identity") {
         return None;
     }
@@ -17,9 +41,12 @@ pub(super) fn read(connection: &mut Section<'_>, dialect: Dialect, problems: &mu
         let remedy = "remove this table, or use a PostgreSQL database";
         connection.problem("identity", "a SQLite database has no roles".to_owned(), remedy, problems);
     }
-    let principals = roles(&mut section, "principals", problems);
+    let words = [("login", Mode::Login), ("set-role", Mode::SetRole)];
+    let mode = section.word("mode", &words, problems).unwrap_or(Mode::SetRole);
+    let login = login(&mut section, mode, base, problems);
+    let principals = roles(&mut section, "principals", mode, problems);
     let claim = section.string("claim", problems).filter(|claim| !claim.is_empty());
-    let claim_roles = roles(&mut section, "claim_roles", problems);
+    let claim_roles = roles(&mut section, "claim_roles", mode, problems);
     if claim.is_none() && !claim_roles.is_empty() {
         section.problem("claim_roles", "it is not said of which claim".to_owned(), "add claim = \"…\"", problems);
     }
@@ -38,15 +65,67 @@ pub(super) fn read(connection: &mut Section<'_>, dialect: Dialect, problems: &mu
     section.finish(problems);
     // Names of callers are compared without regard to case.
     let principals = principals.into_iter().map(|(name, role)| (name.to_lowercase(), role)).collect();
-    Some(Mapping { principals, claim, claim_roles: claim_roles.into_iter().collect(), pattern })
+    Some((Mapping { principals, claim, claim_roles: claim_roles.into_iter().collect(), pattern }, login))
+}
+
+/// How roles sign in: the keys that only `mode = "login"` has.
+fn login(section: &mut Section<'_>, mode: Mode, base: &Path, problems: &mut Vec<Problem>) -> Option<Login> {
+    const KEYS: [&str; 5] = ["password_file", "password_command", "sslcert", "sslkey", "idle_timeout"];
+    let password = address::password(section, base, problems);
+    let certificate = section.string("sslcert", problems);
+    let key = section.string("sslkey", problems);
+    let idle_timeout = section.integer("idle_timeout", 1..=86_400, problems).unwrap_or(IDLE_TIMEOUT);
+    if mode == Mode::SetRole {
+        for given in KEYS {
+            if section.has(given) {
+                let remedy = "write mode = \"login\", or remove this key";
+                section.problem(given, "roles that are taken on do not sign in".to_owned(), remedy, problems);
+            }
+        }
+        return None;
+    }
+    let of_role = match &password {
+        Some(Password::File(path)) => path.to_string_lossy().contains(ROLE),
+        Some(Password::Command(words)) => words.iter().any(|word| word.expose_secret().contains(ROLE)),
+        Some(Password::Value(_)) => false,
+        None => true,
+    };
+    let mut own = |key: &str| {
+        let message = "every role would have the same one".to_owned();
+        section.problem(key, message, "write {role} where the role's name belongs", problems);
+    };
+    if !of_role {
+        own(if matches!(password, Some(Password::File(_))) { "password_file" } else { "password_command" });
+    }
+    for (name, path) in [("sslcert", &certificate), ("sslkey", &key)] {
+        if path.as_ref().is_some_and(|path| !path.contains(ROLE)) {
+            own(name);
+        }
+    }
+    if certificate.is_some() != key.is_some() {
+        let (given, other) = if key.is_some() { ("sslkey", "sslcert") } else { ("sslcert", "sslkey") };
+        section.problem(given, format!("there is no {other}"), &format!("add {other}"), problems);
+    }
+    let place = |path: String| -> PathBuf { base.join(path) };
+    let certificate = certificate.map(place).zip(key.map(place));
+    Some(Login { password, certificate, idle_timeout: Duration::from_secs(idle_timeout) })
 }
 
 /// A table of names and the roles that they stand for.
-fn roles(section: &mut Section<'_>, key: &'static str, problems: &mut Vec<Problem>) -> HashMap<String, String> {
+fn roles(
+    section: &mut Section<'_>,
+    key: &'static str,
+    mode: Mode,
+    problems: &mut Vec<Problem>,
+) -> HashMap<String, String> {
     let roles = section.texts(key, problems);
+    let remedy = match mode {
+        Mode::Login => "name a role that was made for callers and may sign in",
+        Mode::SetRole => "name a role that was made for callers and granted to the connection's own user",
+    };
     for (name, role) in &roles {
-        if let Err(why) = check_role(role) {
-            let remedy = "name a role that was made for callers and granted to the connection's own user";
+        let checked = if mode == Mode::Login { check_name(role) } else { Ok(()) };
+        if let Err(why) = check_role(role).and(checked) {
             section.problem(key, format!("the role of {name:?} {why}"), remedy, problems);
         }
     }

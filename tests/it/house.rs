@@ -48,7 +48,6 @@ fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
     only_in(&sources, "tokio_postgres", &["actors/src/source/postgres/", "src/config/seeing.rs"]);
-    only_in(&sources, "deadpool", &["actors/src/source/postgres/"]);
     only_in(&sources, "squawk_", &["actors/src/sql/"]);
     only_in(&sources, "jsonwebtoken", &["actors/src/auth/"]);
     only_in(&sources, "rusqlite", &["actors/src/source/sqlite/", "actors/src/auth/", "src/sample/"]);

@@ -46,7 +46,7 @@ async fn an_answer_begins_with_an_id_and_every_event_has_its_own() {
 
 #[actix_web::test]
 async fn a_call_goes_on_without_its_stream_and_its_answer_is_repeated() {
-    let app = fixture::with_sqlite("pool = 2").await;
+    let app = fixture::with_sqlite("pool = 3").await;
     let client = begin(&app).await;
     let mut events = Events::of(client.ask(json!("long"), "tools/call", select(LONG, &json!(1))).await);
     let first = events.next().await.unwrap();

@@ -240,3 +240,40 @@ async fn deadlines_and_callers_who_leave_end_the_statement() {
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     nothing_is_left(&pooler, &url).await;
 }
+
+#[actix_web::test]
+async fn texts_are_read_alike_in_every_transaction() {
+    let setup = "CREATE TABLE texts (a text);
+        CREATE FUNCTION quietly(name text, value text, local bool) RETURNS text LANGUAGE sql AS
+            'SELECT set_config(name, value, local)'";
+    let (app, pooler, url, admin) = started(setup).await;
+    for setting in ["'standard_conforming_strings', 'off'", "'client_encoding', 'LATIN1'"] {
+        for query in [
+            format!("SELECT quietly({setting}, true)"),
+            format!("SELECT quietly({setting}, false)"),
+            format!("INSERT INTO texts SELECT quietly({setting}, true)"),
+            format!("SELECT quietly({setting}, true); SELECT 1"),
+        ] {
+            let (status, answer) = app.query(json!({"query": query})).await;
+            let error = &answer["error"];
+            let told = (&error["code"], &error["sqlState"]);
+            assert_eq!(told, (&json!(1400), &json!("55P02")), "{query}: {status} {answer}");
+            let shown = "SELECT current_setting('standard_conforming_strings'), current_setting('client_encoding')";
+            assert_eq!(app.rows(shown).await, json!([["on", "UTF8"]]), "behind {query}");
+        }
+    }
+    assert_eq!(app.rows("SELECT count(*) FROM texts").await, json!([[0]]), "what was refused is undone");
+    nothing_is_left(&pooler, &url).await;
+    // The database's own settings are in nobody's way.
+    let database = url.rsplit('/').next().unwrap();
+    admin.batch_execute(&format!("ALTER DATABASE {database} SET standard_conforming_strings = off")).await.unwrap();
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    admin.batch_execute(cut).await.unwrap();
+    let mut pace = pace();
+    while app.query(json!({"query": "SELECT 1"})).await.0 != 200 {
+        pace.tick().await;
+    }
+    app.rows("INSERT INTO texts VALUES ('a\\b') RETURNING a").await;
+    assert_eq!(app.rows("SELECT a, length(a) FROM texts").await, json!([["a\\b", 3]]));
+}

@@ -79,6 +79,8 @@ pub(crate) struct Description {
     pub(crate) queue: Arc<Queue>,
     /// How long a call may wait for its turn.
     pub(crate) queue_timeout: Duration,
+    /// How long a reader may take nothing of an answer whose statement still runs.
+    pub(crate) reader_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub(crate) trace_comments: bool,
     /// The administrator's own words for `get_instructions`.

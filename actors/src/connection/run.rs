@@ -82,7 +82,7 @@ impl Runner {
         results.class = class;
         results.dry_run = call.op.is_dry_run();
         results.queued = queued;
-        Ok(Reply::Results(results.keep(permit)))
+        Ok(Reply::Results(results.keep(permit).attended(self.description.reader_timeout)))
     }
 
     /// Where names like one that `call` has misspelt are looked for.

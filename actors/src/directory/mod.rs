@@ -54,10 +54,14 @@ pub struct Connection {
     pub access: Access,
     /// Calls that may run at once.
     pub permits: usize,
+    /// How many of these one caller may have; absent: all but one, and at least one.
+    pub share: Option<usize>,
     /// Calls that may wait for a permit.
     pub queue: usize,
     /// How long a call may wait for its turn.
     pub queue_timeout: Duration,
+    /// How long a reader may take nothing of an answer whose statement still runs.
+    pub reader_timeout: Duration,
     /// Whether statements carry the caller's trace as a comment.
     pub trace_comments: bool,
     /// The administrator's own words for `get_instructions`.
@@ -87,6 +91,8 @@ impl Connection {
     pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
     /// How long a call may wait for its turn, unless configured.
     pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
+    /// How long an answer waits for its reader, unless configured.
+    pub const DEFAULT_READER_TIMEOUT: Duration = Duration::from_secs(30);
 }
 
 /// How often an actor may die before the supervisor gives up, and how fast it is replaced.

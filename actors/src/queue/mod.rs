@@ -1,9 +1,11 @@
-//! Admission to a connection: so many calls run at once, so many more may wait, and whoever cannot
-//! be served in time is told at once. Between those who wait it goes round robin by caller: one who
-//! sends a thousand calls delays another's first one by a single turn.
+//! Admission to a connection: so many calls run at once, of one caller no more than a share of them,
+//! so many more may wait, and whoever cannot be served in time is told at once. Between those who wait
+//! it goes round robin by caller: one who sends a thousand calls delays another's first one by a single
+//! turn, and one whose calls never end leaves room for others.
 
 mod turns;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,8 @@ const LATEST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Queue {
     permits: usize,
+    /// How many of them one caller may have.
+    share: usize,
     most: usize,
     state: Mutex<State>,
     /// Told when the last call has ended.
@@ -33,7 +37,9 @@ pub struct Queue {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// Empty while a permit is free.
+    /// How many permits each caller has who has any.
+    running: HashMap<Arc<str>, usize>,
+    /// While a permit is free, only callers wait who have their share.
     turns: Turns<Arc<str>, oneshot::Sender<Verdict>>,
     /// How long a permit is held, on the average of late.
     held: Duration,
@@ -67,7 +73,7 @@ pub struct Load {
 /// Why a call is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Every place in the queue is taken, and the caller has its share of them.
+    /// Every place in the queue is taken, and the caller has its part of them.
     Full,
     /// At the present pace its turn would come too late.
     TooLate,
@@ -87,11 +93,14 @@ pub struct Refused {
 }
 
 impl Queue {
-    /// Lets `permits` calls run at once, at least one, and `most` more wait.
-    pub fn new(permits: usize, most: usize) -> Arc<Self> {
+    /// Lets `permits` calls run at once, at least one, and `most` more wait. One caller's calls may have
+    /// `share` of the permits at once; unless told, all but one, and at least one.
+    pub fn new(permits: usize, share: Option<usize>, most: usize) -> Arc<Self> {
         let permits = permits.max(1);
-        let state = State { free: permits, turns: Turns::default(), held: Duration::ZERO, known: 0 };
-        Arc::new(Self { permits, most, state: Mutex::new(state), ended: Notify::new() })
+        let share = share.unwrap_or(permits - 1).clamp(1, permits);
+        let (running, turns) = (HashMap::new(), Turns::default());
+        let state = State { free: permits, running, turns, held: Duration::ZERO, known: 0 };
+        Arc::new(Self { permits, share, most, state: Mutex::new(state), ended: Notify::new() })
     }
 
     /// Waits for a permit, as long as `patience` at most. Dropping the future gives the place back.
@@ -126,9 +135,9 @@ impl Queue {
         }
     }
 
-    /// A permit is free again.
-    fn release(&self, state: &mut State) {
-        state.release();
+    /// A permit of `caller` is free again.
+    fn release(&self, caller: &str, state: &mut State) {
+        state.release(caller, self.share);
         if state.free == self.permits {
             self.ended.notify_waiters();
         }
@@ -148,12 +157,12 @@ impl Queue {
 
     /// A permit, or a place in the queue.
     fn join(self: &Arc<Self>, caller: &str, patience: Duration) -> Result<Result<Permit, Waiting>, Refused> {
-        let mut state = self.lock();
-        if state.free > 0 {
-            state.free -= 1;
-            return Ok(Ok(Permit::new(self)));
-        }
         let caller: Arc<str> = Arc::from(caller);
+        let mut state = self.lock();
+        if state.free > 0 && state.has_room(&caller, self.share) {
+            state.grant(&caller);
+            return Ok(Ok(Permit::new(self, caller)));
+        }
         let ahead = state.turns.ahead_of(&caller);
         // As long as fewer wait than can run at once, the estimate is too rough to refuse by it.
         if ahead >= self.permits && state.wait(ahead, self.permits).is_some_and(|wait| wait > patience) {
@@ -190,14 +199,33 @@ impl State {
         Refused { why, retry_after: wait.clamp(SOONEST, LATEST) }
     }
 
-    /// A permit is free again: whose turn it is gets it.
-    fn release(&mut self) {
-        while let Some(next) = self.turns.next() {
-            if next.send(Verdict::Granted).is_ok() {
-                return;
+    /// Whether `caller` has less than its share.
+    fn has_room(&self, caller: &str, share: usize) -> bool {
+        self.running.get(caller).is_none_or(|running| *running < share)
+    }
+
+    fn grant(&mut self, caller: &Arc<str>) {
+        self.free -= 1;
+        *self.running.entry(Arc::clone(caller)).or_default() += 1;
+    }
+
+    /// A permit of `caller` is free again: whose turn it is gets it, of those with less than their share.
+    fn release(&mut self, caller: &str, share: usize) {
+        self.free += 1;
+        if let Some(running) = self.running.get_mut(caller) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(caller);
             }
         }
-        self.free += 1;
+        while self.free > 0 {
+            let running = &self.running;
+            let may = |caller: &Arc<str>| running.get(caller).is_none_or(|running| *running < share);
+            let Some((caller, next)) = self.turns.next(may) else { return };
+            if next.send(Verdict::Granted).is_ok() {
+                self.grant(&caller);
+            }
+        }
     }
 
     fn learn(&mut self, held: Duration) {
@@ -221,7 +249,7 @@ impl Waiting {
     /// The permit that was granted.
     fn take(mut self) -> Permit {
         self.over = true;
-        Permit::new(&self.queue)
+        Permit::new(&self.queue, Arc::clone(&self.caller))
     }
 }
 
@@ -233,7 +261,7 @@ impl Drop for Waiting {
         let mut state = self.queue.lock();
         // Verdicts are given under the lock: who is not found any more has one.
         if state.turns.leave(&self.caller, self.ticket).is_none() && self.verdict.try_recv() == Ok(Verdict::Granted) {
-            self.queue.release(&mut state);
+            self.queue.release(&self.caller, &mut state);
         }
     }
 }
@@ -242,12 +270,13 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub struct Permit {
     queue: Arc<Queue>,
+    caller: Arc<str>,
     since: Instant,
 }
 
 impl Permit {
-    fn new(queue: &Arc<Queue>) -> Self {
-        Self { queue: Arc::clone(queue), since: Instant::now() }
+    fn new(queue: &Arc<Queue>, caller: Arc<str>) -> Self {
+        Self { queue: Arc::clone(queue), caller, since: Instant::now() }
     }
 }
 
@@ -255,7 +284,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.learn(self.since.elapsed());
-        self.queue.release(&mut state);
+        self.queue.release(&self.caller, &mut state);
     }
 }
 

@@ -38,7 +38,7 @@ fn why(entering: &mut Entering) -> Option<Result<(), Why>> {
 
 #[actix::test]
 async fn one_who_asks_much_delays_another_by_one_turn() {
-    let queue = Queue::new(1, 10);
+    let queue = Queue::new(1, None, 10);
     let held = queue.enter("a", PATIENCE).await.unwrap();
     let mut greedy: Vec<Entering> = (0..5).map(|_| waits(&queue, "a")).collect();
     let mut modest = waits(&queue, "b");
@@ -55,7 +55,7 @@ async fn one_who_asks_much_delays_another_by_one_turn() {
 
 #[actix::test]
 async fn a_full_queue_makes_room_for_who_has_less_in_it() {
-    let queue = Queue::new(1, 3);
+    let queue = Queue::new(1, None, 3);
     let _held = queue.enter("a", PATIENCE).await.unwrap();
     let mut greedy: Vec<Entering> = (0..3).map(|_| waits(&queue, "a")).collect();
     assert_eq!(refused(&queue, "a"), Refused { why: Why::Full, retry_after: SOONEST });
@@ -67,7 +67,7 @@ async fn a_full_queue_makes_room_for_who_has_less_in_it() {
 
 #[actix::test]
 async fn who_would_be_served_too_late_is_told_at_once_and_when_to_come_back() {
-    let queue = Queue::new(2, 100);
+    let queue = Queue::new(2, Some(2), 100);
     for _ in 0..ENOUGH {
         queue.lock().learn(Duration::from_secs(10));
     }
@@ -81,7 +81,7 @@ async fn who_would_be_served_too_late_is_told_at_once_and_when_to_come_back() {
 
 #[actix::test]
 async fn whose_turn_does_not_come_is_told_so_and_a_turn_that_nobody_takes_is_passed_on() {
-    let queue = Queue::new(1, 3);
+    let queue = Queue::new(1, None, 3);
     let held = queue.enter("a", PATIENCE).await.unwrap();
     assert_eq!(queue.enter("b", Duration::ZERO).await.unwrap_err().why, Why::TimedOut);
     let (granted, mut next) = (waits(&queue, "a"), waits(&queue, "a"));
@@ -93,15 +93,35 @@ async fn whose_turn_does_not_come_is_told_so_and_a_turn_that_nobody_takes_is_pas
     assert_eq!(queue.load(), Load { permits: 1, running: 0, places: 3, waiting: 0, callers: 0 });
 }
 
+#[actix::test]
+async fn one_caller_leaves_room_for_another_however_much_it_asks() {
+    let queue = Queue::new(4, None, 100);
+    let mut held: Vec<Permit> = (0..3).map(|_| enter(&queue, "a").ok().unwrap().unwrap()).collect();
+    let mut greedy: Vec<Entering> = (0..5).map(|_| waits(&queue, "a")).collect();
+    assert_eq!(queue.load(), Load { permits: 4, running: 3, places: 100, waiting: 5, callers: 1 });
+    let modest = enter(&queue, "b").ok().expect("a permit is kept free").unwrap();
+    assert!((&mut greedy[0]).now_or_never().is_none());
+    let mut waiting = waits(&queue, "c");
+    drop(modest);
+    let third = (&mut waiting).now_or_never().expect("it goes to who has less than a share").unwrap();
+    drop(third);
+    assert!((&mut greedy[0]).now_or_never().is_none(), "and stays free for others");
+    held.pop();
+    assert!((&mut greedy[0]).now_or_never().is_some_and(|permit| permit.is_ok()), "its own place is its own");
+    let alone = Queue::new(1, None, 0);
+    assert!(enter(&alone, "a").is_ok_and(|permit| permit.is_ok()), "a share is at least one");
+}
+
 proptest! {
     #[test]
     fn no_permit_is_lost_and_none_is_made(
-        permits in 1_usize..4, most in 0_usize..6, steps in proptest::collection::vec((0_usize..3, 0_usize..12), 0..80),
+        permits in 1_usize..4, share in 1_usize..4, most in 0_usize..6, steps in proptest::collection::vec((0_usize..3, 0_usize..12), 0..80),
     ) {
         // Who waits has a deadline, and so needs a clock.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _clock = runtime.enter();
-        let queue = Queue::new(permits, most);
+        let queue = Queue::new(permits, Some(share), most);
+        let share = share.min(permits);
         let (mut running, mut waiting): (Vec<Permit>, Vec<Entering>) = (Vec::new(), Vec::new());
         for (step, which) in steps {
             match step {
@@ -125,7 +145,14 @@ proptest! {
             let load = queue.load();
             prop_assert!(load.running <= permits && load.waiting <= most);
             prop_assert!(load.running >= running.len(), "more run than have a permit");
-            prop_assert!(load.waiting == 0 || load.running == permits, "somebody waits while a permit is free");
+            let state = queue.lock();
+            prop_assert!(state.running.values().all(|running| (1..=share).contains(running)), "more than a share");
+            prop_assert_eq!(state.running.values().sum::<usize>(), load.running);
+            for caller in ["a", "b", "c"] {
+                let waits = state.turns.has(&caller.into());
+                let idle = state.free > 0 && state.has_room(caller, share);
+                prop_assert!(!(waits && idle), "{} waits while a permit is free for it", caller);
+            }
         }
         drop((running, waiting));
         prop_assert_eq!(queue.load(), Load { permits, running: 0, places: most, waiting: 0, callers: 0 });

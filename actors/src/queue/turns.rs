@@ -36,6 +36,12 @@ impl<K: Clone + Eq + Hash, T> Turns<K, T> {
         self.order.len()
     }
 
+    /// Whether something of `owner` waits.
+    #[cfg(test)]
+    pub(super) fn has(&self, owner: &K) -> bool {
+        self.lanes.contains_key(owner)
+    }
+
     /// Puts an item at the end of its owner's lane.
     pub(super) fn join(&mut self, owner: &K, item: T) -> Ticket {
         let ticket = Ticket(self.next);
@@ -51,18 +57,20 @@ impl<K: Clone + Eq + Hash, T> Turns<K, T> {
         ticket
     }
 
-    /// The item whose turn it is. Its owner's next turn comes behind everybody else's.
-    pub(super) fn next(&mut self) -> Option<T> {
-        let owner = self.order.pop_front()?;
+    /// The item whose turn it is among those of owners who `may` have one. Its owner's next turn comes
+    /// behind everybody else's.
+    pub(super) fn next(&mut self, may: impl Fn(&K) -> bool) -> Option<(K, T)> {
+        let place = self.order.iter().position(may)?;
+        let owner = self.order.remove(place)?;
         let lane = self.lanes.get_mut(&owner)?;
         let (_, item) = lane.pop_front()?;
         if lane.is_empty() {
             self.lanes.remove(&owner);
         } else {
-            self.order.push_back(owner);
+            self.order.push_back(owner.clone());
         }
         self.waiting -= 1;
-        Some(item)
+        Some((owner, item))
     }
 
     /// Takes back an item that still waits.
@@ -155,7 +163,7 @@ mod tests {
                     self.joined.push((owner, ticket));
                     None
                 }
-                Step::Next => self.turns.next(),
+                Step::Next => self.turns.next(|_| true).map(|(_, item)| item),
                 Step::Leave(which) => match self.joined.get(which) {
                     Some((owner, ticket)) => {
                         let left = self.turns.leave(owner, *ticket);
@@ -194,7 +202,7 @@ mod tests {
                 played.play(step)?;
             }
             let mut last = [None; 5];
-            while let Some((owner, number)) = played.turns.next() {
+            while let Some((_, (owner, number))) = played.turns.next(|_| true) {
                 prop_assert!(played.out.insert(number));
                 let last = last.get_mut(usize::from(owner)).expect("an owner of ours");
                 prop_assert!(*last < Some(number), "an owner's items changed their order");
@@ -234,7 +242,7 @@ mod tests {
             let number = played.joined.len();
             played.turns.join(&owner, (owner, number));
             let mut before = 0;
-            while played.turns.next() != Some((owner, number)) {
+            while played.turns.next(|_| true).map(|(_, item)| item) != Some((owner, number)) {
                 before += 1;
             }
             prop_assert_eq!(before, ahead);

@@ -1,9 +1,10 @@
 //! Where a PostgreSQL database is, and how one gets in: what the configuration says of it. What it
 //! means is the driver's business.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// The address of a PostgreSQL database with everything that it needs besides.
 #[derive(Clone, Debug)]
@@ -14,8 +15,22 @@ pub struct Address {
     pub password: Option<Password>,
     /// What stands between us and the database.
     pub pooler: Pooler,
+    /// How callers sign in as roles of their own; absent where the sessions are all of the URL's user.
+    pub login: Option<Login>,
     /// Files that the URL may refer to.
     pub files: Files,
+}
+
+/// How sessions are opened as the callers' own roles. `{role}` stands for the role's name, in the
+/// paths and among the words of the program.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// Where each role's password is.
+    pub password: Option<Password>,
+    /// Certificate and key of each role.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// How long a session is kept that nobody uses.
+    pub idle_timeout: Duration,
 }
 
 /// Where a password is kept.
@@ -27,6 +42,29 @@ pub enum Password {
     File(PathBuf),
     /// A program and its arguments; it prints the password. No shell is involved.
     Command(Vec<SecretString>),
+}
+
+impl Password {
+    /// The same for one role, whose name stands for `{role}`.
+    #[must_use]
+    pub fn of_role(&self, role: &str) -> Self {
+        match self {
+            Self::Value(_) => self.clone(),
+            Self::File(path) => Self::File(of_role(path, role)),
+            Self::Command(words) => {
+                let word = |word: &SecretString| SecretString::from(word.expose_secret().replace(ROLE, role));
+                Self::Command(words.iter().map(word).collect())
+            }
+        }
+    }
+}
+
+/// Stands for a role's name.
+pub const ROLE: &str = "{role}";
+
+/// `path` for one role, whose name stands for `{role}`.
+pub fn of_role(path: &Path, role: &str) -> PathBuf {
+    PathBuf::from(path.to_string_lossy().replace(ROLE, role))
 }
 
 /// What stands between us and the database.
@@ -54,6 +92,12 @@ pub struct Files {
 impl<T: Into<String>> From<T> for Address {
     /// A URL that needs nothing besides.
     fn from(url: T) -> Self {
-        Self { url: SecretString::from(url.into()), password: None, pooler: Pooler::default(), files: Files::default() }
+        Self {
+            url: SecretString::from(url.into()),
+            password: None,
+            pooler: Pooler::default(),
+            login: None,
+            files: Files::default(),
+        }
     }
 }

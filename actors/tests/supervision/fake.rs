@@ -115,8 +115,11 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         dialect: Dialect::Sqlite,
         access: Access::ReadWrite,
         permits,
+        // Every caller is the same one.
+        share: Some(permits),
         queue,
         queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+        reader_timeout: Connection::DEFAULT_READER_TIMEOUT,
         trace_comments: false,
         instructions: None,
         identity: None,

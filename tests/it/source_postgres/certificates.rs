@@ -3,14 +3,19 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use portico_actors::error::{Error, Kind};
+use portico_actors::identity::Identity;
+use portico_actors::source::address::Login;
+use portico_actors::source::{Access, Address, Plan};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use crate::support::cluster::Cluster;
 use crate::support::postgres::connect;
-use crate::support::results::Subject;
+use crate::support::results::{Subject, plan, read};
 
 /// Somebody who signs certificates.
 struct Authority(Issuer<'static, KeyPair>, String);
@@ -180,4 +185,37 @@ async fn scram_is_bound_to_its_channel() {
     let rest = "sslmode=disable&channel_binding=require";
     let unbound = cause(&format!("postgres://plain:x@127.0.0.1:{}/postgres?{rest}", cluster.port)).await;
     assert!(unbound.contains("channel binding"), "{unbound}");
+}
+
+#[tokio::test]
+async fn callers_sign_in_with_certificates_of_their_own() {
+    let ours = Authority::new("ours");
+    let (cluster, folder) = server(&ours, &Authority::new("theirs"));
+    let rules = "local all all trust\nhostssl all north,south all cert\nhostssl all all all trust\n";
+    cluster.write("pg_hba.conf", rules);
+    cluster.obey("reload");
+    connect_by_socket(&cluster).await.batch_execute("CREATE USER north; CREATE USER south").await.unwrap();
+    let give = |role: &str, name: &str| {
+        let (certificate, key) = ours.sign(name, 2090);
+        write(&folder.path().join(format!("{role}.crt")), &certificate, 0o644);
+        write(&folder.path().join(format!("{role}.key")), &key, 0o600);
+    };
+    give("north", "north");
+    let certificate = Some((folder.path().join("{role}.crt"), folder.path().join("{role}.key")));
+    let login = Login { password: None, certificate, idle_timeout: Duration::from_secs(60) };
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=require", cluster.port);
+    let subject = Subject::at(Address { login: Some(login), ..url.into() }, 2).unwrap();
+    let who = async |role: &str| {
+        let plan = plan("SELECT session_user::text", Access::ReadOnly);
+        let plan = Plan { identity: Some(Arc::new(Identity::of_role(role))), ..plan };
+        read(subject.source.run(plan).await?).await
+    };
+    assert_eq!(who("north").await.unwrap().rows, [["\"north\""]]);
+    let absent = who("south").await.unwrap_err();
+    assert_eq!(absent.kind, Kind::Unavailable, "{absent:?}");
+    give("south", "north");
+    let other = who("south").await.unwrap_err();
+    assert_eq!(other.kind, Kind::Forbidden, "another one's certificate: {other:?}");
+    give("south", "south");
+    assert_eq!(who("south").await.unwrap().rows, [["\"south\""]], "the files are read again");
 }

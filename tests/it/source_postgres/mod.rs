@@ -3,6 +3,7 @@
 use crate::support::postgres::{TestPostgres, connect};
 use crate::support::results::Subject;
 
+mod bounds;
 mod catalogue;
 mod certificates;
 mod ends;

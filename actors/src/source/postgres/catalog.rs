@@ -32,8 +32,12 @@ pub(super) const EXPOSED_ROUTINE: &str = concat!(
     AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
     AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
 );
+/// The roles that a call may sign in as, as `r`.
+pub(super) const LOGINS: &str =
+    "FROM pg_catalog.pg_roles r WHERE r.rolcanlogin AND NOT r.rolsuper AND r.rolname !~ '^pg_'";
 /// The roles that a call may take on, as `r`.
-pub(super) const ROLES: &str = "FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')";
+pub(super) const MEMBERS: &str =
+    "FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')";
 
 /// The number of the type that a domain stands on, however many domains are in between; of other
 /// types their own.

@@ -1,6 +1,7 @@
 //! How long a call may go on: its time limit, its caller's patience, and the connection's end.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Limits, Notices};
 use crate::error::{Error, Kind, Result};
+use crate::identity::Assumed;
 
 /// The source enforces the time limit; this is how much later we lose patience with the source.
 const GRACE: Duration = Duration::from_secs(5);
@@ -15,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The source's clock is not ours.
 const TOLERANCE: Duration = Duration::from_millis(50);
 
-/// One call's bounds, and who hears of it.
+/// One call's bounds, who hears of it, and who it is to the source.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     started: Instant,
@@ -23,17 +25,28 @@ pub(super) struct Clock {
     abandoned: CancellationToken,
     closing: CancellationToken,
     notices: Option<Notices>,
+    role: Option<Arc<str>>,
 }
 
 impl Clock {
     /// Starts now.
     pub(super) fn start(limits: Limits, abandoned: CancellationToken, closing: CancellationToken) -> Self {
-        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None }
+        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None, role: None }
     }
 
     /// The same, with who hears what the source says meanwhile.
     pub(super) fn hearing(self, notices: Option<Notices>) -> Self {
         Self { notices, ..self }
+    }
+
+    /// The same for a caller with an identity at the source.
+    pub(super) fn of(self, identity: &Assumed) -> Self {
+        Self { role: identity.as_ref().map(|identity| Arc::from(identity.role.as_str())), ..self }
+    }
+
+    /// The caller's role at the source, where callers have one.
+    pub(super) fn role(&self) -> Option<&Arc<str>> {
+        self.role.as_ref()
     }
 
     /// Who hears what the source says.

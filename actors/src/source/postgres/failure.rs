@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
+use super::connecting::TOO_LARGE;
 use crate::error::{Error, Kind};
 use crate::sql::Statement;
 use crate::trace::TraceParent;
@@ -66,10 +67,19 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
             .sqlstate(READ_ONLY)
             .hint("this connection has to lead to the primary; an administrator can write target_session_attrs=read-write into its URL");
     }
-    let kind = if is_out_of_reach(source) { Kind::Rejected } else { kind(sqlstate) };
+    if is_too_large(source) {
+        let failure = Error::new(Kind::TooLarge, source.message()).sqlstate(sqlstate);
+        return failure.hint(source.hint().unwrap_or("ask for less at once"));
+    }
     // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
     let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
-    if kind == Kind::Unavailable || (fatal && kind == Kind::Rejected) {
+    let kind = match kind(sqlstate) {
+        // A caller may raise whatever SQLSTATE it likes, and a foreign server's loss is not the source's.
+        Kind::Unavailable if !fatal => Kind::Rejected,
+        _ if is_out_of_reach(source) => Kind::Rejected,
+        kind => kind,
+    };
+    if fatal && matches!(kind, Kind::Unavailable | Kind::Rejected) {
         let failure = unavailable(chain(error)).sqlstate(sqlstate);
         return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
     }
@@ -95,6 +105,11 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         }
         _ => failure,
     }
+}
+
+/// Whether a message of the source was refused while it was read, for its size.
+fn is_too_large(source: &DbError) -> bool {
+    source.routine() == Some(TOO_LARGE) && *source.code() == SqlState::PROGRAM_LIMIT_EXCEEDED
 }
 
 /// Whether a transaction that may write was refused because the server replays another's log. There

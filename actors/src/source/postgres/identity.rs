@@ -21,7 +21,9 @@ pub(super) async fn assume(session: &Session, identity: &Assumed, frame: Frame) 
     let values = identity.settings().iter().chain([&identity.role]);
     let values: Vec<(&(dyn ToSql + Sync), Type)> =
         values.map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
-    let taken = session.query_typed(&statement(frame), &values).await;
+    // Who signed in as the role has it already, and takes on the claims alone.
+    let values = if session.is_login() { &values[..SETTINGS.len()] } else { &values[..] };
+    let taken = session.query_typed(&statement(frame, session.is_login()), values).await;
     taken.map(drop).inspect_err(|error| {
         // There is no such role, or it is not the connection's to take on. Anything else, such as the
         // end of the session, is told as what it is.
@@ -31,10 +33,10 @@ pub(super) async fn assume(session: &Session, identity: &Assumed, frame: Frame) 
     })
 }
 
-/// One statement for all settings; the role comes last.
-fn statement(frame: Frame) -> String {
+/// One statement for all settings; the role comes last, unless the session has it.
+fn statement(frame: Frame, login: bool) -> String {
     let local = frame != Frame::Unattended;
-    let names = SETTINGS.iter().chain(&["role"]).zip(1..);
+    let names = SETTINGS.iter().chain(["role"].iter().filter(|_| !login)).zip(1..);
     let set: Vec<String> =
         names.map(|(name, number)| format!("pg_catalog.set_config('{name}', ${number}, {local})")).collect();
     format!("SELECT {}", set.join(", "))
@@ -54,8 +56,10 @@ mod tests {
     use super::*;
     #[test]
     fn every_setting_and_the_role_are_bound() {
-        let local = statement(Frame::ReadOnly);
+        let local = statement(Frame::ReadOnly, false);
         assert!(local.contains("set_config('role', $6, true)") && !local.contains("false"), "{local}");
-        assert!(statement(Frame::Unattended).contains("set_config('role', $6, false)"));
+        assert!(statement(Frame::Unattended, false).contains("set_config('role', $6, false)"));
+        let own = statement(Frame::ReadOnly, true);
+        assert!(own.contains("$5, true)") && !own.contains("'role'"), "{own}");
     }
 }

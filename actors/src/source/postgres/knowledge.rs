@@ -42,7 +42,8 @@ pub(super) struct Knowledge {
     relations: Arc<Relations>,
     routines: ArcSwap<Known>,
     stale: AtomicBool,
-    has_roles: bool,
+    /// The roles that callers may have, as a part of a query; absent where they have none.
+    roles: Option<&'static str>,
     walls: Arc<Walls>,
 }
 
@@ -63,14 +64,19 @@ impl Known {
 
 impl Knowledge {
     /// Nothing is known yet.
-    pub(super) fn new(housekeeping: Housekeeping, types: Arc<CustomTypes>, has_roles: bool, walls: Arc<Walls>) -> Self {
+    pub(super) fn new(
+        housekeeping: Housekeeping,
+        types: Arc<CustomTypes>,
+        roles: Option<&'static str>,
+        walls: Arc<Walls>,
+    ) -> Self {
         Self {
             housekeeping: Arc::new(housekeeping),
             types,
             relations: Arc::default(),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
-            has_roles,
+            roles,
             walls,
         }
     }
@@ -86,7 +92,7 @@ impl Knowledge {
         };
         if answer.is_err() {
             self.stale.store(true, Ordering::Release);
-            self.housekeeping.forget().await;
+            self.housekeeping.forget();
         }
         answer.map_err(|error| if client.is_closed() { failure::unavailable(&error) } else { error })
     }
@@ -98,8 +104,8 @@ impl Knowledge {
         }
     }
 
-    /// A statement of ours may have changed types, tables or routines.
-    pub(super) fn is_stale(&self) {
+    /// A statement of ours may have changed types, tables or routines: they are read anew.
+    pub(super) fn mark_stale(&self) {
         self.stale.store(true, Ordering::Release);
         self.walls.forget();
     }
@@ -166,8 +172,8 @@ impl Knowledge {
     }
 
     /// Lets go of the housekeeping session.
-    pub(super) async fn close(&self) {
-        self.housekeeping.forget().await;
+    pub(super) fn close(&self) {
+        self.housekeeping.forget();
     }
 
     async fn ask(&self, client: &Client) -> Result<Profile> {
@@ -183,10 +189,10 @@ impl Knowledge {
 
         self.types.refresh(client).await?;
         self.relations.refresh(client).await?;
-        let routines = routines::read(client, self.has_roles).await?;
+        let routines = routines::read(client, self.roles).await?;
         let procedures = routines.iter().map(|routine| routine.face.clone()).collect();
         self.routines.store(Arc::new(Known { routines, path }));
-        let tables = relations::definitions(client, self.has_roles).await?;
+        let tables = relations::definitions(client, self.roles).await?;
         Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
     }
 }

@@ -13,7 +13,7 @@ use self::connecting::Connector;
 use self::custom_types::CustomTypes;
 use self::housekeeping::Housekeeping;
 use self::knowledge::Knowledge;
-use self::session::Sessions;
+use self::sessions::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
 use self::walls::{Extent, Walls};
@@ -39,6 +39,7 @@ mod housekeeping;
 mod identity;
 mod keys;
 mod knowledge;
+pub mod login;
 mod network;
 mod notices;
 mod numeric;
@@ -53,6 +54,7 @@ mod rows;
 mod running;
 mod script;
 mod session;
+mod sessions;
 mod statement;
 mod temporal;
 mod transaction;
@@ -90,18 +92,19 @@ impl Postgres {
     pub fn open(settings: Settings, address: &Address) -> Result<Self> {
         let connector = Arc::new(Connector::new(address, settings.connect_timeout)?);
         let types = Arc::new(CustomTypes::new());
-        let has_roles = settings.has_roles;
+        let roles = if address.login.is_some() { catalog::LOGINS } else { catalog::MEMBERS };
+        let roles = settings.has_roles.then_some(roles);
         let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
         let housekeeping = Housekeeping::new(Arc::clone(&connector));
         let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure)));
-        let sessions = Sessions::new(connector, settings.pool, &types)?;
+        let sessions = Sessions::new(connector, settings.pool, &types);
         let shared = Shared {
             name: Arc::clone(&settings.name),
             access: settings.access,
             pooled: address.pooler == Pooler::Transaction,
             wants_writer,
             sessions,
-            knowledge: Arc::new(Knowledge::new(housekeeping, types, has_roles, Arc::clone(&walls))),
+            knowledge: Arc::new(Knowledge::new(housekeeping, types, roles, Arc::clone(&walls))),
             walls,
             closing: CancellationToken::new(),
             settings,
@@ -139,7 +142,7 @@ impl Source for Postgres {
         async move {
             shared.closing.cancel();
             shared.sessions.close().await;
-            shared.knowledge.close().await;
+            shared.knowledge.close();
         }
         .boxed()
     }
@@ -169,7 +172,7 @@ impl Shared {
         match results {
             Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
                 self.sessions.renounce();
-                self.knowledge.close().await;
+                self.knowledge.close();
                 Err(failure::unavailable(&error.message)
                     .sqlstate(failure::READ_ONLY)
                     .retry_after(std::time::Duration::from_secs(1))
@@ -181,7 +184,8 @@ impl Shared {
 
     async fn carry_out(&self, plan: Plan) -> Result<Results> {
         let dry_run = plan.dry_run;
-        let clock = Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices);
+        let clock =
+            Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices).of(&plan.identity);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
         let terms = Terms { access, dry_run };
         clock.bound(self.knowledge.freshen()).await?;

@@ -9,6 +9,7 @@ use tokio_postgres::error::{DbError, Severity as Said, SqlState};
 use tokio_postgres::{AsyncMessage, Connection};
 
 use crate::call::{Notice, Notices, Severity};
+use crate::error::shortened;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,9 +49,9 @@ impl Hearer {
         };
         notices.hear(Notice {
             severity,
-            message: said.message().to_owned(),
+            message: shortened(said.message()),
             sqlstate: said.code().code().to_owned(),
-            hint: said.hint().map(str::to_owned),
+            hint: said.hint().map(shortened),
         });
     }
 }

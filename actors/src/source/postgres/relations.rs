@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use super::catalog::{ROLES, visible_table};
+use super::catalog::visible_table;
 use crate::error::{Error, Result};
 use crate::source::{MOST_TABLES, Table};
 
@@ -19,10 +19,10 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
 WHERE c.oid = ANY ($1)";
 
 /// What of each table's definition callers are shown, as one word.
-fn definitions_query(has_roles: bool) -> String {
-    let visible = if has_roles {
+fn definitions_query(roles: Option<&str>) -> String {
+    let visible = if let Some(roles) = roles {
         format!(
-            "c.relkind IN ('r', 'p', 'v', 'm', 'f') AND EXISTS (SELECT {ROLES}
+            "c.relkind IN ('r', 'p', 'v', 'm', 'f') AND EXISTS (SELECT {roles}
         AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
         AND (pg_catalog.has_table_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE')
             OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE')))"
@@ -49,9 +49,9 @@ LIMIT {MOST_TABLES}"
 }
 
 /// The tables and views that callers are shown, and a digest of each one's definition.
-/// Where callers have roles, these are the tables that any of the roles is shown.
-pub(super) async fn definitions(client: &Client, has_roles: bool) -> Result<Arc<[Table]>> {
-    let rows = client.query_typed(&definitions_query(has_roles), &[]).await.map_err(Error::internal)?;
+/// Where callers have `roles`, these are the tables that any of them is shown.
+pub(super) async fn definitions(client: &Client, roles: Option<&str>) -> Result<Arc<[Table]>> {
+    let rows = client.query_typed(&definitions_query(roles), &[]).await.map_err(Error::internal)?;
     let table = |row: &Row| -> std::result::Result<Table, tokio_postgres::Error> {
         Ok(Table::new(row.try_get(0)?, row.try_get(1)?, row.try_get::<_, String>(2)?))
     };

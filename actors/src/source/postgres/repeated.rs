@@ -212,7 +212,7 @@ impl Runs {
         }
         ended.outcome.map_err(|error| self.clock.judge(self.job.failure(&error, self.shift)))?;
         if matches!(self.job.class, Class::Ddl | Class::Call | Class::Other) {
-            self.knowledge.is_stale();
+            self.knowledge.mark_stale();
         }
         Ok(())
     }

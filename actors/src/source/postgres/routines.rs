@@ -4,7 +4,7 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
 
-use super::catalog::{ANY_ROUTINE, EXPOSED_ROUTINE, ROLES, base_type};
+use super::catalog::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
 use super::types;
 use crate::error::{Error, Result};
 use crate::source::{Direction, Parameter, Procedure};
@@ -33,19 +33,19 @@ pub(super) struct Slot {
 }
 
 /// Reads all of them, ordered by schema and name; at most 2,000.
-/// Where callers have roles, these are the routines that any of the roles may run.
-pub(super) async fn read(client: &Client, has_roles: bool) -> Result<Vec<Routine>> {
-    let rows = client.query_typed(&statement(has_roles), &[]).await.map_err(Error::internal)?;
+/// Where callers have `roles`, these are the routines that any of them may run.
+pub(super) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
+    let rows = client.query_typed(&statement(roles), &[]).await.map_err(Error::internal)?;
     let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
     routines.retain(|routine| routine.face.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
     Ok(routines)
 }
 
-fn statement(has_roles: bool) -> String {
-    let (exposed, roles) = if has_roles {
+fn statement(roles: Option<&str>) -> String {
+    let (exposed, roles) = if let Some(roles) = roles {
         let may = "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
         AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')";
-        (ANY_ROUTINE, format!("ARRAY(SELECT r.rolname::text {ROLES} AND {may})"))
+        (ANY_ROUTINE, format!("ARRAY(SELECT r.rolname::text {roles} AND {may})"))
     } else {
         (EXPOSED_ROUTINE, "NULL::text[]".to_owned())
     };

@@ -193,7 +193,7 @@ impl Reading {
         if self.job.terms.access == Access::ReadWrite
             && matches!(self.job.class, Class::Ddl | Class::Call | Class::Other)
         {
-            self.knowledge.is_stale();
+            self.knowledge.mark_stale();
         }
     }
 }
@@ -214,6 +214,10 @@ impl Rows {
 impl Batch for Rows {
     fn rows(&self) -> usize {
         self.rows.len()
+    }
+
+    fn octets(&self) -> usize {
+        self.rows.iter().map(Row::raw_size_bytes).sum()
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {

@@ -1,28 +1,22 @@
-//! Sessions: the pool of them, what every fresh one is told, and what is undone before the next
-//! caller gets one. What runs on a session is in `statement.rs`.
+//! A session: what every fresh one is told, and what is undone before the next caller gets it. Where
+//! sessions come from is in `sessions.rs`, what runs on one in `statement.rs`.
 
-use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool::Runtime;
-use deadpool::managed::{
-    self, Hook, HookError, Metrics, ObjectId, Pool, PoolError, RecycleError, RecycleResult, TimeoutType, Timeouts,
-};
-use futures_util::FutureExt;
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join3};
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::clock::Clock;
-use super::connecting::{Canceller, Connector, Wire};
-use super::custom_types::CustomTypes;
+use super::connecting::Wire;
 use super::notices::Hearer;
-use super::{failure, pooled};
-use crate::error::{Error, Kind, Result};
+use super::pooled;
+use super::sessions::{Pooled, Shared};
+use crate::call::Notices;
 
 /// The settings that change how values are written and texts are read, which the database or the role
 /// may have set otherwise: for a session (`SET`), or for a transaction behind a pooler (`SET LOCAL`).
@@ -40,7 +34,9 @@ macro_rules! settings {
             $set,
             " array_nulls = on; ",
             $set,
-            " standard_conforming_strings = on"
+            " standard_conforming_strings = on; ",
+            $set,
+            " client_encoding = 'UTF8'"
         )
     };
 }
@@ -70,197 +66,42 @@ const AFTER_WRITING: &str = concat!(
     "; CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
      SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql"
 );
-/// How long an idle session may take to become ready for its next caller.
-const RECYCLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a fresh session may take to hear what every one is told.
 pub(super) const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a request to cancel may take. Where the source cannot be reached, what runs there is
 /// ended by its own time limit.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The pooled sessions of one connection.
-pub(super) struct Sessions {
-    pool: Pool<Maker>,
-    running: Arc<Running>,
-    generation: Arc<AtomicU64>,
-    /// Process numbers at the source, by the pool's own number of a session.
-    processes: Mutex<HashMap<ObjectId, i32>>,
-    most: usize,
-}
-
-/// Makes sessions for the pool.
-struct Maker {
-    connector: Arc<Connector>,
-    generation: Arc<AtomicU64>,
-}
-
-/// A session of the pool, and when it was made.
-struct Pooled {
-    wire: Wire,
-    generation: u64,
-}
-
-type Object = managed::Object<Maker>;
-
-impl managed::Manager for Maker {
-    type Type = Pooled;
-    type Error = Error;
-
-    async fn create(&self) -> Result<Pooled> {
-        let generation = self.generation.load(Ordering::Acquire);
-        Ok(Pooled { wire: self.connector.connect().boxed().await?, generation })
-    }
-
-    async fn recycle(&self, pooled: &mut Pooled, _: &Metrics) -> RecycleResult<Error> {
-        if pooled.wire.is_closed() || pooled.generation != self.generation.load(Ordering::Acquire) {
-            return Err(RecycleError::message("closed, or renounced"));
-        }
-        Ok(())
-    }
-}
-
-/// How to cancel what runs on the sessions that are out, for the end of the whole connection.
-#[derive(Default)]
-struct Running {
-    next: AtomicU64,
-    cancels: Mutex<HashMap<u64, Canceller>>,
-}
-
-impl Sessions {
-    /// A pool of `most` sessions; none is opened yet.
-    pub(super) fn new(connector: Arc<Connector>, most: usize, types: &Arc<CustomTypes>) -> Result<Self> {
-        let generation: Arc<AtomicU64> = Arc::default();
-        let maker = Maker { connector, generation: Arc::clone(&generation) };
-        let (fresh, known) = (Arc::clone(types), Arc::clone(types));
-        let pool = Pool::builder(maker)
-            .max_size(most.max(1))
-            .runtime(Runtime::Tokio1)
-            .recycle_timeout(Some(RECYCLE_TIMEOUT))
-            .post_create(Hook::async_fn(move |pooled: &mut Pooled, _| {
-                let types = Arc::clone(&fresh);
-                Box::pin(async move {
-                    let greeting = timeout(GREETING_TIMEOUT, introduce(&pooled.wire)).await;
-                    greeting
-                        .map_err(|_| failure::unavailable("a fresh session did not answer in time"))
-                        .and_then(|greeting| greeting.map_err(|error| failure::connecting(&error)))
-                        .map_err(HookError::Backend)?;
-                    if !pooled.wire.pooled {
-                        types.teach(&pooled.wire).await;
-                    }
-                    Ok(())
-                })
-            }))
-            .post_recycle(Hook::async_fn(move |pooled: &mut Pooled, metrics| {
-                let types = Arc::clone(&known);
-                let last_out = metrics.recycled.unwrap_or(metrics.created);
-                Box::pin(async move {
-                    if !pooled.wire.pooled && types.changed_since(last_out) {
-                        types.teach(&pooled.wire).await;
-                    }
-                    Ok(())
-                })
-            }))
-            .build()
-            .map_err(Error::internal)?;
-        Ok(Self { pool, running: Arc::default(), generation, processes: Mutex::default(), most })
-    }
-
-    /// The sessions that are open now.
-    pub(super) fn count(&self) -> crate::source::Pool {
-        let status = self.pool.status();
-        crate::source::Pool { open: status.size, idle: status.available, most: status.max_size }
-    }
-
-    /// One session for the call of `clock`, waited for as long as that allows.
-    pub(super) async fn take(&self, clock: &Clock) -> Result<Arc<Session>> {
-        let timeouts = Timeouts { wait: Some(clock.timeout()), ..self.pool.timeouts() };
-        let object = self.pool.timeout_get(&timeouts).await.map_err(|error| match error {
-            PoolError::Timeout(TimeoutType::Wait) => {
-                Error::new(Kind::Busy, "every session of this connection is in use").retry_after(Duration::from_secs(1))
-            }
-            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error,
-            other => failure::unavailable(other),
-        })?;
-        let process = self.process(&object).await?;
-        let number = self.running.next.fetch_add(1, Ordering::Relaxed);
-        self.running.lock().insert(number, object.wire.canceller());
-        let hearer = object.wire.hearer();
-        hearer.set(clock.notices());
-        Ok(Arc::new(Session {
-            pooled: object.wire.pooled,
-            object: Some(object),
-            number,
-            process,
-            hearer,
-            running: Arc::clone(&self.running),
-            runtime: Handle::current(),
-            settled: AtomicBool::new(false),
-        }))
-    }
-
-    /// The session's process at the source, asked for once. Behind a pooler it is nobody's.
-    async fn process(&self, object: &Object) -> Result<i32> {
-        if object.wire.pooled {
-            return Ok(0);
-        }
-        let number = Object::id(object);
-        let known = self.processes.lock().unwrap_or_else(PoisonError::into_inner).get(&number).copied();
-        if let Some(process) = known {
-            return Ok(process);
-        }
-        let row = object.wire.query_typed_one("SELECT pg_catalog.pg_backend_pid()", &[]).await;
-        let process = row.and_then(|row| row.try_get(0)).map_err(|error| failure::connecting(&error))?;
-        let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
-        // Sessions come and go; those that are still there are asked again.
-        if processes.len() > self.most.saturating_mul(4) {
-            processes.clear();
-        }
-        processes.insert(number, process);
-        Ok(process)
-    }
-
-    /// Forgets the idle sessions: when one turned out dead, the others are likely to be.
-    pub(super) fn forget_idle(&self) {
-        drop(self.pool.retain(|_, _| false).removed);
-    }
-
-    /// Forgets every session, those that are out as soon as they come back: the server behind them
-    /// is no longer the one that was asked for.
-    pub(super) fn renounce(&self) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        self.forget_idle();
-    }
-
-    /// Lets nobody in any more and cancels what runs.
-    pub(super) async fn close(&self) {
-        self.pool.close();
-        let cancels: Vec<Canceller> = self.running.lock().drain().map(|(_, cancel)| cancel).collect();
-        // Where the source cannot be reached, nothing of ours runs there for long either.
-        join_all(cancels.into_iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
-    }
-}
-
-impl Running {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Canceller>> {
-        self.cancels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
 pub(super) struct Session {
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(super) pooled: bool,
-    object: Option<Object>,
+    object: Option<Pooled>,
+    /// Its place among those that may be out; given back once it is idle or closed.
+    slot: Option<OwnedSemaphorePermit>,
     number: u64,
-    process: i32,
     hearer: Arc<Hearer>,
-    running: Arc<Running>,
+    sessions: Arc<Shared>,
     runtime: Handle,
     settled: AtomicBool,
 }
 
 impl Session {
+    /// A session that is handed out as `number`, and who hears what the source says on it.
+    pub(super) fn new(
+        object: Pooled,
+        slot: OwnedSemaphorePermit,
+        number: u64,
+        sessions: Arc<Shared>,
+        notices: Option<Notices>,
+    ) -> Self {
+        let hearer = object.wire.hearer();
+        hearer.set(notices);
+        let (pooled, runtime, settled) = (object.wire.pooled, Handle::current(), AtomicBool::new(false));
+        Self { pooled, object: Some(object), slot: Some(slot), number, hearer, sessions, runtime, settled }
+    }
+
     /// Vouches that nothing runs and nothing is left of the last caller.
     pub(super) fn settle(&self) {
         self.settled.store(true, Ordering::Release);
@@ -268,12 +109,17 @@ impl Session {
 
     /// Whether the session was used before this time.
     pub(super) fn is_reused(&self) -> bool {
-        self.object.as_ref().is_some_and(|object| Object::metrics(object).recycle_count > 0)
+        self.object.as_ref().is_some_and(|object| object.reused)
+    }
+
+    /// Whether it was opened as the caller's own role.
+    pub(super) fn is_login(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.role.is_some())
     }
 
     /// Its process at the source.
     pub(super) fn process(&self) -> i32 {
-        self.process
+        self.object.as_ref().map_or(0, |object| object.process)
     }
 
     /// Where work for this session is spawned: the runtime that drives its connection.
@@ -321,29 +167,34 @@ impl Deref for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.running.lock().remove(&self.number);
+        self.sessions.forget_running(self.number);
         self.hearer.set(None);
-        let Some(object) = self.object.take() else { return };
+        let (Some(object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
-            return;
+            return self.sessions.put_back(object, slot, &self.runtime);
         }
-        let lost = Object::take(object);
         self.runtime.spawn(async move {
             // Best effort: the closed socket ends the session in any case. A pooler forgets whose
             // statement it was as soon as the socket is closed, so that comes last.
-            let _ = timeout(CANCEL_TIMEOUT, lost.wire.canceller().cancel()).await;
-            drop(lost);
+            let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller().cancel()).await;
+            drop(object);
+            drop(slot);
         });
     }
 }
 
-/// What every fresh session is told, the housekeeping's too. Behind a pooler that would be told to
-/// a session of somebody else's.
-pub(super) async fn introduce(wire: &Wire) -> Result<(), tokio_postgres::Error> {
-    if wire.pooled {
-        return Ok(());
+/// What every fresh session is told, the housekeeping's too; its process at the source. Behind a pooler
+/// that would be told to a session of somebody else's, and there is no process.
+pub(super) async fn introduce(wire: &Wire) -> Result<i32, tokio_postgres::Error> {
+    let mut process = 0;
+    if !wire.pooled {
+        let asked = wire.query_typed_one("SELECT pg_catalog.pg_backend_pid()", &[]);
+        let (told, _, asked) = join3(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END), asked).await;
+        told?;
+        process = asked?.try_get(0)?;
     }
-    join(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END)).await.0
+    wire.pin();
+    Ok(process)
 }
 
 /// The last query of the batch finds statements that a function prepared; `pg_advisory_unlock_all`

@@ -206,7 +206,8 @@ pub(super) async fn admit(knowledge: &Knowledge, session: &Arc<Session>, job: &J
 async fn attempt(session: Arc<Session>, shared: &Shared, job: &Job, clock: &Clock) -> Result<Answer> {
     let (sessions, knowledge) = (&shared.sessions, &*shared.knowledge);
     admit(knowledge, &session, job, clock).await?;
-    if !job.goes_direct() {
+    // Of a role's own session nobody else is told whether it is stuck (`knowledge.rs`).
+    if !job.goes_direct() || (session.is_login() && matches!(job.values, Values::Inferred(_))) {
         return prepared(session, job, clock).await;
     }
     let again = match direct(session, knowledge, job, clock).await? {

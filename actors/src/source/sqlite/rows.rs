@@ -63,6 +63,10 @@ impl Batch for Decoded {
         self.rows
     }
 
+    fn octets(&self) -> usize {
+        self.text.len() + self.octets.len()
+    }
+
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         let outside = || Error::internal("a cell outside its batch");
         let text =

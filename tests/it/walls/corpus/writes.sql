@@ -49,8 +49,6 @@ SELECT nextval('public.orders_id_seq'::regclass), nextval('ticket_seq')
 SELECT setval('ticket_seq', 500), setval('orders_id_seq', (SELECT max(id) FROM orders))
 --# sequences: read as a table
 SELECT last_value, is_called FROM ticket_seq
---# sequences: the one of a column
-SELECT pg_get_serial_sequence('orders', 'id')
 --# update: simple
 UPDATE orders SET status = 'paid' WHERE id = 2
 --# update: all rows

@@ -2,9 +2,11 @@
 //! it is one that will do. What is told to it afterwards is in `session.rs`.
 
 mod cancel;
+mod messages;
 mod options;
 mod parameters;
 mod password;
+mod stream;
 mod tls;
 
 use std::net::IpAddr;
@@ -17,21 +19,25 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::net::lookup_host;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(super) use self::cancel::Canceller;
 use self::cancel::Place;
+use self::messages::Pin;
+pub(super) use self::messages::TOO_LARGE;
 use self::options::{Host, Mode, Options, Target};
 use self::parameters::Parameters;
 use self::password::{Known, Passwords};
+use self::stream::{Below, Bounded, Socket};
 use self::tls::Connectors;
-use super::failure;
 use super::notices::{self, Hearer};
+use super::{failure, login};
 use crate::error::{Error, Kind, Result};
-use crate::source::address::{Address, Password, Pooler};
+use crate::source::address::{Address, Login, Password, Pooler, of_role};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
@@ -42,6 +48,10 @@ pub(super) struct Connector {
     options: Options,
     passwords: Passwords,
     tls: Connectors,
+    /// How callers sign in as roles of their own.
+    login: Option<Login>,
+    /// The role that it signs in as; `None` for the user of the address.
+    role: Option<Arc<str>>,
     /// What stands between us and the source.
     pub(super) pooler: Pooler,
 }
@@ -52,6 +62,7 @@ pub(super) struct Wire {
     driver: JoinHandle<()>,
     hearer: Arc<Hearer>,
     tls: MakeRustlsConnect,
+    pin: Arc<Pin>,
     /// Where it leads, and the name that its certificate has to bear.
     place: Place,
     name: String,
@@ -85,7 +96,36 @@ impl Connector {
             },
         };
         let tls = Connectors::new(Arc::clone(&options.tls))?;
-        Ok(Self { options, passwords, tls, pooler: address.pooler })
+        Ok(Self { options, passwords, tls, login: address.login.clone(), role: None, pooler: address.pooler })
+    }
+
+    /// How callers sign in as roles of their own, where they do.
+    pub(super) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// The same address for sessions of a caller's own role. The address's own password is not offered
+    /// in the role's name; its certificate is, unless roles have their own.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`] when no file or program may be asked with the role's name.
+    pub(super) fn for_role(&self, role: &Arc<str>) -> Result<Self> {
+        login::check_name(role).map_err(|why| login::refused(role, why))?;
+        let mut options = self.options.clone();
+        options.user = role.to_string();
+        options.template.user(&**role);
+        let mut passwords = Passwords::None;
+        if let Some(login) = &self.login {
+            if let Some(place) = &login.password {
+                passwords = Passwords::Kept(place.of_role(role), tokio::sync::Mutex::new(None));
+            }
+            if let Some((certificate, key)) = &login.certificate {
+                let client = Some((of_role(certificate, role), of_role(key, role)));
+                options.tls = Arc::new(options::Tls { client, ..options.tls.as_ref().clone() });
+            }
+        }
+        let tls = Connectors::unread(Arc::clone(&options.tls));
+        Ok(Self { options, passwords, tls, login: None, role: Some(Arc::clone(role)), pooler: self.pooler })
     }
 
     /// The database that sessions lead to.
@@ -103,7 +143,11 @@ impl Connector {
     /// # Errors
     /// [`Kind::Unavailable`]; the cause tells what each host said.
     pub(super) async fn connect(&self) -> Result<Wire> {
-        let tls = self.tls.current().await?;
+        let tls = match (self.tls.current().await, &self.role) {
+            // The configuration is right, and a role's file is not.
+            (Err(error), Some(_)) => return Err(failure::unavailable(error.message)),
+            (tls, _) => tls?,
+        };
         let known = self.passwords.read(None).await?;
         match self.first_that_will_do(&known, &tls).await {
             Err(Failure { refused: Some(password), .. }) if self.passwords.may_change() => {
@@ -112,8 +156,10 @@ impl Connector {
             }
             made => made,
         }
-        .map_err(|failure| match known {
-            Known::None(Some(why)) => failure.error(Some(why)),
+        .map_err(|failure| match (known, &self.role) {
+            (_, Some(role)) if failure.is_of_us() => login::refused(role, "cannot sign in to the database")
+                .because(failure.error(None).cause().unwrap_or_default()),
+            (Known::None(Some(why)), _) => failure.error(Some(why)),
             _ => failure.error(None),
         })
     }
@@ -240,12 +286,21 @@ impl Connector {
         target: Target,
         tls: &MakeRustlsConnect,
     ) -> Result<Wire, Refusal> {
-        let (client, connection) = config.connect(tls.clone()).await.map_err(|error| Refusal::of(&error))?;
+        let unreached = |error| Refusal::new(&format!("error connecting to server: {error}"));
+        let socket = Socket::connect(&place, config).await.map_err(unreached)?;
+        let pin = Arc::<Pin>::default();
+        // Whether TLS is asked for: the answer is one octet.
+        let asks =
+            config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
+        let stream = Bounded::new(socket, Arc::clone(&pin), usize::from(asks));
+        let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
+        let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
+        let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
         let hearer = Arc::<Hearer>::default();
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&hearer)));
         let pooled = self.pooler == Pooler::Transaction;
-        let wire = Wire { client, driver, hearer, tls: tls.clone(), place, name: name.to_owned(), pooled };
+        let wire = Wire { client, driver, hearer, tls: tls.clone(), pin, place, name: name.to_owned(), pooled };
         if target == Target::Any {
             return Ok(wire);
         }
@@ -268,6 +323,12 @@ impl Wire {
     pub(super) fn canceller(&self) -> Canceller {
         let (token, tls) = (self.client.cancel_token(), self.tls.clone());
         Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
+    }
+
+    /// From now on the session is closed when the source reports another encoding, or other rules for
+    /// strings, than every session is told.
+    pub(super) fn pin(&self) {
+        self.pin.set(self.pooled);
     }
 
     /// Hears what the source says beside its answers.
@@ -335,6 +396,11 @@ impl Failure {
         if !self.said.contains(&said) {
             self.said.push(said);
         }
+    }
+
+    /// Whether the last host refused who we are.
+    fn is_of_us(&self) -> bool {
+        self.sqlstate.as_ref().is_some_and(|code| code.starts_with("28"))
     }
 
     fn error(self, more: Option<&str>) -> Error {

@@ -25,6 +25,7 @@ const KEEPALIVES_COUNT: u32 = 3;
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Everything that an address asks for, but for secrets kept elsewhere.
+#[derive(Clone)]
 pub(super) struct Options {
     /// Where to try, in this order.
     pub(super) hosts: Vec<Host>,
@@ -83,6 +84,7 @@ pub(super) enum Mode {
 }
 
 /// How TLS is done.
+#[derive(Clone)]
 pub(super) struct Tls {
     pub(super) mode: Mode,
     pub(super) roots: Option<Roots>,
@@ -95,6 +97,7 @@ pub(super) struct Tls {
 }
 
 /// Whom to trust.
+#[derive(Clone)]
 pub(super) enum Roots {
     System,
     File(PathBuf),

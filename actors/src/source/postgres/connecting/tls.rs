@@ -42,6 +42,11 @@ impl Connectors {
         Ok(Self { tls, current: Mutex::new(current) })
     }
 
+    /// The same without reading anything yet: the files are another caller's own.
+    pub(super) fn unread(tls: Arc<Tls>) -> Self {
+        Self { tls, current: Mutex::new(None) }
+    }
+
     /// The connector of the files as they are now.
     pub(super) async fn current(&self) -> Result<MakeRustlsConnect> {
         let known = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -49,7 +54,7 @@ impl Connectors {
         let current = match known {
             Some((stamp, connector)) if stamp.is_empty() => return Ok(connector),
             // No roots are looked for: nothing is read.
-            None if !is_verified(&tls) => (Vec::new(), connector(&tls)?),
+            None if !is_verified(&tls) && tls.client.is_none() => (Vec::new(), connector(&tls)?),
             known => spawn_blocking(move || renewed(&tls, known)).await.map_err(Error::internal)??,
         };
         let connector = current.1.clone();

@@ -1,0 +1,208 @@
+//! Results whose reader has to read on: who takes nothing for some time holds a session for nothing,
+//! and others wait for it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::{Part, Results};
+use crate::error::{Error, Kind};
+
+/// A part may take its reader a second longer for each so many octets.
+const SLOWEST: usize = 64 * 1024;
+
+/// A stream that lets go of its results when nobody reads them.
+pub(super) struct Attended {
+    shared: Arc<Shared>,
+    /// Who looks whether the reader is there.
+    watch: Option<AbortHandle>,
+}
+
+struct Shared {
+    held: Mutex<Held>,
+    patience: Duration,
+}
+
+struct Held {
+    results: Option<Results>,
+    /// Until when the reader has to come for the next part; `None` while it waits for us.
+    due: Option<Instant>,
+    /// Whether it came too late, and was not told yet.
+    late: bool,
+}
+
+impl Attended {
+    /// Gives up `results` when nothing of them is taken for `patience`.
+    pub(super) fn new(results: Results, patience: Duration) -> Self {
+        let held = Held { results: Some(results), due: None, late: false };
+        Self { shared: Arc::new(Shared { held: Mutex::new(held), patience }), watch: None }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the results away from a reader that is late, else tells when to look again.
+    fn look(&self) -> Result<Results, Instant> {
+        let soon = Instant::now() + self.patience;
+        let mut held = match self.held.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            // It is being read.
+            Err(TryLockError::WouldBlock) => return Err(soon),
+        };
+        match held.due {
+            Some(due) if due <= Instant::now() => {
+                held.late = held.results.is_some();
+                held.results.take().ok_or(soon)
+            }
+            due => Err(due.unwrap_or(soon)),
+        }
+    }
+}
+
+/// Looks until the reader is late, or the results are over, which ends this from outside.
+fn watch(shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
+    async move {
+        loop {
+            match shared.look() {
+                // Dropping them cancels the statement.
+                Ok(results) => return drop(results),
+                Err(later) => tokio::time::sleep_until(later).await,
+            }
+        }
+    }
+}
+
+impl Stream for Attended {
+    type Item = Result<Part, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let mut held = this.shared.lock();
+        held.due = None;
+        let Some(results) = &mut held.results else {
+            let late = std::mem::take(&mut held.late);
+            return Poll::Ready(late.then(|| Err(late_reader(this.shared.patience))));
+        };
+        let next = Pin::new(results).poll_next(cx);
+        match &next {
+            Poll::Ready(Some(Ok(part))) => {
+                let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
+                let longer = Duration::from_secs((octets / SLOWEST) as u64);
+                held.due = Some(Instant::now() + this.shared.patience + longer);
+                if this.watch.is_none() && matches!(part, Part::Rows(_)) {
+                    this.watch = Some(tokio::spawn(watch(Arc::clone(&this.shared))).abort_handle());
+                }
+            }
+            Poll::Ready(_) => {
+                let over = held.results.take();
+                drop(held);
+                drop(over);
+            }
+            Poll::Pending => {}
+        }
+        next
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
+        // The watch may hold the rest a moment longer, and what runs is to end now.
+        let results = self.shared.lock().results.take();
+        drop(results);
+    }
+}
+
+fn late_reader(patience: Duration) -> Error {
+    let seconds = patience.as_secs_f64();
+    Error::new(
+        Kind::TimedOut,
+        format!("nothing of the answer was read for {seconds} s, and its statement was cancelled"),
+    )
+    .hint("read the answer as it comes, or ask for less of it")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt, stream};
+    use tokio::sync::oneshot;
+
+    use super::super::Batch;
+    use super::*;
+
+    struct Rows(usize);
+
+    impl Batch for Rows {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn octets(&self) -> usize {
+            self.0
+        }
+
+        fn cell(&self, _: usize, _: usize) -> Result<super::super::Cell<'_>, Error> {
+            Ok(super::super::Cell::Null)
+        }
+    }
+
+    /// Endless results of parts of so many octets, and what tells that they were let go.
+    fn results(octets: usize) -> (Results, oneshot::Receiver<()>) {
+        let (kept, gone) = oneshot::channel::<()>();
+        let rows = stream::repeat_with(move || Ok(Part::Rows(Box::new(Rows(octets)) as Box<dyn Batch>)));
+        (Results::new(false, rows).keep(kept), gone)
+    }
+
+    /// How long the reader has for the next part.
+    fn left(attended: &Attended) -> Option<Duration> {
+        attended.shared.lock().due.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    #[tokio::test]
+    async fn who_reads_nothing_loses_the_rest_and_is_told() {
+        let (results, gone) = results(0);
+        let mut attended = results.attended(Duration::from_millis(50));
+        attended.next().await.unwrap().unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
+        let error = attended.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind, Kind::TimedOut);
+        assert!(error.message.contains("0.05 s"), "{error:?}");
+        assert!(attended.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_large_part_may_take_longer_and_the_source_as_long_as_it_likes() {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let (results, _gone) = results(7200 * SLOWEST);
+        let silent = results.take(1).chain(stream::pending());
+        let mut attended = Attended::new(Results::new(false, silent), HOUR);
+        assert_eq!(left(&attended), None, "it has not begun");
+        attended.next().await.unwrap().unwrap();
+        assert!(left(&attended).is_some_and(|left| left > 2 * HOUR && left <= 3 * HOUR));
+        assert!(attended.next().now_or_never().is_none());
+        assert_eq!(left(&attended), None, "it waits for us");
+    }
+
+    #[tokio::test]
+    async fn dropped_it_lets_go_at_once() {
+        let (results, mut gone) = results(0);
+        let mut attended = results.attended(Duration::from_secs(3600));
+        attended.next().await.unwrap().unwrap();
+        drop(attended);
+        assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));
+    }
+}
