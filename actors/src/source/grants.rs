@@ -65,7 +65,7 @@ impl Finding {
 }
 
 /// A name on a line of its own: what would move the cursor is escaped.
-fn printable(name: &str) -> String {
+pub(crate) fn printable(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for letter in name.chars() {
         if letter.is_control() { text.extend(letter.escape_default()) } else { text.push(letter) }

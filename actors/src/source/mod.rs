@@ -31,6 +31,7 @@ pub use address::Address;
 pub use drivers::{apply_grants, grants, open};
 pub use exposed::narrow;
 pub use exposure::{Exposure, Names};
+pub(crate) use grants::printable;
 pub use grants::{Finding, Grade, Script, Wanted};
 pub(crate) use late::Late;
 pub use late::Open;

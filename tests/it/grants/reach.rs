@@ -1,6 +1,9 @@
 //! What is said of a user that can do more than is exposed, and of a server that cannot be asked.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::{findings, folder, grants};
 use crate::support::app::{CONNECTION, connection};
@@ -11,6 +14,9 @@ use crate::support::process::{Service, portico};
 
 const HIDES: &str =
     "[connections.hidden]\nschemas = [\"vault\"]\ntables = [\"orders\", \"hush%\"]\nprocedures = [\"whisper\"]\n";
+
+/// A part of the line of the log.
+const TOLD: &str = "can read 1 tables that are hidden";
 
 fn database_of(url: &str) -> String {
     url.rsplit('/').next().unwrap().to_owned()
@@ -104,13 +110,15 @@ async fn a_superuser_is_called_one_and_the_log_names_nothing_hidden() {
     let own = TestPostgres::shared().url_as(&user, &database);
     let mut service =
         Service::start(tempfile::TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &own, HIDES)).await;
-    service.signal("TERM");
-    let log = service.rest().await;
-    // It may have been said before the service was ready.
-    let log = [service.seen(), &log].concat();
-    let line = log.iter().find(|line| line.contains("can read 1 tables that are hidden"));
-    let line = line.unwrap_or_else(|| panic!("{log:#?}"));
+    // It is said soon after the connection is up; the service may be ready before.
+    let line = match service.seen().iter().find(|line| line.contains(TOLD)).cloned() {
+        Some(line) => line,
+        None => timeout(Duration::from_secs(60), service.line(TOLD)).await.expect("the log says it"),
+    };
     assert!(line.contains("WARN") && line.contains("portico check names them"), "{line}");
+    service.signal("TERM");
+    let rest = timeout(Duration::from_secs(60), service.rest()).await.expect("the service ends");
+    let log = [service.seen(), &rest].concat();
     assert!(log.iter().all(|line| !line.contains("orders")), "{log:#?}");
     // Grants for a user of its own end it.
     let role = format!("quiet_{database}");

@@ -203,7 +203,7 @@ async fn an_administrator_s_password_comes_from_the_environment_and_is_in_no_out
         .batch_execute("CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'hunter2'; CREATE TABLE t (id serial)")
         .await
         .unwrap();
-    let home = folder(&cluster.url("postgres", "postgres"), "[audit]\n");
+    let home = folder(&cluster.url("postgres", "postgres"), "[audit]\nfile = \"audit.jsonl\"\n");
     let url = cluster.url("boss", "postgres");
     let run = |name: &str, value: &str, url: &str| {
         let output = with_variable(home.path(), &["grants", "shop", "--apply", url], name, value);
@@ -220,6 +220,10 @@ async fn an_administrator_s_password_comes_from_the_environment_and_is_in_no_out
     std::fs::write(&file, "*:*:*:boss:hunter2\n").unwrap();
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     assert!(run("PGPASSFILE", file.to_str().unwrap(), &url));
+    // The change is in the trail, once for each run.
+    let trail = std::fs::read_to_string(home.path().join("audit.jsonl")).unwrap();
+    let (applied, made) = (trail.matches("\"grants apply\"").count(), trail.matches("CREATE ROLE").count());
+    assert!((applied, made) == (3, 1) && !trail.contains("hunter2"), "{trail}");
     let made =
         admin.query_one("SELECT rolpassword IS NULL, rolcanlogin FROM pg_authid WHERE rolname = 'portico_shop'", &[]);
     let made = made.await.unwrap();

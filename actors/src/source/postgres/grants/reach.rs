@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Row};
 use super::inventory::{Inventory, Relation, Routine, Whose, get, needed};
 use super::shown::{Sight, Sights};
 use crate::error::{Error, Result};
-use crate::source::{Access, Finding, Grade, Settings};
+use crate::source::{Access, Finding, Grade, Settings, printable};
 
 /// The first version that has functions with an analysed body.
 const ASKED_SINCE: i32 = 140_000;
@@ -52,7 +52,7 @@ struct User {
 fn user(row: &Row) -> Result<User> {
     Ok(User {
         oid: get(row, 0)?,
-        name: get(row, 1)?,
+        name: printable(get(row, 1)?),
         is_superuser: get(row, 2)?,
         superusers: get(row, 3)?,
         attributes: get(row, 4)?,

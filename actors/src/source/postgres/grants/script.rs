@@ -304,7 +304,7 @@ impl Writer<'_> {
 }
 
 /// The rights that are given here.
-const GIVEN: [&str; 9] = ["SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CONNECT", "TEMPORARY", "TEMP"];
+const GIVEN: [&str; 8] = ["SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CONNECT", "TEMPORARY"];
 
 fn object(relation: &Relation) -> String {
     let kind = if relation.is_sequence() { "SEQUENCE" } else { "TABLE" };
