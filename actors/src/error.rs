@@ -93,10 +93,24 @@ pub struct Quota {
     pub reset: Duration,
 }
 
+/// Octets of a text of an error at most: sources, and callers through them, write texts of any length.
+pub const LONGEST_TEXT: usize = 8 * 1024;
+
+/// `text`, cut where it is longer than [`LONGEST_TEXT`].
+pub fn bounded(mut text: String) -> String {
+    const CUT: &str = " … (cut)";
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
+        text.push_str(CUT);
+        text.shrink_to_fit();
+    }
+    text
+}
+
 impl Error {
     /// A failure of `kind`, told in `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), more: None }
+        Self { kind, message: bounded(message.into()), more: None }
     }
 
     /// A wrong request: `message` names the field and the remedy.
@@ -127,14 +141,14 @@ impl Error {
     /// Adds what the reader can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.more().hint = Some(hint.into());
+        self.more().hint = Some(bounded(hint.into()));
         self
     }
 
     /// Adds the source's own detail.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.more().detail = Some(detail.into());
+        self.more().detail = Some(bounded(detail.into()));
         self
     }
 
@@ -176,7 +190,7 @@ impl Error {
     /// Keeps the inner cause for the log; callers never see it.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
-        self.more().cause = Some(cause.to_string());
+        self.more().cause = Some(bounded(cause.to_string()));
         self
     }
 
@@ -235,3 +249,19 @@ impl std::error::Error for Error {}
 
 /// The result of everything behind the mailbox.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_an_error_is_longer_than_its_bound() {
+        let long = "é".repeat(LONGEST_TEXT);
+        let error = Error::new(Kind::Rejected, long.as_str()).hint(long.as_str()).detail(long.as_str()).because(&long);
+        let texts = [Some(error.message.as_str()), error.get_hint(), error.get_detail(), error.cause()];
+        for text in texts.map(Option::unwrap) {
+            assert!(text.len() <= LONGEST_TEXT && text.len() > LONGEST_TEXT - 16 && text.ends_with("(cut)"), "{text}");
+        }
+        assert_eq!(Error::invalid("short").message, "short");
+    }
+}

@@ -66,7 +66,13 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
             .sqlstate(READ_ONLY)
             .hint("this connection has to lead to the primary; an administrator can write target_session_attrs=read-write into its URL");
     }
-    let kind = if is_out_of_reach(source) { Kind::Rejected } else { kind(sqlstate) };
+    let kind = match kind(sqlstate) {
+        _ if is_out_of_reach(source) => Kind::Rejected,
+        // A source that is away ends the session. What only names such a SQLSTATE is the statement's own
+        // (`RAISE`), or of a server behind the source: its words are the caller's, and none of the log.
+        Kind::Unavailable if source.parsed_severity() == Some(Severity::Error) => Kind::Rejected,
+        kind => kind,
+    };
     // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
     let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     if kind == Kind::Unavailable || (fatal && kind == Kind::Rejected) {
