@@ -16,10 +16,12 @@ use serde_json::value::RawValue;
 pub struct Fields {
     members: Vec<(String, Box<RawValue>)>,
     known: Vec<&'static str>,
+    /// The first name that was given more than once.
+    repeated: Option<String>,
 }
 
-/// An object's members in their order; of equal names the last counts.
-struct Members(Vec<(String, Box<RawValue>)>);
+/// An object's members in their order; of equal names the last counts, and the first such name is told.
+struct Members(Vec<(String, Box<RawValue>)>, Option<String>);
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
@@ -35,16 +37,20 @@ impl<'de> Deserialize<'de> for Members {
                 let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
                 // There may be tens of thousands of values.
                 let mut places: HashMap<String, usize> = HashMap::new();
+                let mut repeated = None;
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
                     match places.get(&name).and_then(|place| members.get_mut(*place)) {
-                        Some(member) => member.1 = value,
+                        Some(member) => {
+                            member.1 = value;
+                            repeated.get_or_insert(name);
+                        }
                         None => {
                             places.insert(name.clone(), members.len());
                             members.push((name, value));
                         }
                     }
                 }
-                Ok(Members(members))
+                Ok(Members(members, repeated))
             }
         }
         deserializer.deserialize_map(Gather)
@@ -61,7 +67,7 @@ impl Fields {
                 Error::invalid(format!("{what} is not valid JSON: {error}"))
             }
         })?;
-        Ok(Self { members: members.0, known: Vec::new() })
+        Ok(Self { members: members.0, known: Vec::new(), repeated: members.1 })
     }
 
     /// Takes the member `name`; `null` counts as absent.
@@ -124,20 +130,40 @@ impl Fields {
     }
 
     /// Every member that is left, as arguments of a procedure's own tool.
-    pub fn into_arguments(self) -> Vec<Argument> {
-        self.members.into_iter().map(|(name, value)| Argument { name, value, data_type: None }).collect()
+    ///
+    /// # Errors
+    /// The name that was given more than once.
+    pub fn into_arguments(self, what: &str) -> Result<Vec<Argument>> {
+        if let Some(name) = &self.repeated {
+            return Err(repeated(what, name));
+        }
+        Ok(self.members.into_iter().map(|(name, value)| Argument { name, value, data_type: None }).collect())
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses what nobody asked for, and what was given more than once: whoever reads it next may
+    /// count the other one.
     pub fn finish(self, what: &str) -> Result<()> {
-        let Some((name, _)) = self.members.first() else { return Ok(()) };
-        let offered = near::nearest(name, self.known.iter().copied());
-        let error = Error::invalid(format!("{what} has no member {name:?}"));
-        Err(match near::did_you_mean(&offered) {
-            Some(hint) => error.hint(hint),
-            None if self.known.is_empty() => error.hint("leave it out: there are none"),
-            None => error.hint(format!("known here: {}", self.known.join(", "))),
-        })
+        if let Some(name) = &self.repeated {
+            return Err(repeated(what, name));
+        }
+        match self.members.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(unknown(what, name, &self.known)),
+        }
+    }
+}
+
+fn repeated(what: &str, name: &str) -> Error {
+    Error::invalid(format!("{what} has the member {name:?} more than once")).hint("give it once")
+}
+
+/// The refusal of the member `name` of `what`, where there are those in `known`.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+    let error = Error::invalid(format!("{what} has no member {name:?}"));
+    match near::did_you_mean(&near::nearest(name, known.iter().copied())) {
+        Some(hint) => error.hint(hint),
+        None if known.is_empty() => error.hint("leave it out: there are none"),
+        None => error.hint(format!("known here: {}", known.join(", "))),
     }
 }
 
@@ -159,6 +185,9 @@ fn arguments(value: &RawValue, name: &str, wrapped: Wrapped) -> Result<Vec<Argum
     }
     let members: Members = serde_json::from_str(text)
         .map_err(|_| Error::invalid(format!("{name}: give an object of names and values, as {{\"name\": 1}}")))?;
+    if let Some(repeated) = &members.1 {
+        return Err(Error::invalid(format!("{name}: the parameter {repeated} is given twice")));
+    }
     let mut arguments: Vec<Argument> = Vec::with_capacity(members.0.len());
     let mut given: HashSet<String> = HashSet::with_capacity(members.0.len());
     for (key, value) in members.0 {
@@ -214,13 +243,17 @@ fn argument(name: String, value: Box<RawValue>, wrapped: Wrapped, field: &str) -
     if !value.get().starts_with('{') {
         return Ok(Argument { name, value, data_type: None });
     }
-    let Ok(Members(members)) = serde_json::from_str::<Members>(value.get()) else {
+    let Ok(Members(members, repeated)) = serde_json::from_str::<Members>(value.get()) else {
         return Ok(Argument { name, value, data_type: None });
     };
     let inner = wrapped_value(&members).map_err(|()| {
         Error::invalid(format!("{field}: @{name} has a dataType and no value; add the member \"value\""))
     })?;
+    // A JSON value of its own is for the source to read.
     let Some(inner) = inner.map(ToOwned::to_owned) else { return Ok(Argument { name, value, data_type: None }) };
+    if let Some(repeated) = repeated {
+        return Err(Error::invalid(format!("{field}: @{name} has the member {repeated:?} more than once")));
+    }
     let data_type = members.iter().find(|(member, _)| member == "dataType");
     let data_type = data_type.and_then(|(_, code)| code.get().trim_matches('"').parse().ok());
     if wrapped == Wrapped::Twice {
@@ -247,6 +280,24 @@ mod tests {
             (error.message.as_str(), error.get_hint()),
             ("the body has no member \"qery\"", Some("did you mean query?"))
         );
+    }
+
+    #[test]
+    fn a_member_that_is_given_twice_is_refused_by_name() {
+        let mut fields = Fields::parse(r#"{"query": "a", "qu\u0065ry": "b"}"#, "the body").unwrap();
+        assert_eq!(fields.required("query").unwrap(), "b");
+        assert_eq!(fields.finish("the body").unwrap_err().message, "the body has the member \"query\" more than once");
+        for (text, message) in [
+            (r#"{"p": {"@a": 1, "@a": 2}}"#, "p: the parameter @a is given twice"),
+            (r#"{"p": {"a": {"value": 1, "value": 2}}}"#, "p: @a has the member \"value\" more than once"),
+        ] {
+            let error = Fields::parse(text, "the body").unwrap().arguments("p").unwrap_err();
+            assert_eq!(error.message, message);
+        }
+        let own = Fields::parse(r#"{"p": {"a": {"x": 1, "x": 2}}}"#, "the body").unwrap().arguments("p").unwrap();
+        assert_eq!(own[0].value.get(), r#"{"x": 1, "x": 2}"#);
+        let tool = Fields::parse(r#"{"a": 1, "a": 2}"#, "arguments").unwrap();
+        assert!(tool.into_arguments("arguments").unwrap_err().message.contains("\"a\" more than once"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::bounded;
 use crate::principal::Principal;
 pub use crate::request::RequestId;
 use crate::trace::TraceParent;
@@ -65,7 +66,9 @@ impl Notices {
     }
 
     /// Tells one.
-    pub fn hear(&self, notice: Notice) {
+    pub fn hear(&self, mut notice: Notice) {
+        notice.message = bounded(notice.message);
+        notice.hint = notice.hint.map(bounded);
         (self.0)(notice);
     }
 }
@@ -120,6 +123,15 @@ impl Op {
     pub const fn expect_one_result(&mut self) {
         if let Self::Execute(_, sql) | Self::Script(_, sql) = self {
             sql.one_result = true;
+        }
+    }
+
+    /// Leaves the default schema out: it belongs to another connection.
+    pub fn forget_default_schema(&mut self) {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.default_schema = None,
+            Self::Procedure(call) => call.default_schema = None,
+            Self::Describe(..) | Self::Instructions(_) => {}
         }
     }
 

@@ -94,20 +94,18 @@ pub struct Quota {
     pub reset: Duration,
 }
 
-/// Octets of each text of an error at most: what a source says may repeat what a caller sent.
-const LONGEST_TEXT: usize = 8 * 1024;
+/// Octets of a text of an error at most: sources, and callers through them, write texts of any length.
+pub const LONGEST_TEXT: usize = 8 * 1024;
 
-/// The beginning of a text, as much as an error or a notice may tell.
-pub fn shortened(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
-        return text.to_owned();
+/// `text`, cut where it is longer than [`LONGEST_TEXT`].
+pub fn bounded(mut text: String) -> String {
+    const CUT: &str = " … (cut)";
+    if text.len() > LONGEST_TEXT {
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
+        text.push_str(CUT);
+        text.shrink_to_fit();
     }
-    const MARK: &str = " …";
-    format!("{}{MARK}", &text[..text.floor_char_boundary(LONGEST_TEXT - MARK.len())])
-}
-
-fn bounded(text: String) -> String {
-    if text.len() <= LONGEST_TEXT { text } else { shortened(&text) }
+    text
 }
 
 impl Error {
@@ -270,3 +268,19 @@ impl std::error::Error for Error {}
 
 /// The result of everything behind the mailbox.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_an_error_is_longer_than_its_bound() {
+        let long = "é".repeat(LONGEST_TEXT);
+        let error = Error::new(Kind::Rejected, long.as_str()).hint(long.as_str()).detail(long.as_str()).because(&long);
+        let texts = [Some(error.message.as_str()), error.get_hint(), error.get_detail(), error.cause()];
+        for text in texts.map(Option::unwrap) {
+            assert!(text.len() <= LONGEST_TEXT && text.len() > LONGEST_TEXT - 16 && text.ends_with("(cut)"), "{text}");
+        }
+        assert_eq!(Error::invalid("short").message, "short");
+    }
+}

@@ -79,6 +79,32 @@ impl Results {
         Self { parts: Box::pin(parts), ..self }
     }
 
+    /// The same results with so many rows of each at most. What writes, or has several results, is read
+    /// to its end all the same; one that is `alone` and only reads ends there, and so does its statement.
+    #[must_use]
+    pub fn first_rows(self, most: u64, alone: bool) -> Self {
+        let ends = alone && !self.writes;
+        let mut left = most;
+        let mut first = move |part: Result<Part, Error>| -> Vec<Option<Result<Part, Error>>> {
+            match part {
+                Ok(Part::Rows(batch)) => {
+                    let rows = usize::try_from(left).unwrap_or(usize::MAX).min(batch.rows());
+                    left -= rows as u64;
+                    let some = (rows > 0).then(|| Some(Ok(Part::Rows(Box::new(First { batch, rows })))));
+                    let end = (left == 0 && ends).then(|| [Some(Ok(Part::Done { affected: -1 })), None]);
+                    some.into_iter().chain(end.into_iter().flatten()).collect()
+                }
+                other => {
+                    left = most;
+                    vec![Some(other)]
+                }
+            }
+        };
+        let parts = self.parts.flat_map(move |part| stream::iter(first(part)));
+        let parts = parts.take_while(|part| ready(part.is_some())).filter_map(ready);
+        Self { parts: Box::pin(parts.fuse()), ..self }
+    }
+
     /// Tells `notice` of every failure on the way.
     #[must_use]
     pub fn on_failure(self, notice: impl Fn(&Error) + Send + 'static) -> Self {
@@ -146,6 +172,22 @@ pub trait Batch: Send {
 
     /// One value. `row` and `column` count from 0 and are in range.
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error>;
+}
+
+/// The first rows of a batch.
+struct First {
+    batch: Box<dyn Batch>,
+    rows: usize,
+}
+
+impl Batch for First {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error> {
+        self.batch.cell(row, column)
+    }
 }
 
 /// One value, in the few forms that JSON needs. The encoder decides how each is written.

@@ -33,16 +33,11 @@ pub enum Happening {
     Lost,
 }
 
-impl Happening {
-    /// What a request to `path` is.
-    pub fn at(path: &str) -> Self {
-        if path.starts_with("/oauth/") || path.starts_with("/authorize") { Self::Token } else { Self::Call }
-    }
-}
-
 /// What one request said of itself.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// What it is, as its route says.
+    pub event: Happening,
     /// Where it came from: the other end of its connection.
     pub address: Option<IpAddr>,
     /// `User-Agent`, cut where it is long.
@@ -144,7 +139,7 @@ impl Record {
             bytes: Some(request.bytes),
             ms: Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX)),
             code: request.code,
-            ..Self::of(Happening::at(&request.path), outcome)
+            ..Self::of(request.event, outcome)
         }
         .at(request.path)
     }

@@ -10,7 +10,7 @@ use super::section::{Environment, Lines, Problem, resolve};
 
 /// Keys that take effect at a reload. Each other key outside `[[connections]]` takes a restart: one
 /// that is new here is refused until it is known what becomes of it.
-const RELOADED: [&str; 17] = [
+const RELOADED: [&str; 18] = [
     "defaults.start",
     "defaults.idle_timeout",
     "defaults.pool_per_principal",
@@ -20,6 +20,7 @@ const RELOADED: [&str; 17] = [
     "server.max_streams",
     "server.metrics",
     "server.server_timing",
+    "server.compression",
     "server.shutdown_timeout",
     "server.trusted_proxies",
     "server.tls.certificate",

@@ -41,6 +41,8 @@ pub struct Server {
     pub metrics: MetricsAccess,
     /// Whether answers tell authenticated callers where their time went.
     pub server_timing: bool,
+    /// Whether results are compressed for clients that accept it.
+    pub compression: bool,
 }
 
 /// One place to listen.
@@ -95,6 +97,7 @@ impl Server {
             tasks: TaskBounds::default(),
             metrics: MetricsAccess::Admin,
             server_timing: false,
+            compression: false,
         }
     }
 
@@ -149,6 +152,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
     let tasks = tasks::read(&mut section, problems);
     let metrics = seeing::metrics(&mut section, problems);
     let server_timing = section.boolean("server_timing", problems).unwrap_or(false);
+    let compression = section.boolean("compression", problems).unwrap_or(false);
     section.finish(problems);
     Server {
         listen,
@@ -163,6 +167,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
         tasks,
         metrics,
         server_timing,
+        compression,
     }
 }
 

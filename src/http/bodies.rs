@@ -16,9 +16,14 @@ pub(super) trait Body: Sized {
     /// Reads all of its members.
     ///
     /// # Errors
-    /// The name of the first member that is missing or wrong, and the remedy.
-    fn read(fields: &mut Fields) -> Result<Self>;
+    /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
+    fn read(fields: Fields) -> Result<Self>;
 }
+
+/// Members that published clients send and that no service of this kind reads, each with its sender.
+const SENT_FOR_NOTHING: [(&str, &str); 1] =
+    // Beside a statement whose names say it already.
+    [("connection", "scripts of Node with axios, such as those that read Bullhorn by /query")];
 
 /// A type of members.
 trait Member: Sized {
@@ -34,8 +39,13 @@ macro_rules! body {
         }
 
         impl Body for $name {
-            fn read(fields: &mut Fields) -> Result<Self> {
-                Ok(Self { $($member: <$kind as Member>::read(fields, $word)?,)+ })
+            fn read(mut fields: Fields) -> Result<Self> {
+                let body = Self { $($member: <$kind as Member>::read(&mut fields, $word)?,)+ };
+                for (member, _) in SENT_FOR_NOTHING {
+                    drop(fields.take(member));
+                }
+                fields.finish("the body")?;
+                Ok(body)
             }
         }
     };
@@ -59,6 +69,7 @@ body! {
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
         dry_run as "dryRun": Option<bool>,
+        max_rows as "maxRows": Option<Rows>,
         timeout as "timeout": Option<Seconds>,
     }
 }
@@ -78,6 +89,7 @@ body! {
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
         dry_run as "dryRun": Option<bool>,
+        max_rows as "maxRows": Option<Rows>,
         timeout as "timeout": Option<Seconds>,
     }
 }
@@ -96,6 +108,7 @@ body! {
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
         dry_run as "dryRun": Option<bool>,
+        max_rows as "maxRows": Option<Rows>,
         timeout as "timeout": Option<Seconds>,
     }
 }
@@ -188,10 +201,10 @@ impl JsonSchema for Sets {
 pub(super) struct Seconds(u64);
 
 impl Seconds {
-    /// The time that a body gives, or the usual one.
-    pub(super) fn limit(given: Option<Self>) -> Limits {
+    /// The time that a body gives, or the usual one, and the rows that it wants at most.
+    pub(super) fn limit(given: Option<Self>, rows: Option<Rows>) -> Limits {
         let timeout = given.map_or(Limits::DEFAULT_TIMEOUT, |Self(seconds)| Duration::from_secs(seconds));
-        Limits { timeout, rows: None }
+        Limits { timeout, rows: rows.map(|Rows(most)| most) }
     }
 }
 
@@ -214,5 +227,50 @@ impl JsonSchema for Seconds {
             "maximum": TIMEOUT_SECONDS.end(),
             "default": Limits::DEFAULT_TIMEOUT.as_secs(),
         })
+    }
+}
+
+/// How many rows of each result are wanted at most.
+pub(super) struct Rows(u64);
+
+impl Member for Option<Rows> {
+    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
+        Ok(fields.integer(name, 1..=u64::MAX)?.map(Rows))
+    }
+}
+
+impl JsonSchema for Rows {
+    fn schema_name() -> Cow<'static, str> {
+        "Rows".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Rows of each result at most; further ones are left out, as with JDBC's setMaxRows",
+            "type": "integer",
+            "minimum": 1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_published_clients_send_is_taken() {
+        let read = |text: &str| Fields::parse(text, "the body").unwrap();
+        // cdata-connect-ai 1.2.0, of Python.
+        assert!(Script::read(read(r#"{"query": "a", "parameters": {"@n": {"dataType": 8, "value": 1}}}"#)).is_ok());
+        assert!(Batch::read(read(r#"{"query": "a", "parameters": [{"n": {"dataType": 8, "value": 1}}]}"#)).is_ok());
+        assert!(Exec::read(read(r#"{"procedure": "p", "parameters": {"@1": {"dataType": 5, "value": "x"}}}"#)).is_ok());
+        for (member, _) in SENT_FOR_NOTHING {
+            assert!(Script::read(read(&format!(r#"{{"query": "a", "{member}": "x"}}"#))).is_ok(), "{member}");
+        }
+        let Err(error) = Script::read(read(r#"{"query": "a", "dryrun": true}"#)) else { panic!("it would commit") };
+        assert_eq!(
+            (error.message.as_str(), error.get_hint()),
+            ("the body has no member \"dryrun\"", Some("did you mean dryRun?"))
+        );
     }
 }

@@ -17,13 +17,31 @@ use crate::app::App;
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;
 
-/// The whole body, `most` bytes at most, unless the client takes too long to send it.
-pub(super) async fn read(request: &HttpRequest, payload: Payload, most: usize) -> Result<Bytes> {
+/// How large the body of a route may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limit {
+    /// None is read.
+    None,
+    /// Bytes at most.
+    Bytes(usize),
+    /// `server.max_body`.
+    MaxBody,
+}
+
+/// The whole body within the bound of its route, unless the client takes too long to send it.
+pub(super) async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes> {
     let Some(app) = request.app_data::<Data<App>>() else {
         return Err(Error::internal("a route without its state"));
     };
+    let (most, remedy) = match request.app_data::<Limit>() {
+        Some(Limit::Bytes(most)) => (*most, "send less"),
+        Some(Limit::MaxBody) => {
+            (app.config().server.max_body, "send less at a time; an administrator can raise server.max_body")
+        }
+        Some(Limit::None) | None => return Err(Error::internal("a body is read where the route table has none")),
+    };
     let patience = app.config().server.bounds.body_timeout;
-    let body = timeout(patience, gather(request, payload, most)).await.map_err(|_| {
+    let body = timeout(patience, gather(request, payload, most, remedy)).await.map_err(|_| {
         Error::new(Kind::TimedOut, format!("the body was not received within {} seconds", patience.as_secs()))
             .hint("send it faster or in smaller pieces; an administrator can raise server.body_timeout")
     })??;
@@ -31,11 +49,8 @@ pub(super) async fn read(request: &HttpRequest, payload: Payload, most: usize) -
     Ok(body)
 }
 
-async fn gather(request: &HttpRequest, mut payload: Payload, most: usize) -> Result<Bytes> {
-    let too_large = || {
-        Error::new(Kind::TooLarge, format!("the body is larger than {most} bytes"))
-            .hint("send less at a time; an administrator can raise server.max_body")
-    };
+async fn gather(request: &HttpRequest, mut payload: Payload, most: usize, remedy: &'static str) -> Result<Bytes> {
+    let too_large = || Error::new(Kind::TooLarge, format!("the body is larger than {most} bytes")).hint(remedy);
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > most) {
         return Err(too_large());

@@ -6,8 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::dev::Payload;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header;
+use actix_web::middleware::Next;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -17,8 +19,10 @@ use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
 use super::error::{ApiError, Challenge};
+use super::policy::{Authentication, Policy};
 use super::timing::Timing;
-use super::{ending, peer};
+use super::trail::Person;
+use super::{ending, error, peer};
 use crate::app::App;
 
 /// The caller of a handler of the SQL API.
@@ -88,6 +92,30 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
 
 /// The caller of a request, once that is known.
 struct Known(Arc<Principal>);
+
+/// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
+/// handler that forgets to ask fails its first test, and serves nobody.
+pub(super) async fn prove(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let wanted = Policy::of(request.request()).map(|policy| policy.caller);
+    let response = next.call(request).await?.map_into_boxed_body();
+    let known = {
+        let extensions = response.request().extensions();
+        match wanted {
+            Some(Authentication::Credential) | None => extensions.contains::<Known>(),
+            Some(Authentication::Session) => extensions.contains::<Person>(),
+            Some(Authentication::Handler(_) | Authentication::No(_)) => true,
+        }
+    };
+    if known || !response.status().is_success() {
+        return Ok(response);
+    }
+    let refusal = Error::internal("a handler answered without asking who the caller is");
+    let refused = error::refusal(response.request(), &refusal);
+    Ok(response.into_response(refused))
+}
 
 /// The request's one credential.
 pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {

@@ -10,6 +10,7 @@ use actix_web::middleware::Next;
 use actix_web::{HttpResponse, web};
 
 use super::origin;
+use super::policy::Policy;
 use crate::app::App;
 
 /// Methods of the paths that pages may call.
@@ -23,12 +24,13 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 /// refused by its next request all the same.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers the questions that a browser asks before a call, and marks answers as readable.
+/// Answers the questions that a browser asks before a call, and marks answers as readable: where a page
+/// of another origin has something to do, which is not at people's own pages.
 pub(super) async fn allow(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    if !is_for_pages(request.path()) {
+    if !Policy::of(request.request()).is_some_and(|policy| policy.cors) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let allowed = allowed_origin(&request);
@@ -48,11 +50,6 @@ pub(super) async fn allow(
         mark(headers, origin);
     }
     Ok(response)
-}
-
-/// Where a page of another origin has something to do: not at people's own pages.
-fn is_for_pages(path: &str) -> bool {
-    ["/mcp/", "/api/", "/oauth/"].iter().any(|begin| path.starts_with(begin))
 }
 
 /// The request's origin, if it is one alone and may call.

@@ -50,6 +50,15 @@ pub(super) async fn identify(
     Ok(response)
 }
 
+/// Octets of a path that are told of it at most.
+const LONGEST_PATH: usize = 2_048;
+
+/// The path of `request` for the log and the audit trail.
+pub(super) fn path(request: &HttpRequest) -> String {
+    let path = request.path();
+    path.get(..path.floor_char_boundary(LONGEST_PATH)).unwrap_or(path).to_owned()
+}
+
 /// The id of `request`.
 pub(super) fn request_id(request: &HttpRequest) -> RequestId {
     request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
@@ -101,7 +110,7 @@ impl Ending {
             subject: String::new(),
             connection: None,
             connection_id: None,
-            what: request.path().to_owned(),
+            what: path(request),
             operation: None,
             trace: span.trace,
             parent: span.parent,

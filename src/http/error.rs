@@ -8,11 +8,12 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
-use portico_actors::error::{Error, Kind, Quota};
+use portico_actors::error::{Error, Kind, Quota, bounded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ending;
+use super::policy::{Form, Policy};
 use crate::encode::ErrorBody;
 use crate::mcp::envelope::{Failure, Id, Standing};
 
@@ -97,7 +98,7 @@ fn words(error: &Error) -> String {
     if let Some(position) = error.get_position() {
         words.push_str(&format!(" (at position {position})"));
     }
-    words
+    bounded(words)
 }
 
 /// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.
@@ -285,11 +286,19 @@ pub(super) fn close(response: &mut HttpResponse) {
     response.head_mut().set_connection_type(ConnectionType::Close);
 }
 
+/// A whole response to `error` in the form of the scope that `request` was matched to.
+pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
+    match Policy::of(request).map(|policy| policy.form) {
+        Some(Form::Mcp) => transport(error, None),
+        Some(Form::Api) | None => api(error, ending::request_id(request), None),
+    }
+}
+
 /// Answers everything that has no route.
 pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
     ending::refused(&request, &error);
-    api(&error, ending::request_id(&request), None)
+    refusal(&request, &error)
 }
 
 /// Completes a resource: any other method than those `allowed` is refused and told which there are.

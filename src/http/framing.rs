@@ -9,17 +9,26 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, Method, Version};
 use actix_web::middleware::Next;
 
-/// Answers HEAD as GET, without the content, and HTTP/1.0 in one piece that ends with its connection.
-pub(super) async fn fit(
+use super::policy::Policy;
+
+/// Has HEAD worked on as GET, where the route does so; `fit` leaves the content out.
+pub(super) async fn head_as_get(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    // What GET answers at the MCP endpoint has no end, and a head alone says nothing of it.
-    let is_head = request.method() == Method::HEAD && !request.path().starts_with("/mcp/");
-    let knows_no_chunks = request.version() < Version::HTTP_11;
-    if is_head {
+    if request.method() == Method::HEAD && Policy::of(request.request()).is_some_and(|policy| policy.head) {
         request.head_mut().method = Method::GET;
     }
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+/// Answers HEAD without content, and HTTP/1.0 in one piece that ends with its connection.
+pub(super) async fn fit(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let is_head = request.method() == Method::HEAD;
+    let knows_no_chunks = request.version() < Version::HTTP_11;
     let mut response = next.call(request).await?.map_into_boxed_body();
     let streams = matches!(response.response().body().size(), BodySize::Stream);
     if streams && knows_no_chunks {

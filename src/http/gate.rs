@@ -13,21 +13,21 @@ use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
-use super::{ending, error};
+use super::error;
+use super::policy::Policy;
 use crate::app::{App, Running};
 
-/// Those who watch the service may ask to the end.
-const WATCHERS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// When it is worth asking again: by then another process serves, or a proxy knows better.
 const COME_BACK: Duration = Duration::from_secs(5);
 
-/// Lets a request in and counts it, or refuses it.
+/// Lets a request in and counts it, or refuses it. Those who watch the service may ask to the end.
 pub(super) async fn keep(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = request.app_data::<web::Data<App>>().map(|app| Arc::clone(app));
-    let Some(app) = app.filter(|_| !WATCHERS.contains(&request.path())) else {
+    let watches = Policy::of(request.request()).is_some_and(|policy| policy.while_stopping);
+    let Some(app) = app.filter(|_| !watches) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     // Counted before the look: whoever waits for the last one does not overlook this one.
@@ -44,11 +44,7 @@ fn refuse(request: &ServiceRequest) -> HttpResponse {
     let refusal = Error::new(Kind::Unavailable, "the service is stopping and takes no new calls")
         .retry_after(COME_BACK)
         .hint("try again after the given delay, on a new connection");
-    let mut response = if request.path().starts_with("/mcp/") {
-        error::transport(&refusal, None)
-    } else {
-        error::api(&refusal, ending::request_id(request.request()), None)
-    };
+    let mut response = error::refusal(request.request(), &refusal);
     error::close(&mut response);
     response
 }

@@ -14,16 +14,17 @@ use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::ending::{self, Ending};
+use super::ending;
+use super::policy::{Calls, Policy};
 use super::timing::{SERVER_TIMING, Timing};
-use super::{error, sse};
+use super::{error, sse, trail};
 use crate::app::App;
 use crate::observe::Traffic;
 
 /// When a caller who was refused may come back: most requests are over by then.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Refuses what is too much, and counts what is answered.
+/// Refuses a head that is too large, and counts what is answered.
 pub(super) async fn bound(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -33,26 +34,19 @@ pub(super) async fn bound(
     };
     let timing = Timing::of(request.request());
     let traffic = &app.metrics.traffic;
-    let mut response = match admit(request.request(), &app) {
-        Ok(slot) => {
-            let response = next.call(request).await?.map_into_boxed_body();
-            let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);
-            // A stream may stay open for days, and mostly nothing is done for it.
-            let slot = slot.filter(|_| !streams);
+    let mut response = match oversized(request.request(), &app) {
+        None => {
+            let mut response = next.call(request).await?.map_into_boxed_body();
+            let slot = response.response_mut().extensions_mut().remove::<Slot>();
             let sent = Sent { traffic: traffic.clone(), _slot: slot };
             response.map_body(|_, body| BoxBody::new(Counted { body, sent }))
         }
-        Err((status, refusal)) => {
+        Some(refusal) => {
             traffic.refused.inc();
-            let mut ending = Ending::begin(request.request(), &app);
-            ending.finish(0, Some(&refusal));
+            ending::refused(request.request(), &refusal);
+            trail::record_refusal(request.request(), &app, &refusal).await;
             let id = ending::request_id(request.request());
-            let response = match status {
-                Some(status) => error::with_status(status, &refusal, id),
-                None if is_mcp(request.request()) => error::transport(&refusal, None),
-                None => error::api(&refusal, id, None),
-            };
-            request.into_response(response)
+            request.into_response(error::with_status(error::HEADERS_TOO_LARGE, &refusal, id))
         }
     };
     traffic.responded(response.status().as_u16());
@@ -64,32 +58,47 @@ pub(super) async fn bound(
     Ok(response)
 }
 
-fn is_mcp(request: &HttpRequest) -> bool {
-    request.path().starts_with("/mcp/")
+/// A place among the requests that are worked on; it is given back with the body.
+struct Slot(#[allow(dead_code, reason = "it is held, not used")] OwnedSemaphorePermit);
+
+/// Takes a place for a request of a route whose requests count, or refuses it.
+pub(super) async fn admit(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
+    let Some(app) = request.app_data::<web::Data<App>>().filter(|_| counted).cloned() else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let Some(slot) = app.slot() else {
+        let refusal = Error::new(Kind::Busy, "the service is busy: as many requests as it takes are worked on");
+        let refusal = refusal.retry_after(SOON).hint("try again after the given delay");
+        app.metrics.traffic.refused.inc();
+        ending::refused(request.request(), &refusal);
+        trail::record_refusal(request.request(), &app, &refusal).await;
+        let response = error::refusal(request.request(), &refusal);
+        return Ok(request.into_response(response));
+    };
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);
+    // A stream may stay open for days, and mostly nothing is done for it.
+    if !streams {
+        response.response_mut().extensions_mut().insert(Slot(slot));
+    }
+    Ok(response)
 }
 
-/// A place among the requests that are worked on, for those that count.
-fn admit(
-    request: &HttpRequest,
-    app: &App,
-) -> Result<Option<OwnedSemaphorePermit>, (Option<actix_web::http::StatusCode>, Error)> {
+/// What is wrong with a head that is too large.
+fn oversized(request: &HttpRequest, app: &App) -> Option<Error> {
     let config = app.config();
     let bounds = &config.server.bounds;
     // The octets of RFC 9112 §3 and §5: "name: value" and the ends of lines.
     let fields: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-    if fields + target > bounds.max_header {
+    (fields + target > bounds.max_header).then(|| {
         let message = format!("the request's head is larger than {} bytes", bounds.max_header);
-        let refusal = Error::new(Kind::TooLarge, message)
-            .hint("send fewer or shorter headers; an administrator can raise server.max_header");
-        return Err((Some(error::HEADERS_TOO_LARGE), refusal));
-    }
-    if !is_mcp(request) && !request.path().starts_with("/api/") {
-        return Ok(None);
-    }
-    app.slot().map(Some).ok_or_else(|| {
-        let refusal = Error::new(Kind::Busy, "the service is busy: as many requests as it takes are worked on");
-        (None, refusal.retry_after(SOON).hint("try again after the given delay"))
+        Error::new(Kind::TooLarge, message)
+            .hint("send fewer or shorter headers; an administrator can raise server.max_header")
     })
 }
 
@@ -101,7 +110,7 @@ struct Counted {
 
 struct Sent {
     traffic: Traffic,
-    _slot: Option<OwnedSemaphorePermit>,
+    _slot: Option<Slot>,
 }
 
 impl MessageBody for Counted {

@@ -69,7 +69,7 @@ async fn take(
     if let Some(response) = media_types(request, ending) {
         return Err(response);
     }
-    let read = body::read(request, payload, app.config().server.max_body).await;
+    let read = body::read(request, payload).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
     let exchange = Exchange::default();
     let context = visit.context(&exchange);

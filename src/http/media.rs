@@ -6,13 +6,14 @@ use std::error::Error as StdError;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use actix_web::HttpRequest;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 
+use crate::app::App;
 use crate::encode::{LineForm, Packing};
 
 /// A body below this many bytes is not worth compressing.
@@ -107,14 +108,16 @@ fn read_range((place, range): (usize, &str)) -> (usize, String, u16) {
     (place, media, thousandths)
 }
 
-/// Compresses answers for clients that ask for it, chunk by chunk.
+/// Compresses answers for clients that ask for it, chunk by chunk, where that is switched on.
 pub(super) async fn compress(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let encoding = encoding(&request);
+    let is_on = request.app_data::<web::Data<App>>().is_some_and(|app| app.config().server.compression);
+    let encoding = if is_on { encoding(&request) } else { ContentEncoding::Identity };
     let mut response = next.call(request).await?.map_into_boxed_body();
-    response.headers_mut().append(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    let varies = if is_on { "accept, accept-encoding" } else { "accept" };
+    response.headers_mut().append(header::VARY, HeaderValue::from_static(varies));
     let worth = match response.response().body().size() {
         BodySize::None => false,
         BodySize::Sized(size) => size >= WORTH_COMPRESSING,

@@ -4,38 +4,38 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::{Facet, Limits, Narrow, Op};
+use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Reply, Results};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::answer;
+use super::body::Limit;
 use super::caller::Caller;
 use super::ending::Ending;
-use super::{ending, error, merged, routing, sql};
+use super::table::Part;
+use super::{ending, error, merged, parameters, routing};
 use crate::app::App;
-use crate::fields::Fields;
 use crate::tools::arguments::narrow;
 use crate::tools::timeout;
 
-/// The last segment of each facet's path.
+/// Each facet's path, within `/api`.
 pub(super) const FACETS: [(&str, Facet); 10] = [
-    ("catalogs", Facet::Catalogs),
-    ("schemas", Facet::Schemas),
-    ("tables", Facet::Tables),
-    ("columns", Facet::Columns),
-    ("primaryKeys", Facet::PrimaryKeys),
-    ("importedKeys", Facet::ImportedKeys),
-    ("exportedKeys", Facet::ExportedKeys),
-    ("indexes", Facet::Indexes),
-    ("procedures", Facet::Procedures),
-    ("procedureParameters", Facet::ProcedureParameters),
+    ("/catalogs", Facet::Catalogs),
+    ("/schemas", Facet::Schemas),
+    ("/tables", Facet::Tables),
+    ("/columns", Facet::Columns),
+    ("/primaryKeys", Facet::PrimaryKeys),
+    ("/importedKeys", Facet::ImportedKeys),
+    ("/exportedKeys", Facet::ExportedKeys),
+    ("/indexes", Facet::Indexes),
+    ("/procedures", Facet::Procedures),
+    ("/procedureParameters", Facet::ProcedureParameters),
 ];
 
 /// The filters of `facet` and what each is the name of. [`narrow`] refuses every other one.
@@ -54,12 +54,12 @@ pub(super) fn filters_of(facet: Facet) -> Vec<(&'static str, &'static str)> {
 }
 
 /// The paths of the facets, within `/api`.
-pub(super) fn routes(config: &mut ServiceConfig) {
-    for (name, facet) in FACETS {
+pub(super) fn routes(api: Part) -> Part {
+    FACETS.into_iter().fold(api, |api, (path, facet)| {
         let handler =
             move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(facet, caller, request, app);
-        config.service(error::only(web::resource(format!("/{name}")).get(handler), error::READ));
-    }
+        api.route(path, error::READ, Limit::None, |resource| resource.get(handler))
+    })
 }
 
 /// The connections that a credential opens.
@@ -81,7 +81,7 @@ pub(super) struct Reachable {
     pub(super) source: &'static str,
     /// Where MCP clients find it.
     pub(super) mcp_url: String,
-    /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
+    /// One word: `up`, `connecting`, `down`, or `idle` where nothing is open until the next call.
     pub(super) status: &'static str,
 }
 
@@ -89,6 +89,10 @@ pub(super) struct Reachable {
 pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
     ending.note_caller(&by);
+    if let Err(refusal) = parameters::read(request.query_string(), &[]) {
+        ending.finish(0, Some(&refusal));
+        return error::api(&refusal, ending::request_id(&request), None);
+    }
     let connections: Vec<Reachable> = app
         .reachable(&by)
         .iter()
@@ -97,11 +101,20 @@ pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: w
             name: Arc::clone(&entry.name),
             source: entry.kind,
             mcp_url: app.mcp_url(entry.id),
-            status: entry.status(),
+            status: status(entry),
         })
         .collect();
     ending.finish(connections.len() as u64, None);
     HttpResponse::Ok().json(Connections { connections })
+}
+
+/// The word for callers: whether an administrator has something to look at is not theirs to know.
+fn status(entry: &Entry) -> &'static str {
+    match entry.status() {
+        "restarting" => "connecting",
+        "failed" => "down",
+        word => word,
+    }
 }
 
 /// `GET /api/catalogs` … `GET /api/procedureParameters`.
@@ -117,8 +130,8 @@ async fn begin(
     app: &web::Data<App>,
     ending: &mut Ending,
 ) -> Result<Results> {
-    sql::refuse_workspace(request)?;
-    let mut fields = filters(request.query_string())?;
+    let known: Vec<&str> = filters_of(facet).into_iter().map(|(name, _)| name).chain(["timeout"]).collect();
+    let mut fields = parameters::read(request.query_string(), &known)?;
     let narrow = narrow(facet, &mut fields)?;
     let limits = Limits { timeout: timeout(&mut fields)?, rows: None };
     fields.finish("the query string")?;
@@ -153,18 +166,4 @@ fn rows(reply: Reply) -> Result<Results> {
         Reply::Results(results) => Ok(results),
         Reply::Text(_) => Err(Error::internal("a facet answered with plain text")),
     }
-}
-
-/// The query string's parameters as members of an object; an empty one narrows nothing.
-fn filters(query: &str) -> Result<Fields> {
-    let mut members = Map::new();
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        if name == "workspace" || value.is_empty() {
-            continue;
-        }
-        if members.insert(name.clone().into_owned(), Value::String(value.into_owned())).is_some() {
-            return Err(Error::invalid(format!("{name}: this parameter is given twice")));
-        }
-    }
-    Fields::parse(&Value::Object(members).to_string(), "the query string")
 }

@@ -23,8 +23,11 @@ mod oauth;
 mod oauth_form;
 mod open_streams;
 mod origin;
+mod parameters;
+mod path;
 mod peer;
 mod people;
+mod policy;
 mod repeats;
 mod routing;
 mod socket;
@@ -32,6 +35,7 @@ mod span;
 mod sql;
 mod sse;
 mod streaming;
+mod table;
 mod timing;
 mod trail;
 mod visit;
@@ -48,57 +52,66 @@ use actix_web::{App as WebApp, HttpServer};
 use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
 use crate::edge::tls::Certificates;
+use body::Limit;
+use table::Table;
 
 /// How long a connection without a request is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Seconds that bytes may take that are written and not sent when everything has ended.
 const LAST_BYTES: u64 = 2;
 
-fn routes(config: &mut ServiceConfig) {
-    config
-        .service(
-            web::resource("/mcp/connections/{connectionId}")
-                .post(mcp::post)
-                .get(streaming::get)
-                .delete(streaming::delete)
-                .default_service(web::to(mcp::other)),
-        )
-        .service(
-            web::scope("/api")
-                .wrap(from_fn(repeats::once))
-                .wrap(from_fn(body::uncoded))
-                .wrap(from_fn(media::compress))
-                .service(error::only(web::resource("/query").post(sql::query), "POST"))
-                .service(error::only(web::resource("/batch").post(sql::batch), "POST"))
-                .service(error::only(web::resource("/exec").post(sql::exec), "POST"))
-                .service(error::only(web::resource("/connections").get(metadata::connections), error::READ))
-                .configure(metadata::routes)
-                .default_service(web::to(error::no_such_path)),
-        )
-        .service(error::only(web::resource("/oauth/token").post(oauth::token), "POST"))
-        .service(error::only(web::resource("/oauth/revoke").post(oauth::revoke), "POST"))
-        .service(error::only(web::resource("/oauth/introspect").post(oauth::introspect), "POST"))
-        .configure(people::routes)
-        .service(error::only(web::resource("/.well-known/jwks.json").get(well_known::jwks), error::READ))
-        .service(error::only(
-            web::resource("/.well-known/oauth-authorization-server").get(well_known::authorization_server),
-            error::READ,
-        ))
-        .service(error::only(
-            web::resource("/.well-known/oauth-protected-resource").get(well_known::protected_service),
-            error::READ,
-        ))
-        .service(error::only(
-            web::resource("/.well-known/oauth-protected-resource/mcp/connections/{connectionId}")
-                .get(well_known::protected_connection),
-            error::READ,
-        ))
-        .service(error::only(web::resource("/openapi.json").get(description::openapi), error::READ))
-        .service(error::only(web::resource("/docs").get(description::docs), error::READ))
-        .service(error::only(web::resource("/healthz").get(health::alive), error::READ))
-        .service(error::only(web::resource("/metrics").get(metrics::metrics), error::READ))
-        .service(error::only(web::resource("/readyz").get(health::ready), error::READ))
-        .default_service(web::to(error::no_such_path));
+/// Every route, and what there is around each.
+fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
+    let mut table = Table::new(config);
+    table
+        .scope(&policy::MCP, "/mcp", |mcp| {
+            mcp.route("/connections/{connectionId}", "GET, POST, DELETE", Limit::MaxBody, |endpoint| {
+                endpoint
+                    .post(mcp::post)
+                    .get(streaming::get)
+                    .delete(streaming::delete)
+                    .default_service(web::to(mcp::other))
+            })
+        })
+        .scope_of_results(&policy::API, "/api", |api| {
+            let api = api
+                .keyed("/query", "POST", Limit::MaxBody, |query| query.post(sql::query))
+                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.post(sql::batch))
+                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.post(sql::exec))
+                .route("/connections", error::READ, Limit::None, |list| list.get(metadata::connections));
+            metadata::routes(api)
+        })
+        .scope(&policy::OAUTH, "/oauth", |oauth| {
+            oauth
+                .route("/token", "POST", oauth_form::LIMIT, |token| token.post(oauth::token))
+                .route("/revoke", "POST", oauth_form::LIMIT, |revoke| revoke.post(oauth::revoke))
+                .route("/introspect", "POST", oauth_form::LIMIT, |introspect| introspect.post(oauth::introspect))
+                .route("/register", "POST", people::register::LIMIT, |clients| clients.post(people::register::register))
+        });
+    people::routes(&mut table);
+    table
+        .scope(&policy::PUBLIC, "/.well-known", |documents| {
+            documents
+                .route("/jwks.json", error::READ, Limit::None, |keys| keys.get(well_known::jwks))
+                .route("/oauth-authorization-server", error::READ, Limit::None, |server| {
+                    server.get(well_known::authorization_server)
+                })
+                .route("/oauth-protected-resource", error::READ, Limit::None, |service| {
+                    service.get(well_known::protected_service)
+                })
+                .route(
+                    "/oauth-protected-resource/mcp/connections/{connectionId}",
+                    error::READ,
+                    Limit::None,
+                    |connection| connection.get(well_known::protected_connection),
+                )
+        })
+        .route(&policy::PUBLIC, "/openapi.json", error::READ, Limit::None, |page| page.get(description::openapi))
+        .route(&policy::PUBLIC, "/docs", error::READ, Limit::None, |page| page.get(description::docs))
+        .route(&policy::HEALTH, "/healthz", error::READ, Limit::None, |page| page.get(health::alive))
+        .route(&policy::HEALTH, "/readyz", error::READ, Limit::None, |page| page.get(health::ready))
+        .route(&policy::METRICS, "/metrics", error::READ, Limit::None, |page| page.get(metrics::metrics));
+    table.rows()
 }
 
 /// Serves `app` on `listeners` until its handle is told to stop.
@@ -117,16 +130,14 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .app_data(data.clone())
             .app_data(memory.clone())
             .app_data(streams.clone())
-            // The last one wrapped sees a request first.
-            .wrap(from_fn(origin::check))
-            .wrap(from_fn(trail::reserve))
+            // The last one wrapped sees a request first. What depends on the route is in `table`.
             .wrap(from_fn(load::bound))
-            .wrap(from_fn(gate::keep))
             .wrap(from_fn(framing::fit))
-            .wrap(from_fn(cors::allow))
+            .wrap(from_fn(path::check))
             .wrap(from_fn(ending::identify))
             .wrap(from_fn(socket::attend))
-            .configure(routes)
+            .configure(|config| drop(routes(config)))
+            .default_service(web::to(error::no_such_path))
     })
     .on_connect(move |stream, data| socket::attach(stream, data, bounds.write_timeout))
     .client_request_timeout(bounds.header_timeout)
@@ -146,4 +157,39 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
         };
     }
     Ok(server.run())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    /// What each route has, and what it goes without and why: whoever changes that reads it here.
+    #[test]
+    fn each_route_says_what_it_has() {
+        let mut rows = Vec::new();
+        let _app = WebApp::new().configure(|config| rows = routes(config));
+        let mut listed = String::new();
+        let mut last = String::new();
+        for row in &rows {
+            let policy = row.policy.to_string();
+            if policy != last {
+                let _ = writeln!(listed, "{policy}:");
+                last = policy;
+            }
+            let keyed = if row.keyed { ", Idempotency-Key" } else { "" };
+            let _ = writeln!(listed, "  {} {}, {:?}{keyed}", row.methods, row.path, row.body);
+        }
+        insta::assert_snapshot!(listed);
+        for row in &rows {
+            let (path, policy) = (&row.path, row.policy);
+            let begins = |prefix: &str| path.starts_with(prefix);
+            let walled = begins("/mcp/") || begins("/api/");
+            assert_eq!(walled, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
+            assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
+            let changes = row.methods.contains("POST");
+            assert!(!changes || !matches!(policy.audit, policy::Recording::No(_)), "{path} leaves no record");
+        }
+    }
 }

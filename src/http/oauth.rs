@@ -7,7 +7,7 @@ use portico_actors::auth::people::authorization::{Redemption, Refresh};
 use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
-use portico_actors::error::Error;
+use portico_actors::error::{Error, bounded};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -15,8 +15,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ending::Ending;
-use super::error;
 use super::oauth_form::{self, Form};
+use super::{admission, error};
 use crate::app::App;
 
 /// A successful answer of the token endpoint (RFC 6749 §5.1).
@@ -164,7 +164,7 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Endin
             if refusal.code == "invalid_client" {
                 response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\""));
             }
-            response.json(error::OAuthFailure { error: refusal.code, error_description: refusal.description })
+            response.json(error::OAuthFailure { error: refusal.code, error_description: bounded(refusal.description) })
         }
     }
 }
@@ -211,6 +211,11 @@ async fn exchange(
     Ok((issued.access, Some(issued.refresh)))
 }
 
+/// The resource that a token is asked for.
+fn resource(app: &App, form: &mut Form) -> Option<String> {
+    form.take("resource").map(|asked| admission::resource(app, &asked))
+}
+
 fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {
     let missing = |name: &str| GrantError::new("invalid_request", format!("{name} is missing"));
     let kind = form.take("grant_type").ok_or_else(|| missing("grant_type"))?;
@@ -218,7 +223,7 @@ fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, Gran
     match kind.as_str() {
         "client_credentials" => {
             let client = oauth_form::proof(oauth_form::client(request, app, &mut form)?)?;
-            let (scope, resource) = (form.take("scope"), form.take("resource"));
+            let (scope, resource) = (form.take("scope"), resource(app, &mut form));
             Ok(Asked::Machine(Grant::ClientCredentials { client, scope, resource }))
         }
         "authorization_code" => Ok(Asked::Code(Redemption {
@@ -226,13 +231,13 @@ fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, Gran
             code: need(&mut form, "code")?.into(),
             redirect_uri: need(&mut form, "redirect_uri")?,
             verifier: need(&mut form, "code_verifier")?.into(),
-            resource: form.take("resource"),
+            resource: resource(app, &mut form),
         })),
         "refresh_token" => Ok(Asked::Refresh(Refresh {
             client: oauth_form::client(request, app, &mut form)?,
             token: need(&mut form, "refresh_token")?.into(),
             scope: form.take("scope"),
-            resource: form.take("resource"),
+            resource: resource(app, &mut form),
         })),
         _ => Err(GrantError::new(
             "unsupported_grant_type",

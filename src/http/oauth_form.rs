@@ -10,8 +10,8 @@ use secrecy::SecretString;
 use super::{body, caller, peer};
 use crate::app::App;
 
-/// Bytes of a form at most.
-const MAX_BODY: usize = 16 * 1024;
+/// How large a form may be.
+pub(super) const LIMIT: body::Limit = body::Limit::Bytes(16 * 1024);
 
 /// Reads the form that `request` sends.
 pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
@@ -19,7 +19,7 @@ pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result
     if let Some(refusal) = body::coded(request) {
         return Err(invalid(refusal.message));
     }
-    let bytes = body::read(request, payload, MAX_BODY).await.map_err(|refusal| invalid(refusal.message))?;
+    let bytes = body::read(request, payload).await.map_err(|refusal| invalid(refusal.message))?;
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
     if !media.trim().eq_ignore_ascii_case(ContentType::form_url_encoded().essence_str()) {

@@ -5,18 +5,20 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use portico_actors::error::Error;
 
+use super::policy::{OriginCheck, Policy};
 use super::{ending, error};
 use crate::app::App;
 
-/// Refuses a request from a page of a foreign origin. Discovery documents are open to all.
+/// Refuses a request from a page of a foreign origin, where the route wants it.
 pub(super) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let open = !request.path().starts_with("/mcp/") && !request.path().starts_with("/api/");
+    let policy = Policy::of(request.request());
+    let open = policy.is_some_and(|policy| matches!(policy.origin, OriginCheck::Any(_)));
     let allowed = open
         || request.headers().get_all(header::ORIGIN).all(|origin| {
             origin
@@ -27,11 +29,7 @@ pub(super) async fn check(
         let refusal = Error::forbidden("the Origin header names a page that may not call this service")
             .hint("an administrator can add it to server.allowed_origins");
         ending::refused(request.request(), &refusal);
-        let response: HttpResponse = if request.path().starts_with("/mcp/") {
-            error::transport(&refusal, None)
-        } else {
-            error::api(&refusal, ending::request_id(request.request()), None)
-        };
+        let response = error::refusal(request.request(), &refusal);
         debug_assert_eq!(response.status(), error::FORBIDDEN);
         return Ok(request.into_response(response));
     }

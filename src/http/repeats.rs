@@ -58,8 +58,7 @@ pub(super) async fn once(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let keyed =
-        request.headers().contains_key(KEY) && matches!(request.path(), "/api/query" | "/api/exec" | "/api/batch");
+    let keyed = request.headers().contains_key(KEY);
     let state = (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<Memory>>().cloned());
     let (true, (Some(app), Some(memory))) = (keyed, state) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
@@ -71,7 +70,7 @@ pub(super) async fn once(
     let mut ending = Ending::begin(request.request(), &app);
     ending.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
-    let claimed = match claim(request.request(), payload, &app, &by, &memory).await {
+    let claimed = match claim(request.request(), payload, &by, &memory).await {
         Ok(claimed) => claimed,
         Err(refusal) => {
             ending.finish(0, Some(&refusal));
@@ -128,7 +127,6 @@ pub(super) async fn once(
 async fn claim(
     request: &HttpRequest,
     payload: web::Payload,
-    app: &App,
     by: &Principal,
     memory: &web::Data<Memory>,
 ) -> Result<(Found, Bytes)> {
@@ -141,12 +139,12 @@ async fn claim(
             )));
         }
     };
-    let body = body::read(request, payload, app.config().server.max_body).await?;
+    let body = body::read(request, payload).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
     // A token with less reach must not read what another one of the same user was told.
     let rights = format!("{:?} {:?}", by.scope, by.reach);
-    Ok((Memory::find(memory, Key { subject: by.subject.clone(), rights, word: key }, digest), body))
+    Ok((Memory::find(memory, Key::of(&by.subject, &rights, &key), digest), body))
 }
 
 /// Carries the request out and keeps its answer.

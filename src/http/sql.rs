@@ -14,7 +14,7 @@ use super::answer;
 use super::bodies::{Batch, Body, Exec, Script, Seconds, Sets};
 use super::caller::Caller;
 use super::ending::Ending;
-use super::{body, ending, media, routing};
+use super::{body, ending, media, parameters, routing};
 use crate::app::App;
 use crate::fields::Fields;
 
@@ -62,8 +62,8 @@ pub(super) async fn exec(
     run(caller, request, payload, app, read_exec).await
 }
 
-fn read_query(mut fields: Fields) -> Result<Asked> {
-    let body = Script::read(&mut fields)?;
+fn read_query(fields: Fields) -> Result<Asked> {
+    let body = Script::read(fields)?;
     let mode = if body.schema_only == Some(true) { Mode::Describe } else { Mode::Run };
     let sql = Sql {
         text: body.query,
@@ -72,11 +72,11 @@ fn read_query(mut fields: Fields) -> Result<Asked> {
         dry_run: body.dry_run == Some(true),
         ..Sql::default()
     };
-    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout))
+    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout, body.max_rows))
 }
 
-fn read_batch(mut fields: Fields) -> Result<Asked> {
-    let body = Batch::read(&mut fields)?;
+fn read_batch(fields: Fields) -> Result<Asked> {
+    let body = Batch::read(fields)?;
     let Sets(mut sets) = body.parameters;
     let (mode, parameters) = if body.schema_only == Some(true) {
         // One set tells as much of the types as all of them.
@@ -91,7 +91,7 @@ fn read_batch(mut fields: Fields) -> Result<Asked> {
         dry_run: body.dry_run == Some(true),
         ..Sql::default()
     };
-    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout))
+    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout, body.max_rows))
 }
 
 fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<Asked> {
@@ -99,13 +99,13 @@ fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits)
     Ok(Asked { op: Op::Script(mode, sql), limits, named, default_catalog, field: "query" })
 }
 
-fn read_exec(mut fields: Fields) -> Result<Asked> {
-    let body = Exec::read(&mut fields)?;
+fn read_exec(fields: Fields) -> Result<Asked> {
+    let body = Exec::read(fields)?;
     let parts = sql::procedure_name(&body.procedure)?;
     Ok(Asked {
         named: if parts.len() == 3 { parts.into_iter().take(1).collect() } else { Vec::new() },
         default_catalog: body.default_catalog,
-        limits: Seconds::limit(body.timeout),
+        limits: Seconds::limit(body.timeout, body.max_rows),
         op: Op::Procedure(ProcedureCall {
             procedure: body.procedure,
             arguments: body.parameters.unwrap_or_default().0,
@@ -138,8 +138,8 @@ async fn begin(
     read: fn(Fields) -> Result<Asked>,
     ending: &mut Ending,
 ) -> Result<Results> {
-    refuse_workspace(request)?;
-    let bytes = body::read(request, payload, app.config().server.max_body).await?;
+    parameters::read(request.query_string(), &[])?;
+    let bytes = body::read(request, payload).await?;
     let size = bytes.len();
     let understand = move || read(Fields::parse(body::text(&bytes)?, "the body")?);
     // A large text is parsed where it holds up nobody.
@@ -156,12 +156,20 @@ async fn begin(
     let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
     let reachable = app.reachable_by_name(by, names);
     let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
+    // It belongs to the default connection; another one is not told of it.
+    if asked.default_catalog.as_deref().is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
+        asked.op.forget_default_schema();
+    }
     ending.note_connection(app, entry, by);
     ending.note(|event| {
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {
             event.what.push_str("?dryRun");
         }
+    });
+    // Where a semicolon may separate statements, there may be more results.
+    let alone = asked.op.statement().is_some_and(|(text, sets)| {
+        asked.field == "query" && sets.len() <= 1 && !text.trim_end().trim_end_matches(';').contains(';')
     });
     if let Some(audit) = &app.audit {
         let said = audit.said(&asked.op, entry.kind);
@@ -173,17 +181,10 @@ async fn begin(
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };
+    let results = match asked.limits.rows {
+        Some(most) => results.first_rows(most, alone),
+        None => results,
+    };
     let results = answer::begin_timed(asked_at, results, ending).await?;
     if may_have_more { answer::begin_alone(results).await } else { Ok(results) }
-}
-
-/// Virtual schemas come later; until then no workspace exists.
-pub(super) fn refuse_workspace(request: &HttpRequest) -> Result<()> {
-    let workspace = form_urlencoded::parse(request.query_string().as_bytes()).find(|(name, _)| name == "workspace");
-    match workspace {
-        Some((_, name)) if !name.is_empty() => {
-            Err(Error::not_found(format!("workspace: there is no workspace {name:?}")).hint("leave the parameter out"))
-        }
-        _ => Ok(()),
-    }
 }

@@ -8,9 +8,10 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use portico_actors::error::Error;
 
+use super::policy::{Policy, Recording};
 use super::{ending, error, peer};
 use crate::app::App;
 use crate::audit::{self, Happening, Place, Record};
@@ -56,32 +57,57 @@ impl Slot {
 pub(super) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     audit::Request {
+        event: event(request),
         address: peer::client(request, app).map(|address| address.to_canonical()),
         agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
-        path: request.path().to_owned(),
+        path: ending::path(request),
         ..audit::Request::default()
     }
 }
 
-/// Takes a place for each request that is a call, and records those that nobody else gave an
-/// account of, such as what came from the page of a foreign origin.
+/// What a request to its route is; to none it is a call like others.
+fn event(request: &HttpRequest) -> Happening {
+    match Policy::of(request).map(|policy| policy.audit) {
+        Some(Recording::Before(event) | Recording::After(event)) => event,
+        Some(Recording::No(_)) | None => Happening::Call,
+    }
+}
+
+/// Records a request that was refused before it had a place, unless its route wants none.
+pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
+    let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, Recording::No(_)));
+    let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
+    // Where it cannot be recorded it is refused all the same.
+    if let Ok(Some(place)) = audit.place().await {
+        let said = introduce(request, app);
+        place.keep(Record {
+            request_id: Some(ending::request_id(request).to_string()),
+            address: said.address,
+            agent: said.agent,
+            path: said.path,
+            ..Record::of(said.event, refusal.kind.word())
+        });
+    }
+}
+
+/// Takes a place for each request that the route wants recorded, and records those that nobody else
+/// gave an account of, such as what came from the page of a foreign origin.
 pub(super) async fn reserve(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = request.app_data::<web::Data<App>>().cloned();
-    let watched = app.as_ref().filter(|_| is_call(request.path()));
+    let recording = Policy::of(request.request()).map(|policy| policy.audit);
+    let late = matches!(recording, Some(Recording::After(_)));
+    let watched = app.as_ref().filter(|_| !matches!(recording, Some(Recording::No(_))));
     let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_deref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    // Strangers who send their body slowly must not hold the places of others: until it was read
-    // nothing is known of them, and what they ask for is not theirs before it is recorded.
-    let late = Happening::at(request.path()) == Happening::Token;
     let place = if late { Ok(None) } else { audit.place().await };
     let slot = match place {
         Ok(place) => Rc::new(Slot { place: RefCell::new(place), late, ..Slot::default() }),
         Err(refusal) => {
-            let response = refused(&refusal, request.request());
+            let response = error::refusal(request.request(), &refusal);
             return Ok(request.into_response(response));
         }
     };
@@ -99,7 +125,8 @@ pub(super) async fn reserve(
                 address: said.address,
                 agent: said.agent,
                 code: Some(status.as_u16().to_string()),
-                ..Record { path: said.path.clone(), ..Record::of(Happening::at(&said.path), outcome) }
+                path: said.path,
+                ..Record::of(said.event, outcome)
             }
         });
     }
@@ -109,7 +136,7 @@ pub(super) async fn reserve(
             Ok(Some(place)) => place.keep(record),
             Ok(None) => {}
             Err(refusal) => {
-                let refused = refused(&refusal, response.request());
+                let refused = error::refusal(response.request(), &refusal);
                 return Ok(response.into_response(refused));
             }
         }
@@ -117,21 +144,5 @@ pub(super) async fn reserve(
     Ok(response)
 }
 
-fn refused(refusal: &Error, request: &HttpRequest) -> HttpResponse {
-    if request.path().starts_with("/mcp/") {
-        error::transport(refusal, None)
-    } else {
-        error::api(refusal, ending::request_id(request), None)
-    }
-}
-
 /// The person whose browser a request came from, for its record.
 pub(super) struct Person(pub(super) String);
-
-/// Whether a request to `path` is recorded: not what is read by everybody, or only by machines; of
-/// people's pages what changes something.
-fn is_call(path: &str) -> bool {
-    ["/mcp/", "/api/", "/oauth/", "/authorize", "/sign-", "/account/", "/users/"]
-        .iter()
-        .any(|begin| path.starts_with(begin))
-}

@@ -5,9 +5,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::Jwks;
 use schemars::JsonSchema;
 use serde::Serialize;
-use uuid::Uuid;
 
-use super::{ending, error};
+use super::{admission, ending, error};
 use crate::app::App;
 
 /// How long discovery documents may be kept, in seconds.
@@ -107,15 +106,15 @@ pub(super) async fn protected_service(app: web::Data<App>) -> HttpResponse {
     resource(&app, &app.config().server.public_url)
 }
 
-/// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID has a
-/// document: it tells nothing about which connections exist.
+/// `GET /.well-known/oauth-protected-resource/mcp/connections/{connectionId}`. Any UUID
+/// and any name has a document: it tells nothing about which connections exist.
 pub(super) async fn protected_connection(
     request: HttpRequest,
     id: web::Path<String>,
     app: web::Data<App>,
 ) -> HttpResponse {
-    match Uuid::try_parse(&id) {
-        Ok(id) => resource(&app, &app.mcp_url(id)),
-        Err(_) => error::no_such_path(request).await,
+    match admission::endpoint(&app, &id) {
+        Some(endpoint) => resource(&app, &endpoint),
+        None => error::no_such_path(request).await,
     }
 }

@@ -34,7 +34,7 @@ pub struct Reception {
 impl Reception {
     /// Of what has neither progress nor log messages: a batch.
     pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
-        let capabilities = session.as_ref().map(|session| session.capabilities().clone()).unwrap_or_default();
+        let capabilities = session.as_ref().map(|session| session.capabilities()).unwrap_or_default();
         Self { era, session, token: None, level: None, capabilities }
     }
 }

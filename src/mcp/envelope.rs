@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portico_actors::error::{Error, Kind};
+use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ const UNSUPPORTED_VERSION: i32 = -32022;
 
 impl Failure {
     fn new(code: i32, message: impl Into<String>, standing: Standing) -> Self {
-        Self { code, message: message.into(), data: None, standing }
+        Self { code, message: bounded(message.into()), data: None, standing }
     }
 
     /// The body is no JSON.
@@ -135,7 +135,7 @@ impl Failure {
             format!("protocol version {requested:?} is not supported; supported: {}", supported.join(", ")),
             Standing::Malformed,
         );
-        failure.data = Some(Box::new(json!({"supported": supported, "requested": requested})));
+        failure.data = Some(Box::new(json!({"supported": supported, "requested": bounded(requested.to_owned())})));
         failure
     }
 

@@ -52,6 +52,8 @@ use sessions::{Holder, Session, Sessions};
 use subscription::Subscription;
 use tasks::Tasks;
 
+/// Bytes at most of a name that a client gives and that is kept beyond its request.
+const LONGEST_NAME: usize = 1_024;
 const PRODUCT: &str = "portico";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const INSTRUCTIONS: &str = "SQL access to one database connection. Call get_instructions first: it tells the dialect, \

@@ -77,11 +77,12 @@ pub struct Token(String);
 
 impl Token {
     /// The token in `_meta` of `params`. What is neither a string nor an integer is none: the
-    /// request is answered without progress.
+    /// request is answered without progress. So is one whose token is too long to be kept with a task.
     pub(super) fn of(params: Option<&str>) -> Option<Self> {
         let meta = Fields::parse(params?, "params").ok()?.take("_meta")?;
         let token = Fields::parse(meta.get(), "_meta").ok()?.take("progressToken")?;
-        super::envelope::is_id(&token).then(|| Self(RawValue::get(&token).to_owned()))
+        let fits = token.get().len() <= super::LONGEST_NAME && super::envelope::is_id(&token);
+        fits.then(|| Self(RawValue::get(&token).to_owned()))
     }
 
     /// The JSON text.
@@ -205,6 +206,7 @@ mod tests {
         let token = |token: &str| Token::of(Some(&format!(r#"{{"_meta":{{"progressToken":{token}}}}}"#)));
         assert_eq!(token("\"a\""), Some(Token("\"a\"".to_owned())));
         assert_eq!(token("7"), Some(Token("7".to_owned())));
+        assert_eq!(token(&format!("{:?}", "x".repeat(super::super::LONGEST_NAME))), None);
         for wrong in ["1.5", "null", "{}", "[1]", "true"] {
             assert_eq!(token(wrong), None, "{wrong}");
         }

@@ -9,6 +9,9 @@ use super::sessions::Session;
 use super::{INSTRUCTIONS, PRODUCT, VERSION};
 use crate::fields::Fields;
 
+/// Bytes of a client's capabilities at most: they are kept as long as its session.
+const LONGEST_CAPABILITIES: usize = 4 * 1024;
+
 /// What a handshake comes to.
 pub(super) struct Handshake {
     /// The version asked for if it is served, else our newest.
@@ -32,7 +35,16 @@ pub(super) fn initialize(params: Option<&str>, offered: Value) -> Result<Handsha
         "serverInfo": {"name": PRODUCT, "title": "Portico", "version": VERSION},
         "instructions": INSTRUCTIONS,
     });
-    let capabilities = fields.take("capabilities").and_then(|declared| serde_json::from_str(declared.get()).ok());
+    let declared = fields.take("capabilities");
+    if declared.as_ref().is_some_and(|declared| declared.get().len() > LONGEST_CAPABILITIES) {
+        return Err(Failure::params(
+            format!(
+                "capabilities: they are longer than {LONGEST_CAPABILITIES} bytes; declare what is used, without details"
+            ),
+            Standing::Answered,
+        ));
+    }
+    let capabilities = declared.and_then(|declared| serde_json::from_str(declared.get()).ok());
     Ok(Handshake { version, capabilities: capabilities.unwrap_or_default(), result: result.to_string() })
 }
 

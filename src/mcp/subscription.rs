@@ -7,11 +7,11 @@ use futures_util::{Stream, stream};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::ServerEvent;
 use super::changes::{Changes, Digests, List};
 use super::envelope::{self, Failure, Id, Standing};
 use super::sessions::{Listening, Session};
 use super::tasks::Following;
+use super::{LONGEST_NAME, ServerEvent};
 use crate::fields::Fields;
 
 /// Tells that a watched resource has changed.
@@ -33,8 +33,9 @@ pub struct Subscription {
     tasks: Following,
 }
 
-/// Resources that one subscription watches at most.
+/// Resources that one subscription watches at most, and the bytes of their list.
 const WATCHED: usize = 1_000;
+const WATCHED_BYTES: usize = 128 * 1024;
 /// Tasks that one subscription follows at most.
 const FOLLOWED: usize = 100;
 
@@ -43,6 +44,11 @@ impl Subscription {
     /// acknowledged.
     pub(super) fn read(id: &Id, params: Option<&str>, offered: &Value) -> Result<Self, Failure> {
         let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
+        // It is kept as long as the stream, and sent with each of its messages.
+        if id.as_json().len() > LONGEST_NAME {
+            let message = format!("id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one");
+            return Err(Failure::params(message, Standing::Answered));
+        }
         let mut params = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
         let asked = params.take("notifications").ok_or_else(|| {
             Failure::params(
@@ -62,8 +68,10 @@ impl Subscription {
         if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
             let form = |_| Failure::params("resourceSubscriptions: give a list of URIs", Standing::Answered);
             resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if resources.len() > WATCHED {
-                let message = format!("resourceSubscriptions: {WATCHED} resources at most");
+            if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
+                let message = format!(
+                    "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
+                );
                 return Err(Failure::params(message, Standing::Answered));
             }
         }

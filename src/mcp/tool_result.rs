@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use portico_actors::error::Error;
+use portico_actors::error::{Error, bounded};
 
 use crate::encode::Table;
 
@@ -31,7 +31,7 @@ pub(super) fn instructions(text: &str) -> String {
 
 /// A failure, with everything that helps to mend it, a line each.
 pub(super) fn error(error: &Error) -> String {
-    let mut text = error.message.clone();
+    let mut text = bounded(error.message.clone());
     let mut line = |label: &str, value: Option<String>| {
         if let Some(value) = value {
             let _ = write!(text, "\n{label}: {value}");

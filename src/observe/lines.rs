@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use log::Record;
 use log::kv::{Error, Key, Value, VisitSource, VisitValue};
+use portico_actors::error::bounded;
 
 use crate::config::{Log, LogFormat};
 
@@ -30,7 +31,7 @@ pub fn builder(log: &Log) -> env_logger::Builder {
 fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
     let mut line = format!("[{time} {level} {}]", record.target());
     // A message that holds an end of line must not begin another entry.
-    let message = record.args().to_string().replace('\n', "\\n").replace('\r', "\\r");
+    let message = bounded(record.args().to_string()).replace('\n', "\\n").replace('\r', "\\r");
     if !message.is_empty() {
         line.push(' ');
         line.push_str(&message);
@@ -44,7 +45,7 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     object.insert("time".to_owned(), time.into());
     object.insert("level".to_owned(), record.level().as_str().to_lowercase().into());
     object.insert("target".to_owned(), record.target().into());
-    let message = record.args().to_string();
+    let message = bounded(record.args().to_string());
     if !message.is_empty() {
         object.insert("message".to_owned(), message.into());
     }
@@ -70,7 +71,7 @@ impl<'kvs> VisitSource<'kvs> for Text<'_> {
         self.0.push(' ');
         self.0.push_str(key.as_str());
         self.0.push('=');
-        self.0.push_str(&word(&value.to_string()));
+        self.0.push_str(&word(&bounded(value.to_string())));
         Ok(())
     }
 }
@@ -91,7 +92,7 @@ struct Member(serde_json::Value);
 
 impl VisitValue<'_> for Member {
     fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
-        self.0 = value.to_string().into();
+        self.0 = bounded(value.to_string()).into();
         Ok(())
     }
 

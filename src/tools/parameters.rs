@@ -8,7 +8,7 @@ use portico_actors::source::{Direction, Parameter};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::fields::Fields;
+use crate::fields::{self, Fields};
 
 /// The parameters that a caller gives, each under its name, or its position if it has none.
 pub(super) fn inputs(parameters: &[Parameter]) -> Vec<(String, &Parameter)> {
@@ -46,16 +46,11 @@ pub(super) fn input_schema(parameters: &[Parameter]) -> Value {
 /// The name of what is missing, unknown or of another type, and the remedy.
 pub(super) fn arguments(parameters: &[Parameter], fields: Fields) -> Result<Vec<Argument>> {
     let inputs = inputs(parameters);
-    let mut arguments = fields.into_arguments();
+    let mut arguments = fields.into_arguments("arguments")?;
     for argument in &mut arguments {
         let Some((_, parameter)) = inputs.iter().find(|(name, _)| *name == argument.name) else {
-            let names = inputs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-            let error = Error::invalid(format!("arguments has no member {:?}", argument.name));
-            return Err(if names.is_empty() {
-                error.hint("leave it out: there are none")
-            } else {
-                error.hint(format!("the parameters are: {names}"))
-            });
+            let names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(fields::unknown("arguments", &argument.name, &names));
         };
         check(&argument.name, parameter, &argument.value)?;
         argument.data_type = Some(i32::from(parameter.data_type.code()));

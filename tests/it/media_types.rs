@@ -134,7 +134,7 @@ fn unpack(encoding: &str, packed: &[u8], plain: &mut Vec<u8>) -> std::io::Result
 
 #[actix_web::test]
 async fn compression_does_not_hold_the_stream_back() {
-    let app = fixture::on_sqlite().await;
+    let app = fixture::with_server("compression = true", "access = \"read-write\"").await;
     for (accept, encodings, encoding) in [
         (CSV, "br;q=1, gzip;q=0.5", "gzip"),
         (NDJSON, "gzip, zstd;q=0.9", "gzip"),
@@ -158,7 +158,7 @@ async fn compression_does_not_hold_the_stream_back() {
 
 #[actix_web::test]
 async fn compressed_answers_are_the_same_answers() {
-    let app = fixture::on_sqlite().await;
+    let app = fixture::with_server("compression = true", "access = \"read-write\"").await;
     let get =
         async |encodings: &str| app.get("/api/columns").header("accept-encoding", encodings).send().await.unwrap();
     let plain = get("identity").await;

@@ -243,6 +243,12 @@ impl AuthActor {
                 self.uses.note(Digest::of(token.expose_secret()), now);
                 return Ok(principal);
             }
+            // What clients with one field for a token send.
+            Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
+                let principal = self.snapshot.personal(token, now)?;
+                self.uses.note(Digest::of(token.expose_secret()), now);
+                return Ok(principal);
+            }
             Credential::Bearer(token) => token,
         };
         let text = token.expose_secret();

@@ -134,12 +134,20 @@ impl Snapshot {
 
     /// Who shows this personal access token under this name. Each way to fail takes the same steps.
     pub(crate) fn basic(&self, email: &str, token: &SecretString, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
+        self.token(token, Some(email_key(email)), now)
+    }
+
+    /// Who shows this personal access token without a name: it names its user by itself.
+    pub(crate) fn personal(&self, token: &SecretString, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
+        self.token(token, None, now)
+    }
+
+    fn token(&self, token: &SecretString, name: Option<String>, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
         let shown = Digest::of(token.expose_secret());
-        let email_key = email_key(email);
         let found = self.tokens.get_key_value(&shown);
         let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(&shown);
         let (_, token) = found.filter(|_| fits).ok_or(Refusal::UnknownToken)?;
-        if token.email_key != email_key {
+        if name.is_some_and(|name| token.email_key != name) {
             return Err(Refusal::AnotherUser);
         }
         if token.expires_at.is_some_and(|end| now >= end) {

@@ -83,8 +83,9 @@ fn sql(components: &mut Components, paths: &mut Map<String, Value>) {
             }]}}})),
         }}),
     );
-    for (name, facet) in metadata::FACETS {
-        paths.insert(format!("/api/{name}"), json!({"get": listing(name, facet, &results)}));
+    for (path, facet) in metadata::FACETS {
+        let name = path.trim_start_matches('/');
+        paths.insert(format!("/api{path}"), json!({"get": listing(name, facet, &results)}));
     }
 }
 

@@ -9,6 +9,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::Scope;
 use uuid::Uuid;
 
+use super::super::admission;
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
@@ -206,7 +207,7 @@ async fn judge(query: &str, app: &App) -> std::result::Result<Ask, Refusal> {
             None => return refuse("invalid_scope", "scope is a list of read, write and admin"),
         },
     };
-    let resource = form.exact("resource").map(str::to_owned);
+    let resource = form.exact("resource").map(|asked| admission::resource(app, asked));
     let connection = match resource.as_deref().map(|resource| app.people.target(resource)) {
         None => None,
         Some(Ok(connection)) => connection,

@@ -6,8 +6,8 @@ use portico_actors::error::{Error, Result};
 
 use super::super::body;
 
-/// Octets of a form at most.
-const MAX_FORM: usize = 64 * 1024;
+/// How large a form may be.
+pub(super) const LIMIT: body::Limit = body::Limit::Bytes(64 * 1024);
 
 /// Names and values.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ impl Form {
         if !media.trim().eq_ignore_ascii_case(ContentType::form_url_encoded().essence_str()) {
             return Err(Error::invalid("the body must be application/x-www-form-urlencoded"));
         }
-        let bytes = body::read(request, payload, MAX_FORM).await?;
+        let bytes = body::read(request, payload).await?;
         body::text(&bytes).map(Self::parse)
     }
 

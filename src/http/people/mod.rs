@@ -11,27 +11,45 @@ pub(super) mod register;
 mod sign_in;
 mod users;
 
-use actix_web::web::{self, ServiceConfig};
-
+use super::body::Limit;
 use super::error;
+use super::policy;
+use super::table::Table;
 
 /// The pages' part of the route table.
-pub(super) fn routes(config: &mut ServiceConfig) {
-    config
-        .service(web::resource("/authorize").get(authorize::get).post(authorize::post))
-        .service(error::only(web::resource("/authorize/decision").post(consent::decide), "POST"))
-        .service(error::only(web::resource("/oauth/register").post(register::register), "POST"))
-        .service(web::resource("/sign-in").get(sign_in::get).post(sign_in::post))
-        .service(error::only(web::resource("/sign-out").post(sign_in::out), "POST"))
-        .service(error::only(web::resource("/account").get(account::get), error::READ))
-        .service(error::only(web::resource("/account/tokens").post(account::create), "POST"))
-        .service(error::only(web::resource("/account/tokens/revoke").post(account::revoke), "POST"))
-        .service(error::only(web::resource("/account/applications/revoke").post(account::revoke_application), "POST"))
-        .service(error::only(web::resource("/users").get(users::get), error::READ))
-        .service(error::only(web::resource("/users/accounts").post(users::create_account), "POST"))
-        .service(error::only(web::resource("/users/accounts/change").post(users::change_account), "POST"))
-        .service(error::only(web::resource("/users/people").post(users::add_user), "POST"))
-        .service(error::only(web::resource("/users/people/change").post(users::change_user), "POST"))
-        .service(error::only(web::resource("/assets/portico.css").get(page::stylesheet), error::READ))
-        .service(error::only(web::resource("/assets/icon.svg").get(page::icon), error::READ));
+pub(super) fn routes(table: &mut Table<'_>) {
+    let read = Limit::None;
+    table
+        .scope(&policy::AUTHORIZE, "/authorize", |authorize| {
+            authorize
+                .route("", "GET, HEAD, POST", form::LIMIT, |page| page.get(authorize::get).post(authorize::post))
+                .route("/decision", "POST", form::LIMIT, |form| form.post(consent::decide))
+        })
+        .route(&policy::SIGN_IN, "/sign-in", "GET, HEAD, POST", form::LIMIT, |page| {
+            page.get(sign_in::get).post(sign_in::post)
+        })
+        .route(&policy::SIGN_IN, "/sign-out", "POST", form::LIMIT, |form| form.post(sign_in::out))
+        .route(&policy::PAGES, "/account", error::READ, read, |page| page.get(account::get))
+        .scope(&policy::CHANGES, "/account", |account| {
+            account
+                .route("/tokens", "POST", form::LIMIT, |form| form.post(account::create))
+                .route("/tokens/revoke", "POST", form::LIMIT, |form| form.post(account::revoke))
+                .route("/applications/revoke", "POST", form::LIMIT, |form| form.post(account::revoke_application))
+        })
+        .route(&policy::PAGES, "/users", error::READ, read, |page| page.get(users::get))
+        .scope(&policy::CHANGES, "/users", |users| {
+            users
+                .route("/accounts", "POST", form::LIMIT, |form| form.post(users::create_account))
+                .route("/accounts/change", "POST", form::LIMIT, |form| form.post(users::change_account))
+                .route("/people", "POST", form::LIMIT, |form| form.post(users::add_user))
+                .route("/people/change", "POST", form::LIMIT, |form| form.post(users::change_user))
+        })
+        .scope(&policy::PUBLIC, "/assets", |assets| {
+            assets.route("/portico.css", error::READ, read, |file| file.get(page::stylesheet)).route(
+                "/icon.svg",
+                error::READ,
+                read,
+                |file| file.get(page::icon),
+            )
+        });
 }

@@ -13,8 +13,8 @@ use super::super::{body, error};
 use super::page::State;
 use crate::client_document::plain_name;
 
-/// Octets of a registration at most.
-const MAX_BODY: usize = 16 * 1024;
+/// How large a registration may be.
+pub(in crate::http) const LIMIT: body::Limit = body::Limit::Bytes(16 * 1024);
 
 /// What of a registration matters here; the rest is ignored (RFC 7591 §2).
 #[derive(Deserialize, JsonSchema)]
@@ -51,13 +51,13 @@ pub(in crate::http) struct Registered {
 }
 
 /// `POST /oauth/register`.
-pub(super) async fn register(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     if !app.config().oauth.dynamic_registration {
         return error::no_such_path(request).await;
     }
     let mut ending = Ending::begin(&request, &app);
     let registered = async {
-        let bytes = body::read(&request, payload, MAX_BODY).await?;
+        let bytes = body::read(&request, payload).await?;
         let (new, method) = read(&bytes)?;
         let redirect_uris = new.redirect_uris.clone();
         let (client, secret) = app.people.register(new).await?;

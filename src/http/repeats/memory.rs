@@ -9,6 +9,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderValue;
 use actix_web::web;
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 
 use super::Digests;
 
@@ -23,13 +24,25 @@ const MOST: usize = 16_000;
 /// How long an answer is kept, unless newer ones need its place.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whose key it is. Equal keys of different callers have nothing to do with each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Whose key it is, in digests: however long names, rights and keys are, what is kept of them is not.
+/// Equal keys of different callers have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) subject: String,
-    /// What the credential opens.
-    pub(super) rights: String,
-    pub(super) word: String,
+    subject: [u8; 32],
+    whole: [u8; 32],
+}
+
+impl Key {
+    /// Of `word`, used by `subject` with a credential that opens `rights`.
+    pub(super) fn of(subject: &str, rights: &str, word: &str) -> Self {
+        let mut whole = Sha256::new();
+        for piece in [subject, rights, word] {
+            // With its length in front, no piece can pass for the end of another.
+            whole.update(piece.len().to_be_bytes());
+            whole.update(piece);
+        }
+        Self { subject: Sha256::digest(subject).into(), whole: whole.finalize().into() }
+    }
 }
 
 /// An answer as it is sent again.
@@ -91,7 +104,7 @@ impl Memory {
             Some(Entry { state: State::NotKept, .. }) => Found::NotKept,
             Some(Entry { state: State::Kept(stored), .. }) => Found::Kept(stored.clone()),
             None => {
-                shelf.entries.insert(key.clone(), Entry { digest, state: State::Running });
+                shelf.entries.insert(key, Entry { digest, state: State::Running });
                 Found::Nothing(Claim { memory: memory.clone(), key: Some(key) })
             }
         }
@@ -172,7 +185,7 @@ mod tests {
     use super::*;
 
     fn key(subject: &str, key: usize) -> Key {
-        Key { subject: subject.to_owned(), rights: String::new(), word: key.to_string() }
+        Key::of(subject, "", &key.to_string())
     }
 
     fn keep(memory: &web::Data<Memory>, key: Key, size: usize) {
@@ -180,6 +193,15 @@ mod tests {
         let body = Bytes::from(vec![0; size]);
         let content_type = HeaderValue::from_static("application/json");
         claim.keep(Stored { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
+    }
+
+    #[test]
+    fn a_key_is_its_callers_alone_and_as_small_as_any() {
+        let key = Key::of("ann", "read", "1");
+        for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
+            assert_ne!(key, Key::of(other.0, other.1, other.2), "{other:?}");
+        }
+        assert_eq!(size_of::<Key>(), 64);
     }
 
     #[test]

@@ -21,8 +21,9 @@ use super::{Holder, lock};
 const RESUMABLE: &str = "2025-11-25";
 /// Messages that wait for the listening stream at most; the oldest go first.
 const ANNOUNCED: usize = 64;
-/// Resources that one session watches at most.
+/// Resources that one session watches at most, and the bytes of their addresses.
 const WATCHED: usize = 1_000;
+const WATCHED_BYTES: usize = 128 * 1024;
 
 /// One session.
 #[derive(Debug)]
@@ -30,8 +31,8 @@ pub struct Session {
     id: String,
     holder: Holder,
     version: &'static str,
-    /// What the client declared in its handshake.
-    capabilities: Value,
+    /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
+    capabilities: Box<str>,
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
     /// Requests of ours that the client has not answered yet.
@@ -64,7 +65,7 @@ impl Session {
             id: Uuid::new_v4().simple().to_string(),
             holder,
             version,
-            capabilities,
+            capabilities: capabilities.to_string().into(),
             level: Mutex::new(None),
             asked: Arc::default(),
             watched: Mutex::default(),
@@ -107,8 +108,8 @@ impl Session {
     }
 
     /// What the client declared in its handshake, an object.
-    pub fn capabilities(&self) -> &Value {
-        &self.capabilities
+    pub fn capabilities(&self) -> Value {
+        serde_json::from_str(&self.capabilities).unwrap_or_default()
     }
 
     /// From which severity on the client wants log messages.
@@ -136,6 +137,10 @@ impl Session {
     pub fn subscribe(&self, uri: &str, version: u64) -> bool {
         let mut watched = lock(&self.watched);
         if watched.len() >= WATCHED && !watched.contains_key(uri) {
+            return false;
+        }
+        let bytes: usize = watched.keys().filter(|known| *known != uri).map(String::len).sum();
+        if bytes + uri.len() > WATCHED_BYTES {
             return false;
         }
         watched.insert(uri.to_owned(), version);

@@ -118,7 +118,11 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
         return Ok(None);
     }
     let form = match *type_ {
-        Type::JSON | Type::JSONB => json.to_owned(),
+        // A string is JSON text, as with every driver; anything else is that JSON value.
+        Type::JSON | Type::JSONB => match value {
+            Value::Text(text) => text,
+            _ => json.to_owned(),
+        },
         Type::BYTEA => octets(&value)?,
         Type::BOOL => match value {
             Value::Boolean(truth) => truth.to_string(),
@@ -230,23 +234,30 @@ fn literal(elements: &[&RawValue], element: &Type, dimension: usize) -> Result<S
         };
         match nested {
             Some(inner) => out.push_str(&literal(&inner, element, dimension + 1)?),
+            // Of an array of JSON the elements are values, as a result shows them.
+            None if matches!(*element, Type::JSON | Type::JSONB) && raw.get().trim().starts_with('"') => {
+                quote(raw.get().trim(), &mut out);
+            }
             None => match text(raw, element)? {
                 None => out.push_str("NULL"),
-                Some(text) => {
-                    out.push('"');
-                    for c in text.chars() {
-                        if matches!(c, '"' | '\\') {
-                            out.push('\\');
-                        }
-                        out.push(c);
-                    }
-                    out.push('"');
-                }
+                Some(text) => quote(&text, &mut out),
             },
         }
     }
     out.push('}');
     Ok(out)
+}
+
+/// Appends an element of an array literal.
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
 }
 
 /// A type for a parameter that the source could not infer one for: the client's hint, made to fit
@@ -327,6 +338,20 @@ mod tests {
         }
         let json = nested(100_000);
         assert_eq!(form(&json, &Type::JSONB).as_deref(), Some(json.as_str()), "its own parser bounds it");
+    }
+
+    #[test]
+    fn a_string_for_json_is_json_text() {
+        for type_ in [&Type::JSON, &Type::JSONB] {
+            assert_eq!(form(r#""{\"a\": [1]}""#, type_).as_deref(), Some(r#"{"a": [1]}"#));
+            assert_eq!(form(r#""\"x\"""#, type_).as_deref(), Some(r#""x""#));
+            assert_eq!(form(r#""not json""#, type_).as_deref(), Some("not json"), "the source says what is wrong");
+            for value in [r#"{"a": "b"}"#, "[1, 2]", "7", "true"] {
+                assert_eq!(form(value, type_).as_deref(), Some(value));
+            }
+            assert_eq!(form("null", type_), None);
+        }
+        assert_eq!(form(r#"["a", 1, null]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"\"a\"","1",NULL}"#));
     }
 
     #[test]

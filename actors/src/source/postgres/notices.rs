@@ -9,7 +9,7 @@ use tokio_postgres::error::{DbError, Severity as Said, SqlState};
 use tokio_postgres::{AsyncMessage, Connection};
 
 use crate::call::{Notice, Notices, Severity};
-use crate::error::shortened;
+use crate::error::bounded;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -49,9 +49,9 @@ impl Hearer {
         };
         notices.hear(Notice {
             severity,
-            message: shortened(said.message()),
+            message: bounded(said.message().to_owned()),
             sqlstate: said.code().code().to_owned(),
-            hint: said.hint().map(shortened),
+            hint: said.hint().map(|hint| bounded(hint.to_owned())),
         });
     }
 }

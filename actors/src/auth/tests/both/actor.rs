@@ -52,6 +52,8 @@ async fn every_wrong_credential_is_told_alike() {
     let actor = house.actor().await;
     house.pass(59);
     assert!(ask(&actor, basic(ANN, &token)).await.is_ok());
+    let by = ask(&actor, Credential::Bearer(token.clone())).await.unwrap();
+    assert_eq!(by, ask(&actor, basic(ANN, &token)).await.unwrap(), "it names its user by itself");
     let wrong = SecretString::from("ptc_pat_wrong");
     let empty = SecretString::from("");
     let mut answers = Vec::new();
@@ -62,13 +64,15 @@ async fn every_wrong_credential_is_told_alike() {
         basic("bob@example.com", &token),
         basic("nobody@example.com", &token),
         basic("", &token),
-        Credential::Bearer(token.clone()),
+        Credential::Bearer(gone.clone()),
+        Credential::Bearer(wrong.clone()),
         Credential::Bearer(empty),
     ] {
         answers.push(ask(&actor, credential).await.unwrap_err());
     }
     house.pass(1);
     answers.push(ask(&actor, basic(ANN, &token)).await.unwrap_err());
+    answers.push(ask(&actor, Credential::Bearer(token.clone())).await.unwrap_err());
     for answer in answers {
         assert_eq!(answer.kind, Kind::Unauthenticated);
         assert_eq!(answer.message, "the credential is not valid, or it has expired");

@@ -1,0 +1,200 @@
+//! What is done for the requests of a scope of the route table, before and after its handlers. Each
+//! middleware reads it from the scope that was matched: none of them looks at a path, which the router
+//! might read in another way.
+
+use std::fmt;
+
+use actix_web::HttpRequest;
+
+use crate::audit::Happening;
+
+/// The policy of a scope, or of a route by itself. What it goes without it says, and why.
+#[derive(Debug)]
+pub(super) struct Policy {
+    /// The form of refusals.
+    pub(super) form: Form,
+    /// What is left in the audit trail.
+    pub(super) audit: Recording,
+    /// Which pages may call.
+    pub(super) origin: OriginCheck,
+    /// Whether pages of other origins are told that they may call and read (Fetch, CORS).
+    pub(super) cors: bool,
+    /// Whether requests count against `server.max_calls`.
+    pub(super) calls: Calls,
+    /// How callers are authenticated.
+    pub(super) caller: Authentication,
+    /// Whether HEAD is answered as GET: a GET without an end tells nothing by its head alone.
+    pub(super) head: bool,
+    /// Whether requests are taken while the service stops.
+    pub(super) while_stopping: bool,
+}
+
+/// The form of refusals that come before a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The error object of the SQL API.
+    Api,
+    /// A JSON-RPC error object.
+    Mcp,
+}
+
+/// What is left in the audit trail.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Recording {
+    /// A place is taken before the request is worked on.
+    Before(Happening),
+    /// A place is taken when the request has ended: until then nothing is known of strangers, who must
+    /// not hold the places of others by sending their body slowly.
+    After(Happening),
+    /// Nothing.
+    No(&'static str),
+}
+
+/// Which pages may call, as browsers tell it with `Origin`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OriginCheck {
+    /// Those of allowed origins.
+    Allowed,
+    /// All of them.
+    Any(&'static str),
+}
+
+/// Whether requests count against `server.max_calls`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Calls {
+    /// They do.
+    Counted,
+    /// They do not.
+    Uncounted(&'static str),
+}
+
+/// How callers are authenticated.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Authentication {
+    /// By the header `Authorization`. An answer without it is withheld.
+    Credential,
+    /// By the session of a person's browser. An answer without it is withheld.
+    Session,
+    /// By the handler.
+    Handler(&'static str),
+    /// Not at all.
+    No(&'static str),
+}
+
+impl Policy {
+    /// The policy of the scope that `request` was matched to.
+    pub(super) fn of(request: &HttpRequest) -> Option<&'static Self> {
+        request.app_data::<&'static Self>().copied()
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.audit {
+            Recording::Before(event) => write!(f, "audit {event:?}")?,
+            Recording::After(event) => write!(f, "audit {event:?} at its end")?,
+            Recording::No(why) => write!(f, "no audit ({why})")?,
+        }
+        match self.origin {
+            OriginCheck::Allowed => f.write_str(", origin checked")?,
+            OriginCheck::Any(why) => write!(f, ", any origin ({why})")?,
+        }
+        match self.calls {
+            Calls::Counted => f.write_str(", max_calls")?,
+            Calls::Uncounted(why) => write!(f, ", uncounted ({why})")?,
+        }
+        match self.caller {
+            Authentication::Credential => f.write_str(", credential")?,
+            Authentication::Session => f.write_str(", session")?,
+            Authentication::Handler(how) => write!(f, ", authenticated by {how}")?,
+            Authentication::No(why) => write!(f, ", nobody authenticated ({why})")?,
+        }
+        for (has, word) in [(self.cors, "CORS"), (self.head, "HEAD"), (self.while_stopping, "while stopping")] {
+            if has {
+                write!(f, ", {word}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The SQL API.
+pub(super) static API: Policy = BASE;
+const BASE: Policy = Policy {
+    form: Form::Api,
+    audit: Recording::Before(Happening::Call),
+    origin: OriginCheck::Allowed,
+    cors: true,
+    calls: Calls::Counted,
+    caller: Authentication::Credential,
+    head: true,
+    while_stopping: false,
+};
+
+/// The MCP endpoints.
+pub(super) static MCP: Policy = Policy { form: Form::Mcp, head: false, ..BASE };
+
+/// Tokens and clients.
+pub(super) static OAUTH: Policy = Policy {
+    audit: Recording::After(Happening::Token),
+    origin: OriginCheck::Any("no cookie counts here: a client shows its own secret"),
+    calls: Calls::Uncounted("a small form, and attempts are limited"),
+    caller: Authentication::Handler("the client's secret, code or token"),
+    ..BASE
+};
+
+/// Where people agree to what a client asks for.
+pub(super) static AUTHORIZE: Policy = Policy {
+    audit: Recording::After(Happening::Token),
+    caller: Authentication::Handler("the session, where there is one; else it is begun here"),
+    ..PAGE
+};
+
+/// Where people sign in and out.
+pub(super) static SIGN_IN: Policy = Policy {
+    audit: Recording::Before(Happening::Call),
+    caller: Authentication::Handler("the password that is shown here, or the session that is ended"),
+    ..PAGE
+};
+
+/// What people change on their pages.
+pub(super) static CHANGES: Policy =
+    Policy { audit: Recording::Before(Happening::Call), caller: Authentication::Session, ..PAGE };
+
+/// What people look at.
+pub(super) static PAGES: Policy = PAGE;
+const PAGE: Policy = Policy {
+    audit: Recording::No("nothing is changed"),
+    origin: OriginCheck::Any("forms carry a token of their session, and its cookie stays with our own pages"),
+    cors: false,
+    calls: Calls::Uncounted("no source is asked"),
+    caller: Authentication::Session,
+    ..BASE
+};
+
+/// What everybody may read.
+pub(super) static PUBLIC: Policy = OPEN;
+const OPEN: Policy = Policy {
+    audit: Recording::No("everybody may read it"),
+    origin: OriginCheck::Any("everybody may read it"),
+    calls: Calls::Uncounted("no source is asked"),
+    caller: Authentication::No("everybody may read it"),
+    cors: false,
+    ..BASE
+};
+
+/// How the service is, for those who watch it.
+pub(super) static HEALTH: Policy = Policy {
+    audit: Recording::No("machines ask every few seconds"),
+    caller: Authentication::No("machines ask without one"),
+    while_stopping: true,
+    ..OPEN
+};
+
+/// What it counts.
+pub(super) static METRICS: Policy = Policy {
+    audit: Recording::No("machines ask every few seconds"),
+    caller: Authentication::Handler("the credential of an administrator, as server.metrics wants it"),
+    while_stopping: true,
+    ..OPEN
+};

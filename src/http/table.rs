@@ -1,0 +1,149 @@
+//! How routes come into the table: each within the policy of its scope, with its methods and with the
+//! bound of its body. A route without a policy cannot be written down.
+
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{Resource, Scope};
+
+use super::body::{self, Limit};
+use super::policy::Policy;
+use super::{caller, cors, error, framing, gate, load, media, origin, repeats, trail};
+
+/// Puts the middleware around a scope, or around a route by itself. The last one sees a request first.
+macro_rules! within {
+    ($policy:expr, $service:expr) => {
+        $service
+            .app_data::<&'static Policy>($policy)
+            .wrap(from_fn(caller::prove))
+            .wrap(from_fn(origin::check))
+            .wrap(from_fn(trail::reserve))
+            .wrap(from_fn(load::admit))
+            .wrap(from_fn(gate::keep))
+            .wrap(from_fn(framing::head_as_get))
+            .wrap(from_fn(cors::allow))
+    };
+}
+
+/// The route table while it is written.
+pub(super) struct Table<'c> {
+    config: &'c mut ServiceConfig,
+    rows: Vec<Row>,
+}
+
+/// One route.
+#[cfg_attr(not(test), allow(dead_code, reason = "what is served is listed by its test"))]
+pub(super) struct Row {
+    pub(super) path: String,
+    pub(super) methods: &'static str,
+    pub(super) body: Limit,
+    /// Whether `Idempotency-Key` counts.
+    pub(super) keyed: bool,
+    pub(super) policy: &'static Policy,
+}
+
+/// The routes of one scope.
+pub(super) struct Part {
+    policy: &'static Policy,
+    prefix: &'static str,
+    scope: Scope,
+    rows: Vec<Row>,
+}
+
+impl<'c> Table<'c> {
+    pub(super) fn new(config: &'c mut ServiceConfig) -> Self {
+        Self { config, rows: Vec::new() }
+    }
+
+    /// A route by itself.
+    pub(super) fn route(
+        &mut self,
+        policy: &'static Policy,
+        path: &'static str,
+        methods: &'static str,
+        body: Limit,
+        build: impl FnOnce(Resource) -> Resource,
+    ) -> &mut Self {
+        self.rows.push(Row { path: path.to_owned(), methods, body, keyed: false, policy });
+        self.config.service(within!(policy, resource(path, methods, body, build)));
+        self
+    }
+
+    /// The routes below `prefix`.
+    pub(super) fn scope(
+        &mut self,
+        policy: &'static Policy,
+        prefix: &'static str,
+        build: impl FnOnce(Part) -> Part,
+    ) -> &mut Self {
+        let scope = self.build(policy, prefix, build);
+        self.config.service(within!(policy, scope));
+        self
+    }
+
+    /// The same, where results are sent in several forms.
+    pub(super) fn scope_of_results(
+        &mut self,
+        policy: &'static Policy,
+        prefix: &'static str,
+        build: impl FnOnce(Part) -> Part,
+    ) -> &mut Self {
+        let scope = self.build(policy, prefix, build);
+        let scope = scope.wrap(from_fn(body::uncoded)).wrap(from_fn(media::compress));
+        self.config.service(within!(policy, scope));
+        self
+    }
+
+    fn build(&mut self, policy: &'static Policy, prefix: &'static str, build: impl FnOnce(Part) -> Part) -> Scope {
+        let scope = web::scope(prefix).default_service(web::to(error::no_such_path));
+        let part = build(Part { policy, prefix, scope, rows: Vec::new() });
+        self.rows.extend(part.rows);
+        part.scope
+    }
+
+    /// What was written.
+    pub(super) fn rows(self) -> Vec<Row> {
+        self.rows
+    }
+}
+
+impl Part {
+    /// A route at `path` below the scope's own.
+    pub(super) fn route(
+        mut self,
+        path: &'static str,
+        methods: &'static str,
+        body: Limit,
+        build: impl FnOnce(Resource) -> Resource,
+    ) -> Self {
+        self.list(path, methods, body, false);
+        self.scope = self.scope.service(resource(path, methods, body, build));
+        self
+    }
+
+    /// The same, where a request with an `Idempotency-Key` is carried out once.
+    pub(super) fn keyed(
+        mut self,
+        path: &'static str,
+        methods: &'static str,
+        body: Limit,
+        build: impl FnOnce(Resource) -> Resource,
+    ) -> Self {
+        self.list(path, methods, body, true);
+        self.scope = self.scope.service(resource(path, methods, body, build).wrap(from_fn(repeats::once)));
+        self
+    }
+
+    fn list(&mut self, path: &str, methods: &'static str, body: Limit, keyed: bool) {
+        self.rows.push(Row { path: format!("{}{path}", self.prefix), methods, body, keyed, policy: self.policy });
+    }
+}
+
+/// Any other method than `methods` is refused, unless `build` says something else of it.
+fn resource(
+    path: &'static str,
+    methods: &'static str,
+    body: Limit,
+    build: impl FnOnce(Resource) -> Resource,
+) -> Resource {
+    build(error::only(web::resource(path), methods)).app_data(body)
+}
