@@ -115,7 +115,10 @@ impl Attack {
         }
         let mut targets = Vec::new();
         for (schema, name) in RELATIONS {
-            let row = self.admin.query_one("SELECT format('%I.%I', $1::text, $2::text)::regclass::oid", &[&schema, &name]).await;
+            let row = self
+                .admin
+                .query_one("SELECT format('%I.%I', $1::text, $2::text)::regclass::oid", &[&schema, &name])
+                .await;
             targets.push(Target { schema, name, oid: row.unwrap().get(0) });
         }
         self.targets = targets;
@@ -237,8 +240,10 @@ async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
     let (mut failures, mut lines) = (Vec::new(), Vec::new());
     for round in all.chunks(ROUND) {
         let found = attack.round(round).await;
-        let uttered = round.iter().map(|case| (format!("case-{}", case.number), case.write(&attack.targets, &attack.dblink)));
-        lines.extend(attack.logged(&uttered.collect()));
+        let uttered =
+            round.iter().map(|case| (format!("case-{}", case.number), case.write(&attack.targets, &attack.dblink)));
+        let uttered: BTreeMap<String, Sent> = uttered.collect();
+        lines.extend(attack.logged(&uttered));
         let changed = attack.state().await != attack.state;
         let disturbed = changed || !found.is_empty();
         failures.extend(found);
@@ -267,7 +272,8 @@ async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
     let number = failures.len();
     if let Some(first) = failures.into_iter().min_by_key(|failure| failure.text.len()) {
         let least = attack.shrink(first).await;
-        writeln!(told, "the shortest: {} by {:?}: {}\n    {}", least.why, least.case.channel, least.text, least.answer).unwrap();
+        writeln!(told, "the shortest: {} by {:?}: {}\n    {}", least.why, least.case.channel, least.text, least.answer)
+            .unwrap();
     }
     panic!("{number} of {} attacks came through, at {} positions:\n{told}", all.len(), counts.len());
 }

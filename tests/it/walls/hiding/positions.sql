@@ -109,18 +109,18 @@ SELECT * FROM json_to_record('{"a": "{n}"}') AS x (a regclass)
 SELECT jsonb_populate_record(NULL::spare_box, '{"r": {o}}')
 SELECT string_to_table('{o}', ',')::regclass
 SELECT oid::regclass FROM generate_series({o}, {o}) AS oid
-SELECT g::oid::regclass::text FROM generate_series(16384, 17500) g
-SELECT format_type(g::oid, NULL) FROM generate_series(16384, 17500) g
-SELECT g, pg_identify_object('pg_class'::regclass, g::oid, 0) FROM generate_series(16384, 17500) g
-SELECT pg_describe_object(1259, g::oid, 0) FROM generate_series(16384, 17500) g
-SELECT pg_get_viewdef(g::oid) FROM generate_series(16384, 17500) g
-SELECT pg_get_indexdef(g::oid) FROM generate_series(16384, 17500) g
-SELECT pg_get_constraintdef(g::oid) FROM generate_series(16384, 17500) g
+SELECT g::oid::regclass::text FROM generate_series({o} - 300, {o} + 300) g
+SELECT format_type(g::oid, NULL) FROM generate_series({o} - 300, {o} + 300) g
+SELECT g, pg_identify_object('pg_class'::regclass, g::oid, 0) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_describe_object(1259, g::oid, 0) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_get_viewdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_get_indexdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_get_constraintdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
 SELECT pg_get_functiondef(p) FROM generate_series(16384, 16384) p
-SELECT pg_get_triggerdef(g::oid) FROM generate_series(16384, 17500) g
-SELECT pg_get_ruledef(g::oid) FROM generate_series(16384, 17500) g
-SELECT pg_get_statisticsobjdef(g::oid) FROM generate_series(16384, 17500) g
-SELECT obj_description(g::oid, 'pg_class') FROM generate_series(16384, 17500) g
+SELECT pg_get_triggerdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_get_ruledef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
+SELECT pg_get_statisticsobjdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
+SELECT obj_description(g::oid, 'pg_class') FROM generate_series({o} - 300, {o} + 300) g
 SELECT col_description({o}, 1)
 SELECT obj_description('{n}'::regclass)
 SELECT pg_get_viewdef('{n}')

@@ -144,7 +144,7 @@ SELECT pg_get_viewdef('owners_view'::regclass)
 SELECT pg_get_functiondef('canary_function_zq7'::regproc)
 SELECT pg_get_functiondef('canary_function_zq7()'::regprocedure)
 SELECT pg_get_function_identity_arguments('canary_function_zq7'::regproc)
-SELECT pg_get_constraintdef(g::oid) FROM generate_series(16384, 17200) g
+SELECT pg_get_constraintdef(g::oid) FROM generate_series({o} - 300, {o} + 300) g
 PREPARE spare_{k} AS SELECT * FROM {t}
 PREPARE spare_{k} AS SELECT * FROM {t}; EXECUTE spare_{k}
 DECLARE spare_{k} CURSOR FOR SELECT * FROM {t}

@@ -52,16 +52,8 @@ pub(super) struct Look {
     wrapper: usize,
 }
 
-const PREFIXES: [&str; 8] = [
-    "",
-    "/**/",
-    "/* /* */ */ ",
-    "/*/**/*/",
-    "-- '\n",
-    " \t\u{c}\n",
-    "/* \" $$ ' -- */ ",
-    "-- /*\n",
-];
+const PREFIXES: [&str; 8] =
+    ["", "/**/", "/* /* */ */ ", "/*/**/*/", "-- '\n", " \t\u{c}\n", "/* \" $$ ' -- */ ", "-- /*\n"];
 
 /// `{q}` is the query. `{ones}` makes it longer than a parser's bound, `{deep}` and `{up}` nest it.
 const WRAPPERS: [&str; 16] = [
@@ -146,7 +138,9 @@ impl Case {
         let random = &mut Random::of_seed(self.look.seed);
         let target = &targets[self.target];
         let template = self.template(random);
-        let mut uttered = vec![target.name.to_lowercase(), target.schema.to_owned()];
+        // What is told by its number alone was not said.
+        let named = ["{t}", "{y}", "{n}", "@name"].iter().any(|key| template.contains(key));
+        let mut uttered = if named { vec![target.name.to_lowercase(), target.schema.to_owned()] } else { Vec::new() };
         let number = self.number.to_string();
         let oid = target.oid.to_string();
         let within = self.name(target, &mut random.clone(), true);
@@ -216,7 +210,11 @@ impl Case {
         };
         parts.push(target.name);
         let parts: Vec<String> = parts.iter().map(|part| self.ident(part, random, within_text)).collect();
-        parts.join(if self.look.spaces && !within_text { [".", " . ", "./**/", " /* . */ ."][random.below(4)] } else { "." })
+        parts.join(if self.look.spaces && !within_text {
+            [".", " . ", "./**/", " /* . */ ."][random.below(4)]
+        } else {
+            "."
+        })
     }
 
     fn ident_path(&self, path: &str, random: &mut Random) -> String {
@@ -242,7 +240,8 @@ impl Case {
             4 if !within_text => format!("[{name}]"),
             5 if name.len() == 63 => format!("\"{name}överlong\""),
             0 | 5 if folds => {
-                let fold = |each: char| if self.look.cases && random.once_in(2) { each.to_ascii_uppercase() } else { each };
+                let fold =
+                    |each: char| if self.look.cases && random.once_in(2) { each.to_ascii_uppercase() } else { each };
                 name.chars().map(fold).collect()
             }
             _ => format!("\"{name}\""),

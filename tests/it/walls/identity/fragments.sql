@@ -124,3 +124,11 @@ SELECT * FROM ts_stat('SELECT to_tsvector(set_config(''role'', ''south'', false)
 SELECT cursor_to_xml('x', 1, true, true, '')
 SELECT count(*) FROM orders
 INSERT INTO notes (words) VALUES ('mine')
+UPDATE {settings} SET setting = 'SJIS' WHERE name = 'client_encoding'; SELECT E'Á\' || set_config($$role$$, $$south$$, {local}) --'
+UPDATE {settings} SET setting = 'GBK' WHERE name = 'client_encoding'; SELECT E'表\' || set_config($$role$$, $$south$$, {local}) --'
+UPDATE {settings} SET setting = 'BIG5' WHERE name = 'client_encoding'; SELECT E'表\' || set_config($$role$$, $$south$$, {local}) --'
+UPDATE {settings} SET setting = 'off' WHERE name = 'standard_conforming_strings'; SELECT '\' , ' || set_config($$role$$, $$south$$, {local}) --'
+UPDATE {settings} SET setting = 'on' WHERE name = 'backslash_quote'; SELECT E'\' , ' || set_config($$role$$, $$south$$, {local}) --'
+SELECT E'Á\' || set_config($$role$$, $$south$$, {local}) --'
+SELECT E'表\' || set_config($$role$$, $$south$$, {local}) --'
+SELECT '\' , ' || set_config($$role$$, $$south$$, {local}) --'

@@ -73,9 +73,15 @@ impl Sequence {
             let several = if number < fragments.len() { 1 } else { 1 + random.below(3) };
             let drawn = (0..several).map(|_| random.of(fragments).clone()).collect::<Vec<_>>();
             let fragments = if number < fragments.len() { vec![fragments[number].clone()] } else { drawn };
-            let fragments = fragments.iter().enumerate().map(|(at, each)| spell(random, each, number * 10 + at)).collect();
+            let fragments =
+                fragments.iter().enumerate().map(|(at, each)| spell(random, each, number * 10 + at)).collect();
             let channel = if random.once_in(4) { Channel::Batch } else { Channel::Query };
-            Request { prefix: random.of(&PREFIXES), fragments, end: ENDS[if number < 200 { number % 3 } else { random.below(4) }], channel }
+            Request {
+                prefix: PREFIXES[random.below(PREFIXES.len())],
+                fragments,
+                end: ENDS[if number < 200 { number % 3 } else { random.below(4) }],
+                channel,
+            }
         };
         Self((0..count).map(|_| request(random)).collect())
     }
@@ -113,13 +119,37 @@ impl Sequence {
 
 /// One of the notations of what a fragment leaves open.
 fn spell(random: &mut Random, fragment: &str, number: usize) -> String {
-    let set = random.of(&["set_config", "pg_catalog.set_config", "\"set_config\"", "SET_CONFIG", "U&\"set\\005fconfig\"",
-        "pg_catalog . \"set_config\"", "set_config/**/", "u&\"!0073et_config\" UESCAPE '!'"]);
-    let role = random.of(&["'south'", "'sou' || 'th'", "E'\\x73outh'", "$$south$$", "U&'\\0073outh'", "(SELECT 'south')", "lower('SOUTH')"]);
-    let settings = random.of(&["pg_settings", "pg_catalog.pg_settings", "\"pg_settings\"", "PG_SETTINGS", "U&\"pg\\005fsettings\"",
-        "pg_catalog /**/ . pg_settings", "walls.pg_catalog.pg_settings"]);
+    let set = random.of(&[
+        "set_config",
+        "pg_catalog.set_config",
+        "\"set_config\"",
+        "SET_CONFIG",
+        "U&\"set\\005fconfig\"",
+        "pg_catalog . \"set_config\"",
+        "set_config/**/",
+        "u&\"!0073et_config\" UESCAPE '!'",
+    ]);
+    let role = random.of(&[
+        "'south'",
+        "'sou' || 'th'",
+        "E'\\x73outh'",
+        "$$south$$",
+        "U&'\\0073outh'",
+        "(SELECT 'south')",
+        "lower('SOUTH')",
+    ]);
+    let settings = random.of(&[
+        "pg_settings",
+        "pg_catalog.pg_settings",
+        "\"pg_settings\"",
+        "PG_SETTINGS",
+        "U&\"pg\\005fsettings\"",
+        "pg_catalog /**/ . pg_settings",
+        "walls.pg_catalog.pg_settings",
+    ]);
     let written = fragment.replace("{set}", set).replace("{role}", role).replace("{settings}", settings);
-    written.replace("{local}", random.of(&["true", "false"])).replace("{c}", &format!("spare_{number}"))
+    let local = if random.once_in(2) { "true" } else { "false" };
+    written.replace("{local}", local).replace("{c}", &format!("spare_{number}"))
 }
 
 struct Attack {
@@ -136,7 +166,8 @@ impl Attack {
         let admin = server.admin().await;
         admin.batch_execute(&text("identity/setup.sql")).await.unwrap();
         let url = server.cluster.url("gateway", "walls");
-        let service = Service::start(TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &url, IDENTITY)).await;
+        let service =
+            Service::start(TempDir::new().unwrap(), "", &connection(CONNECTION, "shop", &url, IDENTITY)).await;
         let mut attack = Self { service, admin, fresh: String::new(), _server: server };
         attack.fresh = attack.next().await.text;
         assert!(attack.fresh.contains("south | gateway"), "{}", attack.fresh);
@@ -153,13 +184,14 @@ impl Attack {
     async fn tried(&self, sequence: &Sequence) -> Option<(String, String)> {
         let mut found = None;
         for each in &sequence.0 {
-            let answer = send(request(&self.service, &self.service.writer, each.channel, &each.text(), &json!({}), &[])).await;
+            let answer =
+                send(request(&self.service, &self.service.writer, each.channel, &each.text(), &json!({}), &[])).await;
             if answer.text.contains("canary_value_zq7") {
                 found = found.or(Some(("read what is another role's".to_owned(), answer.beginning())));
             }
-            let who = answer.text.match_indices("portico_who=").map(|(at, word)| &answer.text[at + word.len()..]);
+            let mut who = answer.text.match_indices("portico_who=").map(|(at, word)| &answer.text[at + word.len()..]);
             // The statement's own text may be told again in an error.
-            if who.into_iter().any(|who| !who.starts_with("north ") && !who.starts_with('\'')) {
+            if who.any(|who| !who.starts_with("north ") && !who.starts_with('\'')) {
                 found = found.or(Some(("was somebody else".to_owned(), answer.beginning())));
             }
         }
@@ -216,5 +248,8 @@ async fn nobody_leaves_its_role_or_anything_for_the_next(programs: &Path) {
         break;
     }
     let requests: Vec<String> = least.0.iter().map(Request::text).collect();
-    panic!("{} of {count} sequences came through: {told}the shortest: {why}: {requests:#?}\n    {answer}", failures.len());
+    panic!(
+        "{} of {count} sequences came through: {told}the shortest: {why}: {requests:#?}\n    {answer}",
+        failures.len()
+    );
 }

@@ -6,8 +6,26 @@ use tokio_postgres::Client;
 
 /// Tried in this order: the first that a type takes is its literal.
 const CANDIDATES: [&str; 20] = [
-    "1", "x", "{}", "[1,2)", "(1,1)", "2024-01-01", "12:00", "1 day", "0/1", "(0,1)", "1:2:", "10.0.0.1", "08:00:2b:01:02:03",
-    "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "((0,0),(1,1))", "{1,2,3}", "english", "postgres", "int4", "a=>1",
+    "1",
+    "x",
+    "{}",
+    "[1,2)",
+    "(1,1)",
+    "2024-01-01",
+    "12:00",
+    "1 day",
+    "0/1",
+    "(0,1)",
+    "1:2:",
+    "10.0.0.1",
+    "08:00:2b:01:02:03",
+    "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+    "((0,0),(1,1))",
+    "{1,2,3}",
+    "english",
+    "postgres",
+    "int4",
+    "a=>1",
 ];
 
 const ROUTINES: &str = "

@@ -88,8 +88,9 @@ impl Attack {
     /// Sends a round; the state afterwards says whether each has to be looked at alone. Counts those
     /// that ran.
     async fn round(&mut self, round: &[Case], failures: &mut Vec<Failure>) -> usize {
-        let sent = futures_util::stream::iter(round).map(async |case| (case, self.send(case).await)).buffer_unordered(6);
-        let answers: Vec<(&Case, Answer)> = sent.collect().await;
+        let attack: &Self = self;
+        let sent = futures_util::stream::iter(round).map(|case| async move { (case, attack.send(case).await) });
+        let answers: Vec<(&Case, Answer)> = sent.buffer_unordered(6).collect().await;
         let ran = answers.iter().filter(|(_, answer)| answer.passed()).count();
         for (case, answer) in &answers {
             if case.acts && answer.passed() {
@@ -174,7 +175,10 @@ async fn no_statement_acts_where_only_reading_is_allowed(programs: &Path) {
             let written = acting.replace("{k}", &number).replace("{d}", &attack.dblink);
             let mut folded = written.clone();
             if random.once_in(2) && !written.contains(['\'', '"', '{', '$']) {
-                folded = written.chars().map(|each| if random.once_in(2) { each.to_ascii_lowercase() } else { each }).collect();
+                folded = written
+                    .chars()
+                    .map(|each| if random.once_in(2) { each.to_ascii_lowercase() } else { each })
+                    .collect();
             }
             cases.push(Case { name: acting.clone(), text: format!("{prefix}{folded}"), door, acts: true });
         }

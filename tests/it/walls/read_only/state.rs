@@ -83,7 +83,8 @@ impl Watch {
     /// Sessions to be disturbed, one of them at work, and the log from here on.
     async fn settle(&mut self) {
         self.victims.clear();
-        let gone = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'portico_victim'";
+        let gone =
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'portico_victim'";
         self.admin.batch_execute(gone).await.unwrap();
         for _ in 0..2 {
             let victim = connect(&self.url).await;
@@ -93,7 +94,8 @@ impl Watch {
         self.victim = self.victims[1].query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
         let working = self.victims.pop().unwrap();
         tokio::spawn(async move { working.batch_execute("SELECT pg_sleep(3600)").await });
-        let working = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND wait_event = 'PgSleep'";
+        let working =
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' AND wait_event = 'PgSleep'";
         let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
         let mut pace = crate::support::app::pace();
         while self.admin.query_one(working, &[&self.victim]).await.unwrap().get::<_, i64>(0) == 0 {
@@ -115,6 +117,9 @@ impl Watch {
         let mut state: State = rows.iter().map(|row| (row.get(0), value(row))).collect();
         let to = self.flushed().await;
         let records: String = self.admin.query_one(RECORDS, &[&self.read_to, &to]).await.unwrap().get(0);
+        if records.is_empty() {
+            self.read_to = to;
+        }
         state.insert("records of the log".to_owned(), records);
         state.insert("notifications".to_owned(), self.heard().await);
         state
