@@ -1,6 +1,12 @@
 -- What is hidden (every name of it ends with zq7 or has it inside) and what is not.
-DROP SCHEMA IF EXISTS vault_zq7 CASCADE;
-DROP SCHEMA public CASCADE;
+DO $$ DECLARE what text; BEGIN
+    FOR what IN SELECT format('DROP EVENT TRIGGER %I', evtname) FROM pg_event_trigger
+        UNION ALL SELECT format('DROP PUBLICATION %I', pubname) FROM pg_publication
+        UNION ALL SELECT format('DROP EXTENSION %I CASCADE', extname) FROM pg_extension WHERE extname <> 'plpgsql'
+        UNION ALL SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
+    LOOP EXECUTE what; END LOOP;
+END $$;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM PUBLIC;
 CREATE SCHEMA public;
 GRANT ALL ON SCHEMA public TO PUBLIC;
 ALTER ROLE postgres RESET ALL;
