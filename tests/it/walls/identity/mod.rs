@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -11,7 +12,7 @@ use tokio_postgres::Client;
 
 use super::attack::{Answer, Channel, Random, cases, request, send};
 use super::server::{Server, on_each_server, say, text};
-use crate::support::app::{CONNECTION, connection};
+use crate::support::app::{CONNECTION, connection, pace};
 use crate::support::process::Service;
 
 on_each_server! {
@@ -174,8 +175,20 @@ impl Attack {
         attack
     }
 
-    /// What the next caller finds.
+    /// What the next caller finds, once there is a session for it.
     async fn next(&self) -> Answer {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let mut pace = pace();
+        loop {
+            let answer = self.probe().await;
+            if answer.status != 503 || tokio::time::Instant::now() > deadline {
+                return answer;
+            }
+            pace.tick().await;
+        }
+    }
+
+    async fn probe(&self) -> Answer {
         let probe = "SELECT probe(), (SELECT string_agg(id::text, ',') FROM orders), '\\'";
         send(request(&self.service, &self.service.reader, Channel::Query, probe, &json!({}), &[])).await
     }
@@ -203,6 +216,7 @@ impl Attack {
             // The next sequence begins on a session of its own.
             let away = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'gateway'";
             self.admin.batch_execute(away).await.unwrap();
+            self.next().await;
         }
         self.admin.batch_execute(CLEAR).await.unwrap();
         found

@@ -4,6 +4,8 @@ INSERT INTO orders (note, total) SELECT 'order ' || i, i FROM generate_series(1,
 CREATE INDEX orders_note ON orders (note);
 CREATE MATERIALIZED VIEW totals AS SELECT sum(total) FROM orders;
 CREATE SEQUENCE ticket_seq;
+CREATE TABLE flushed (n int);
+INSERT INTO flushed VALUES (0);
 CREATE VIEW settings_view AS SELECT * FROM pg_settings;
 CREATE PROCEDURE change() LANGUAGE sql AS 'DELETE FROM public.orders';
 CREATE FUNCTION changing() RETURNS int LANGUAGE sql VOLATILE AS 'DELETE FROM public.orders RETURNING 1';

@@ -106,7 +106,8 @@ impl Watch {
     }
 
     async fn flushed(&self) -> String {
-        self.admin.batch_execute("SELECT txid_current()").await.unwrap();
+        // What has written something waits until all before it is on the disk.
+        self.admin.batch_execute("UPDATE flushed SET n = n + 1").await.unwrap();
         self.admin.query_one("SELECT pg_current_wal_flush_lsn()::text", &[]).await.unwrap().get(0)
     }
 
