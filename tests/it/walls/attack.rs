@@ -23,6 +23,10 @@ impl Random {
         Self(seed)
     }
 
+    pub(super) const fn of_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -80,21 +84,34 @@ impl Answer {
     }
 }
 
-/// One statement through one of the ways in.
-pub(super) fn request(service: &Service, by: &Caller, channel: Channel, text: &str, values: &Value) -> RequestBuilder {
+/// One statement through one of the ways in, with further members of the body or of the arguments.
+pub(super) fn request(
+    service: &Service,
+    by: &Caller,
+    channel: Channel,
+    text: &str,
+    values: &Value,
+    more: &[(&str, Value)],
+) -> RequestBuilder {
+    let with = |mut body: Value| {
+        for (name, value) in more {
+            body[*name] = value.clone();
+        }
+        body
+    };
     let http = |path: &str| service.http.post(format!("{}{path}", service.url)).basic_auth(&by.name, Some(&by.secret));
     let tool = |name: &str| {
         let mut arguments = json!({"query": text, "timeout": 10});
         if values.as_object().is_some_and(|values| !values.is_empty()) {
             arguments["parameters"] = values.clone();
         }
-        let params = json!({"name": name, "arguments": arguments});
+        let params = json!({"name": name, "arguments": with(arguments)});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         http(&format!("/mcp/connections/{CONNECTION}")).json(&body)
     };
     match channel {
-        Channel::Query => http("/api/query").json(&json!({"query": text, "parameters": values, "timeout": 10})),
-        Channel::Batch => http("/api/batch").json(&json!({"query": text, "parameters": [values], "timeout": 10})),
+        Channel::Query => http("/api/query").json(&with(json!({"query": text, "parameters": values, "timeout": 10}))),
+        Channel::Batch => http("/api/batch").json(&with(json!({"query": text, "parameters": [values], "timeout": 10}))),
         Channel::ExecuteSql => tool("execute_sql"),
         Channel::ExecuteSelect => tool("execute_select"),
     }

@@ -6,4 +6,7 @@
 
 mod attack;
 mod corpus;
+mod hiding;
+mod identity;
+mod read_only;
 mod server;

@@ -44,6 +44,12 @@ pub(super) fn newer() -> Option<PathBuf> {
     folder
 }
 
+/// One of the lists beside these tests.
+pub(super) fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/walls").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 /// What a run of the tests prints for people.
 #[expect(clippy::print_stdout, reason = "seeds, cases and what is passed over are told aloud")]
 pub(super) fn say(words: &str) {
