@@ -39,6 +39,8 @@ GRANT CREATE ON SCHEMA public TO north, south;
 CREATE FUNCTION run(words text) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN EXECUTE words; RETURN session_user; EXCEPTION WHEN OTHERS THEN RETURN 'refused: ' || SQLERRM; END $$;
 CREATE PROCEDURE run_and_keep(words text) LANGUAGE plpgsql AS $$ BEGIN EXECUTE words; END $$;
+CREATE FUNCTION prepared_here() RETURNS bigint LANGUAGE sql AS
+    'SELECT count(*) FROM pg_prepared_statements WHERE from_sql';
 CREATE FUNCTION whoami() RETURNS text LANGUAGE sql AS 'SELECT session_user::text';
 ";
 
@@ -203,7 +205,7 @@ const FOUND: &str = "SELECT session_user::text, current_user::text, \
     current_setting('search_path'), current_setting('client_encoding'), \
     current_setting('standard_conforming_strings'), \
     (SELECT count(*) FROM pg_class WHERE relname = 'left_over'), \
-    (SELECT count(*) FROM pg_prepared_statements WHERE from_sql), \
+    prepared_here(), \
     (SELECT count(*) FROM pg_listening_channels()), \
     (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')";
 

@@ -48,7 +48,7 @@ async fn values_are_the_same(app: &TestApp) {
 
 #[actix_web::test]
 async fn a_statement_does_not_change_where_the_texts_of_the_next_one_end() {
-    let app = fixture::with_postgres(&fixture::postgres().await, "").await;
+    let app = fixture::with_postgres(&fixture::postgres().await, "access = \"read-write\"").await;
     let query = r"SELECT set_config('standard_conforming_strings', 'off', true); SELECT '\'', (SELECT 1) --'";
     let (status, answer) = app.query(json!({"query": query})).await;
     let text = json!([[r"\', (SELECT 1) --"]]);

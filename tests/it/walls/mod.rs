@@ -10,3 +10,4 @@ mod hiding;
 mod identity;
 mod read_only;
 mod server;
+mod unasked;
