@@ -194,8 +194,7 @@ impl Case {
             text = WRAPPERS[look.wrapper].replace("{q}", &text);
             text = if text.contains("{ones}") { text.replace("{ones}", &ones()) } else { text };
             text = text.replace("{deep}", &"SELECT * FROM (".repeat(60));
-            let up: String = (0..60).map(|level| format!(") AS l{level}")).collect();
-            text = text.replace("{up}", &up);
+            text = text.replace("{up}", &") AS deep".repeat(60));
         }
         format!("{}{text}", PREFIXES[look.prefix])
     }
