@@ -177,7 +177,9 @@ impl Case {
         text.push_str(rest);
         let values = if text.contains("@name") { json!({"@name": within}) } else { json!({}) };
         let by_default = (self.look.qualification == 4).then(|| target.schema.to_owned());
-        Sent { text, values, default_schema: self.position.default_schema.clone().or(by_default), uttered }
+        let default_schema = self.position.default_schema.clone().or(by_default);
+        uttered.extend(default_schema.clone());
+        Sent { text, values, default_schema, uttered }
     }
 
     /// The position's text with what stands in front, around and between.
