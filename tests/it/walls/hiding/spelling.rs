@@ -177,7 +177,9 @@ impl Case {
         text.push_str(rest);
         let values = if text.contains("@name") { json!({"@name": within}) } else { json!({}) };
         let by_default = (self.look.qualification == 4).then(|| target.schema.to_owned());
-        Sent { text, values, default_schema: self.position.default_schema.clone().or(by_default), uttered }
+        let default_schema = self.position.default_schema.clone().or(by_default);
+        uttered.extend(default_schema.clone());
+        Sent { text, values, default_schema, uttered }
     }
 
     /// The position's text with what stands in front, around and between.
@@ -194,8 +196,7 @@ impl Case {
             text = WRAPPERS[look.wrapper].replace("{q}", &text);
             text = if text.contains("{ones}") { text.replace("{ones}", &ones()) } else { text };
             text = text.replace("{deep}", &"SELECT * FROM (".repeat(60));
-            let up: String = (0..60).map(|level| format!(") AS l{level}")).collect();
-            text = text.replace("{up}", &up);
+            text = text.replace("{up}", &") AS deep".repeat(60));
         }
         format!("{}{text}", PREFIXES[look.prefix])
     }
