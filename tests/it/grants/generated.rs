@@ -152,7 +152,7 @@ impl World {
 
     /// Lists over the names that there are.
     fn lists(&mut self, names: &[(String, String)]) -> Names {
-        let mut some = |share: usize, dice: &mut Dice| -> Vec<String> {
+        let some = |share: usize, dice: &mut Dice| -> Vec<String> {
             let chosen = names.iter().filter(|_| dice.one_in(share));
             chosen
                 .map(|(schema, name)| (schema.clone(), name.clone()))

@@ -88,5 +88,5 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// A name as one part of a URL.
 pub(crate) fn encoded(name: &str) -> String {
-    name.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    name.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat()
 }

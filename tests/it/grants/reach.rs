@@ -28,7 +28,7 @@ async fn what_a_user_can_reach_beyond_is_said_aloud_and_briefly() {
     let database = database_of(&url);
     let admin = connect(&url).await;
     let user = format!("app_{database}");
-    let hushes: String = (0..9).map(|number| format!("CREATE TABLE hush{number} (a int);")).collect();
+    let hushes = (0..9).map(|number| format!("CREATE TABLE hush{number} (a int);")).collect::<Vec<_>>().concat();
     let setup = format!(
         "CREATE ROLE {user} LOGIN; {hushes} CREATE SCHEMA vault; CREATE TABLE vault.gold (a int);
         CREATE FUNCTION whisper() RETURNS int LANGUAGE sql AS 'SELECT 1';

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::inventory::{Held, Inventory, Needed, Relation};
 use super::shown::{Sight, Sights};
-use super::state::{DefaultRight, State};
+use super::state::{DefaultRight, Origin, State};
 use crate::source::{Access, Exposure, Script, Wanted};
 
 /// Marks roles that were made here, and that are dropped with their rights.
@@ -247,7 +247,7 @@ impl Writer<'_> {
         let role = &self.role;
         self.script.next.extend([
             format!("give the role a password: \\password {role} in psql, or ALTER ROLE {role} PASSWORD '…'; or a client certificate"),
-            format!("let pg_hba.conf (and for certificates pg_ident.conf) admit the role to the database"),
+            "let pg_hba.conf (and for certificates pg_ident.conf) admit the role to the database".to_owned(),
             format!("write the role as the user in url of connection {connection}, its password in password_file or password_command, and run portico check"),
         ]);
     }
@@ -275,22 +275,18 @@ impl Writer<'_> {
         let database = [(format!("DATABASE {}", quoted(&state.database)), &state.held, &state.owner)];
         for (object, held, owner) in routines.chain(relations).chain(schemas).chain(database) {
             // What was given by hand stays where the role is somebody else's.
-            let given = |right: &&String| role.is_ours || GIVEN.contains(&right.as_str());
+            let given = |right: &&String| role.origin != Origin::Theirs || GIVEN.contains(&right.as_str());
             let rights: Vec<String> = held.role.iter().filter(given).cloned().collect();
             if !rights.is_empty() && *owner != self.subject.wanted.role {
                 self.add(format!("REVOKE {} ON {object} FROM {}", rights.join(", "), self.role));
             }
         }
-        if !role.is_ours {
-            self.script.notes.push(format!("the role {} stays: portico grants did not make it", self.role));
-        } else if role.is_used_elsewhere {
-            self.script.notes.push(format!(
-                "the role {} stays: it owns something, or has rights in another database of this server",
-                self.role
-            ));
-        } else {
-            self.add(format!("DROP ROLE {}", self.role));
-        }
+        let stays = match role.origin {
+            Origin::Theirs => "portico grants did not make it",
+            Origin::OursInUse => "it owns something, or has rights in another database of this server",
+            Origin::Ours => return self.add(format!("DROP ROLE {}", self.role)),
+        };
+        self.script.notes.push(format!("the role {} stays: {stays}", self.role));
     }
 
     fn add(&mut self, statement: String) {

@@ -24,13 +24,21 @@ pub(super) struct Role {
     pub(super) oid: Oid,
     pub(super) is_superuser: bool,
     pub(super) logs_in: bool,
-    /// Whether it was made here.
-    pub(super) is_ours: bool,
-    /// Whether it owns something, or has rights in another database: then it cannot be dropped.
-    pub(super) is_used_elsewhere: bool,
+    pub(super) origin: Origin,
     /// Attributes beside grants that let it do more.
     pub(super) attributes: Vec<String>,
     pub(super) memberships: Vec<String>,
+}
+
+/// Where a role comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Somebody else made it.
+    Theirs,
+    /// It was made here.
+    Ours,
+    /// It was made here, and owns something or has rights in another database: it cannot be dropped.
+    OursInUse,
 }
 
 /// A right on whatever `owner` will make.
@@ -103,8 +111,11 @@ impl State {
                 oid,
                 is_superuser: get(&row, 1)?,
                 logs_in: get(&row, 2)?,
-                is_ours: get(&row, 3)?,
-                is_used_elsewhere: get(&row, 4)?,
+                origin: match (get(&row, 3)?, get(&row, 4)?) {
+                    (false, _) => Origin::Theirs,
+                    (true, false) => Origin::Ours,
+                    (true, true) => Origin::OursInUse,
+                },
                 attributes: get(&row, 5)?,
                 memberships: get(&row, 6)?,
             });
