@@ -11,6 +11,7 @@ use super::support::{AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, b
 use crate::auth::people::People;
 use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
 use crate::auth::people::client::NewClient;
+use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::store::{NewRecord, Place, Store};
 use crate::auth::{Algorithm, Auth, AuthSettings, Authenticate, Revoke};
@@ -26,7 +27,7 @@ const ANN: &str = "ann@example.com";
 /// Waits for what the actor learns by itself.
 macro_rules! eventually {
     ($met:expr) => {{
-        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        let mut pace = super::support::pace();
         while !$met {
             pace.tick().await;
         }
@@ -57,7 +58,7 @@ fn a_newer_programs_store_and_another_programs_schema_are_refused() {
     house.execute("UPDATE store_format SET version = 7");
     let newer = Store::open(house.place()).unwrap_err();
     assert_eq!(newer.kind, Kind::Invalid);
-    assert!(newer.message.contains("newer portico: it has format 7, and this program knows 4"), "{newer}");
+    assert!(newer.message.contains("newer portico: it has format 7, and this program knows 5"), "{newer}");
 
     let other = House::new();
     let raw = session(&other.place());
@@ -156,7 +157,7 @@ async fn a_token_that_one_process_revoked_stays_refused_there_and_elsewhere() {
     let token = exchange(&here, &nightly, &secret, None, None).await.unwrap();
     assert!(bearer(&there, &token).await.is_ok());
     let client = super::support::proof(&nightly.client_id, &secret);
-    here.send(Revoke { client, token: token.token.clone() }).await.unwrap().unwrap();
+    here.send(Revoke { client, token: token.token.clone(), door: Door::default() }).await.unwrap().unwrap();
     let shown = || Credential::Bearer(token.token.clone());
     assert!(ask_at_once(&here, shown()).await.is_err(), "at once where it was revoked");
     eventually!(ask_at_once(&there, shown()).await.is_err());
@@ -184,7 +185,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         let auth = Auth::start(settings.clone()).await.unwrap();
         replicas.push((People::start(&settings, auth.clone()).await.unwrap(), auth));
     }
-    let session = replicas[0].0.sign_in(ANN.to_owned(), pat).await.unwrap();
+    let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap();
     let approval = Approval {
         client_id: client_id.clone(),
         client_name: "client".to_owned(),
