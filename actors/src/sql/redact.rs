@@ -183,9 +183,13 @@ impl<'a> Reading<'a> {
         let writes = names(&["INSERT", "REPLACE", "MERGE", "COPY", "VALUES"]) && secret();
         let is_pragma = keeps_keys && is(0, &["PRAGMA"]) && secret();
         let sets = is(0, &["SET", "ATTACH"]) && secret();
+        // A text that names a secret may be a template, and another one what is put into it.
+        let is_template = |token: &Token| token.kind == Kind::Text && names_secret(token.text(text));
+        let templates = statement.iter().any(is_template);
+        let keys = keeps_keys && text_of(statement, text).to_ascii_lowercase().contains("key=");
         Self {
             text,
-            everything: definition || writes || sets,
+            everything: definition || writes || sets || templates || keys,
             is_pragma,
             depth: 0,
             options: None,
@@ -310,10 +314,19 @@ fn is_escaped(literal: &str) -> bool {
     }
 }
 
-/// Whether a text names something secret.
+/// Whether a text names something secret, or is it.
 fn tells_secret(text: &str) -> bool {
+    names_secret(text) || looks_secret(text)
+}
+
+fn names_secret(text: &str) -> bool {
     let low = text.to_ascii_lowercase();
-    SECRET_PARTS.iter().any(|part| low.contains(part)) || looks_secret(text)
+    SECRET_PARTS.iter().any(|part| low.contains(part))
+}
+
+fn text_of<'t>(statement: &[Token], text: &'t str) -> &'t str {
+    let (Some(first), Some(last)) = (statement.first(), statement.last()) else { return "" };
+    text.get(first.start..last.end).unwrap_or_default()
 }
 
 /// Whether a text is an address or a connection string with a password, or a secret of ours.
@@ -324,12 +337,16 @@ fn looks_secret(text: &str) -> bool {
         let authority = rest.split(['/', '?', ' ']).next().unwrap_or_default();
         authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
     });
+    // In a connection string, in JSON, in XML.
+    let is_between = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '\\');
     let assigned = |word: &str| {
-        low.match_indices(word)
-            .any(|(at, _)| low.get(at + word.len()..).is_some_and(|rest| rest.trim_start().starts_with(['=', ':'])))
+        low.match_indices(word).any(|(at, _)| {
+            let rest = low.get(at + word.len()..).unwrap_or_default();
+            rest.trim_start_matches(is_between).starts_with(['=', ':', '>'])
+        })
     };
     let is_jwt = low.contains("eyj") && text.matches('.').count() >= 2;
-    address || low.contains("ptc_") || is_jwt || ["password", "passwd", "pwd", "secret"].into_iter().any(assigned)
+    address || low.contains("ptc_") || is_jwt || SECRET_PARTS.into_iter().chain(["pwd", "token"]).any(assigned)
 }
 
 /// Whether a literal, a name or a comment has its end.

@@ -71,7 +71,7 @@ mod tests {
         let kept = argon2::password_hash::phc::PasswordHash::new(&kept).unwrap();
         assert_eq!((nobody.algorithm, nobody.version, &nobody.params), (kept.algorithm, kept.version, &kept.params));
         let sizes = |hash: &argon2::password_hash::phc::PasswordHash| {
-            (hash.salt.as_ref().map(|salt| salt.len()), hash.hash.as_ref().map(|output| output.len()))
+            (hash.salt.as_ref().map(|salt| salt.len()), hash.hash.as_ref().map(argon2::password_hash::phc::Output::len))
         };
         assert_eq!(sizes(&nobody), sizes(&kept));
     }

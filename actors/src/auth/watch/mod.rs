@@ -20,7 +20,7 @@ pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Result<()> + Send>;
 /// Watches one store.
 pub(crate) enum Watch {
     /// A file, looked at before each answer.
-    File(FileWatch),
+    File(Box<FileWatch>),
     /// A database, looked at by a thread of its own: no answer waits for a network.
     Replica(Replica),
 }
@@ -35,7 +35,7 @@ impl Watch {
     pub(crate) fn open(settings: &AuthSettings) -> Result<Self> {
         let (clock, key) = (settings.clock.clone(), settings.store_key.clone());
         Ok(match &settings.store {
-            Place::File(path) => Self::File(FileWatch::open(path.clone(), clock, key)?),
+            Place::File(path) => Self::File(Box::new(FileWatch::open(path.clone(), clock, key)?)),
             Place::Postgres(_) => Self::Replica(Replica::start(settings)?),
         })
     }

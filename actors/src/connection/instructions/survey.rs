@@ -195,14 +195,14 @@ mod tests {
             let table = Table { name: format!("t{number}"), kind: "TABLE".to_owned(), remarks: None, rows: None };
             survey.schemas.entry(format!("s{}", number % 2)).or_default().add(table);
         }
-        for number in 0..MOST_TABLES {
+        for number in 0..i64::try_from(MOST_TABLES).unwrap() {
             let (own, other) = (format!("s{}", number % 2), format!("s{}", (number + 1) % 2));
-            survey.table(&own, &format!("t{number}")).unwrap().rows = Some(number as i64);
+            survey.table(&own, &format!("t{number}")).unwrap().rows = Some(number);
             assert!(survey.table(&other, &format!("t{number}")).is_none());
         }
         let rows =
             |schema: &str| survey.schemas[schema].tables.iter().map(|table| table.rows.unwrap()).collect::<Vec<_>>();
-        assert!(rows("s0").iter().enumerate().all(|(at, rows)| *rows == 2 * at as i64), "the listing's order is kept");
+        assert!(rows("s0").iter().zip(0..).all(|(rows, at)| *rows == 2 * at), "the listing's order is kept");
         assert!(survey.has(&("s1".to_owned(), "t1".to_owned())) && !survey.has(&("s1".to_owned(), "t0".to_owned())));
     }
 }

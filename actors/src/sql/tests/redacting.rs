@@ -58,6 +58,9 @@ fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
         "SELECT * FROM users WHERE password IN ('a', @)",
         "DO $do$ BEGIN ALTER ROLE ann PASSWORD @; END $do$",
         "SELECT 1; ALTER ROLE ann PASSWORD @; SELECT 2",
+        "SELECT format('ALTER ROLE %I PASSWORD %L', 'ann', @)",
+        "DO $do$ BEGIN EXECUTE format('ALTER ROLE ann PASSWORD %L', @); END $do$",
+        "UPDATE t SET doc = doc || jsonb_build_object('password', @)",
     ];
     let ways = ["'S3same'", "E'S3same'", "U&'S3same'", "$$S3same$$", "$a$S3same$a$", "'x'\n'S3same'", "N'S3same'"];
     for place in places {
@@ -81,6 +84,8 @@ fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
         "PRAGMA hexkey = x'S3same'",
         "SELECT * FROM users WHERE password = \"S3same\"",
         "ATTACH 'file:f.db?password=S3same' AS a",
+        "ATTACH 'file:f.db?key=S3same' AS a",
+        "INSERT INTO t VALUES ('{\"password\": \"S3same\"}', '<secret>S3same</secret>')",
     ] {
         assert!(!secrets(text, Dialect::Sqlite).contains("S3same"), "{text}");
     }
