@@ -218,7 +218,7 @@ async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
                 TaskPayload::Completed { result } => break result,
                 TaskPayload::Working => pace.tick().await,
                 other => panic!("another end: {other:?}"),
-            };
+            }
         };
         assert_eq!(result["structuredContent"]["rows"], json!([[1], [2], [3]]));
         client.cancel().await.unwrap();

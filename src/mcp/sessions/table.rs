@@ -116,9 +116,9 @@ mod tests {
         let sessions: Vec<_> = (0..20).map(|number| add(&mut table, &format!("s{}", number % 7))).collect();
         let (running, _listening) = (sessions[0].run("1"), sessions[1].listen());
         sessions[2].touch();
-        for expected in 3..20 {
+        for (expected, session) in sessions.iter().enumerate().skip(3) {
             table.evict();
-            assert!(table.get(sessions[expected].id()).is_none(), "{expected} should have gone");
+            assert!(table.get(session.id()).is_none(), "{expected} should have gone");
             assert_eq!(table.len(), 19 - (expected - 3));
         }
         table.evict();

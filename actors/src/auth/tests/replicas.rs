@@ -49,6 +49,33 @@ fn many_may_open_a_fresh_store_at_once() {
 }
 
 #[test]
+fn the_triggers_of_an_older_program_are_replaced() {
+    let house = House::new();
+    drop(house.store());
+    let triggers = || {
+        let sql =
+            "SELECT string_agg(pg_get_triggerdef(t.oid), '; ' ORDER BY pg_get_triggerdef(t.oid)) FROM pg_trigger t
+                   JOIN pg_class c ON c.oid = t.tgrelid
+                   WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal";
+        let Ok(answer) = session(&house.place()).query(sql, Vec::new()) else { panic!("no triggers") };
+        let [Value::Text(all)] = answer.rows[0].as_slice() else { panic!("{answer:?}") };
+        all.clone()
+    };
+    let made = triggers();
+    assert!(made.contains("OLD TABLE AS former") && !made.contains("sessions"), "{made}");
+    house.execute(
+        "UPDATE store_format SET version = 4; DROP TRIGGER counted_update ON grants;
+         CREATE TRIGGER counted_update AFTER UPDATE ON grants REFERENCING NEW TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION count_change();
+         CREATE TRIGGER counted_insert AFTER INSERT ON sessions REFERENCING NEW TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION count_change()",
+    );
+    assert_ne!(triggers(), made);
+    drop(house.store());
+    assert_eq!(triggers(), made);
+}
+
+#[test]
 fn a_newer_programs_store_and_another_programs_schema_are_refused() {
     let house = House::new();
     let missing = Store::open_existing(&house.place(), None).unwrap_err();
