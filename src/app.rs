@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use portico_actors::auth::people::People;
+use portico_actors::auth::recording::Recording;
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings, Jwks};
 use portico_actors::directory::{self, Directory, Entry, Intensity};
@@ -20,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Changes};
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
@@ -129,13 +130,17 @@ impl App {
         auth.limits = config.limits.auth;
         auth.issuers.clone_from(&config.issuers);
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
+        // Before whoever makes changes that are to be recorded.
+        let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
+        if let Some(audit) = &audit {
+            auth.recording = Recording::by(Arc::new(Changes(Arc::clone(audit))));
+        }
         let settings = auth;
         let auth = Auth::start(settings.clone()).await?;
         let people = People::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;
-        let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();

@@ -6,10 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portico_actors::auth::Reconfigure;
+use portico_actors::auth::recording::{Door, Recorder};
+use portico_actors::auth::store::Change;
 use portico_actors::directory;
 use portico_actors::event::Event;
 
 use crate::app::{App, Current, runnable};
+use crate::audit::Changes;
 use crate::config::{Config, Connection, Problem, Problems};
 
 /// What came of a reload: names of connections.
@@ -88,6 +91,12 @@ impl App {
     /// What is wrong with the file, or cannot change while the service runs; then nothing has.
     pub async fn reload(&self, path: &Path) -> Result<Report, Problems> {
         let result = self.take_over(path).await;
+        if let (Ok(report), Some(audit)) = (&result, &self.audit) {
+            let object = serde_json::to_value(report).unwrap_or_default();
+            let change = Change { action: "reload", object, before: None, after: None };
+            // It is in force already; a trail that cannot be written tells of itself.
+            let _ = Changes(Arc::clone(audit)).record(change, Door::default()).await;
+        }
         (self.observer)(&match &result {
             Ok(report) => Event::Reloaded { summary: report.to_string() },
             Err(problems) => Event::ReloadRefused { problems: problems.0.iter().map(ToString::to_string).collect() },

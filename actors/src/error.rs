@@ -34,6 +34,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every one.
+    pub const ALL: [Self; 12] = [
+        Self::Invalid,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Rejected,
+        Self::Conflict,
+        Self::TimedOut,
+        Self::Abandoned,
+        Self::Busy,
+        Self::Unavailable,
+        Self::TooLarge,
+        Self::Internal,
+    ];
+
     /// One lower-case word for logs and audit records.
     pub const fn word(self) -> &'static str {
         match self {
@@ -77,6 +93,8 @@ struct More {
     quota: Option<Quota>,
     cause: Option<String>,
     judged: bool,
+    credential: Option<String>,
+    claimed: Option<String>,
 }
 
 /// How much of a limit on requests is left.
@@ -213,6 +231,20 @@ impl Error {
         self.more.as_ref().is_some_and(|more| more.judged)
     }
 
+    /// Keeps the id of the credential that was refused, for the audit trail alone.
+    #[must_use]
+    pub fn of_credential(mut self, id: impl Into<String>) -> Self {
+        self.more().credential = Some(id.into());
+        self
+    }
+
+    /// Keeps who the refused caller claims to be, for the audit trail alone.
+    #[must_use]
+    pub fn claimed(mut self, name: impl Into<String>) -> Self {
+        self.more().claimed = Some(name.into());
+        self
+    }
+
     /// What the reader can do about it.
     pub fn get_hint(&self) -> Option<&str> {
         self.more.as_ref()?.hint.as_deref()
@@ -251,6 +283,16 @@ impl Error {
     /// The inner cause, for the log alone.
     pub fn cause(&self) -> Option<&str> {
         self.more.as_ref()?.cause.as_deref()
+    }
+
+    /// The id of the credential that was refused, for the audit trail alone.
+    pub fn get_credential(&self) -> Option<&str> {
+        self.more.as_ref()?.credential.as_deref()
+    }
+
+    /// Who the refused caller claims to be, for the audit trail alone.
+    pub fn get_claimed(&self) -> Option<&str> {
+        self.more.as_ref()?.claimed.as_deref()
     }
 
     fn more(&mut self) -> &mut More {

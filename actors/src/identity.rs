@@ -228,7 +228,7 @@ mod tests {
 
     fn caller(subject: &str, claims: Value) -> Principal {
         let claims: Claims = Arc::new(claims.as_object().cloned().unwrap_or_default());
-        Principal { subject: subject.to_owned(), scope: Scope::Write, reach: Reach::All, claims }
+        Principal { subject: subject.to_owned(), scope: Scope::Write, reach: Reach::All, claims, credential: None }
     }
 
     fn table(pairs: &[(&str, &str)]) -> HashMap<String, String> {

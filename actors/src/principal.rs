@@ -134,6 +134,8 @@ pub struct Principal {
     /// What else is known of the caller: a user's `email`, a service account's `client_id` and
     /// `name`, and what a trusted issuer's token says.
     pub claims: Claims,
+    /// The id of the credential that was shown: a personal access token's, or a token's `jti`.
+    pub credential: Option<Arc<str>>,
 }
 
 impl Principal {
@@ -215,8 +217,13 @@ mod tests {
     #[test]
     fn each_connection_sees_its_own_scope() {
         let reach = Reach::each([(A, Scope::Read), (B, Scope::Admin)]);
-        let caller =
-            Arc::new(Principal { subject: "a".to_owned(), scope: Scope::Write, reach, claims: Claims::default() });
+        let caller = Arc::new(Principal {
+            subject: "a".to_owned(),
+            scope: Scope::Write,
+            reach,
+            claims: Claims::default(),
+            credential: None,
+        });
         assert_eq!((caller.at(A).scope, caller.at(B).scope), (Scope::Read, Scope::Write));
         assert!(Arc::ptr_eq(&caller, &caller.at(B)), "nothing is narrowed, so nothing is copied");
     }

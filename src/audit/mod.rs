@@ -7,6 +7,7 @@
 //! however it ends, also by being dropped. The last byte of an answer is sent after its record is
 //! in the queue. One thread of its own writes the queue to its file and its store (`writer`).
 
+mod bucket;
 pub mod file;
 pub mod reading;
 pub mod record;
@@ -20,15 +21,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use portico_actors::auth::store;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use portico_actors::auth::recording::{Door, Recorder};
+use portico_actors::auth::store::{self, Change};
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Observer;
 use portico_actors::sql::Dialect;
 use tokio::sync::mpsc::{self, OwnedPermit};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-pub use record::{Happening, Record, Request};
+use bucket::Bucket;
+pub use record::{Happening, Record, Request, reason, shortened};
 use sinks::Sinks;
 pub use statement::{Detail, Said};
 
@@ -38,10 +43,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_CALL: Duration = Duration::from_secs(5);
 /// How soon a failed writer is worth asking again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Refusals of strangers that are recorded one by one: so many at once …
-const BURST: f64 = 100.0;
-/// … and so many a second.
-const RATE: f64 = 20.0;
+/// Room in the queue for changes, which wait for no call: the call that makes one has its place already.
+const CHANGES: usize = 64;
 
 /// What becomes of calls whose records cannot be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,9 +104,26 @@ impl Settings {
 
 /// What is sent to the writer.
 enum Message {
-    Record(Box<Record>),
+    Record(Queued),
+    /// There is something else to look at.
+    Wake,
     /// Nothing comes behind it.
     Stop,
+}
+
+/// A record on its way.
+struct Queued {
+    record: Box<Record>,
+    /// Its room in the queue, given back when it leaves that.
+    room: Option<OwnedSemaphorePermit>,
+    /// Who waits until it is written.
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl From<Record> for Queued {
+    fn from(record: Record) -> Self {
+        Self { record: Box::new(record), room: None, written: None }
+    }
 }
 
 /// What the writer and those who send to it know of each other.
@@ -117,27 +137,12 @@ struct Shared {
     bucket: Mutex<Bucket>,
 }
 
-/// How many refusals of strangers may be recorded now.
-struct Bucket {
-    left: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    fn take(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64();
-        self.left = (self.left + passed * RATE).min(BURST);
-        self.at = now;
-        let has = self.left >= 1.0;
-        self.left -= f64::from(u8::from(has));
-        has
-    }
-}
-
 /// The trail of a running service.
 pub struct Audit {
     settings: Settings,
     sender: mpsc::Sender<Message>,
+    /// One for each place in the queue.
+    rooms: Arc<Semaphore>,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -153,20 +158,21 @@ impl Audit {
         }
         let mut sinks = Sinks::new(settings, store);
         sinks.open_what_is_there()?;
-        let (sender, receiver) = mpsc::channel(settings.queue.max(1));
+        let (sender, receiver) = mpsc::channel(settings.queue.max(1) + CHANGES);
         let shared = Arc::new(Shared {
             failing: watch::Sender::new(false),
             reopen: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             suppressed: AtomicU64::new(0),
-            bucket: Mutex::new(Bucket { left: BURST, at: Instant::now() }),
+            bucket: Mutex::new(Bucket::full(Instant::now())),
         });
         let writer = writer::Writer::new(sinks, Arc::clone(&shared), settings.on_failure, observer);
         let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(receiver));
         let thread = Mutex::new(Some(thread.map_err(Error::internal)?));
-        let audit = Self { settings: settings.clone(), sender, shared, thread };
+        let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
+        let audit = Self { settings: settings.clone(), sender, rooms, shared, thread };
         // The queue is empty: there is room.
-        let _ = audit.sender.try_send(Message::Record(Box::new(Record::of(Happening::Start, "ok"))));
+        let _ = audit.sender.try_send(Message::Record(Record::of(Happening::Start, "ok").into()));
         Ok(Some(Arc::new(audit)))
     }
 
@@ -184,21 +190,42 @@ impl Audit {
                 std::future::pending::<()>().await;
             }
         };
-        let permit = tokio::select! {
+        let place = async {
+            // It is never closed.
+            let room = Arc::clone(&self.rooms).acquire_owned().await.ok();
+            self.sender.clone().reserve_owned().await.map(|permit| (permit, room))
+        };
+        let place = tokio::select! {
             biased;
             () = failed => return Err(cannot_record()),
-            permit = self.sender.clone().reserve_owned() => permit,
+            place = place => place,
             () = tokio::time::sleep(PATIENCE) => {
                 return Err(Error::new(Kind::Busy, "too many records of the audit trail are waiting to be written")
                     .retry_after(RETRY)
                     .hint("try again after the given delay"));
             }
         };
-        match permit {
-            Ok(permit) => Ok(Some(Place { permit, shared: Arc::clone(&self.shared) })),
+        match place {
+            Ok((permit, room)) => Ok(Some(Place { permit, room, shared: Arc::clone(&self.shared) })),
             Err(_) if refuses => Err(cannot_record()),
             Err(_) => Ok(None),
         }
+    }
+
+    /// Records a change that was made, and waits until that is written.
+    async fn change(&self, record: Record) -> Result<()> {
+        if !self.shared.takes(&record) {
+            return Ok(());
+        }
+        let (written, waiting) = oneshot::channel();
+        let queued = Queued { written: Some(written), ..Queued::from(record) };
+        let wait = async { self.sender.send(Message::Record(queued)).await.is_ok() && waiting.await.is_ok() };
+        let is_written = tokio::time::timeout(PATIENCE, wait).await.unwrap_or(false);
+        if is_written || self.settings.on_failure == OnFailure::Continue {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Unavailable, "the change was made, but it could not be recorded")
+            .hint("look at what there is now before you try again; the log tells why it could not"))
     }
 
     /// What is recorded of the statement of `op`, on a source of this kind.
@@ -219,7 +246,7 @@ impl Audit {
         self.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = async {
-            let _ = self.sender.send(Message::Record(Box::new(Record::of(Happening::Stop, "ok")))).await;
+            let _ = self.sender.send(Message::Record(Record::of(Happening::Stop, "ok").into())).await;
             let _ = self.sender.send(Message::Stop).await;
             if let Some(thread) = thread {
                 let _ = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -241,36 +268,47 @@ fn cannot_record() -> Error {
         .hint("an administrator has to look at it; the log tells why")
 }
 
+/// Changes of who may do what come here from behind the mailbox.
+pub struct Changes(pub Arc<Audit>);
+
+impl Recorder for Changes {
+    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
+        let audit = Arc::clone(&self.0);
+        async move { audit.change(Record::of_change(change, door)).await }.boxed()
+    }
+}
+
+impl Shared {
+    /// Whether `record` is recorded by itself; else it is counted.
+    fn takes(&self, record: &Record) -> bool {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        if !record.is_cheap() {
+            bucket.earn();
+            return true;
+        }
+        let takes = bucket.take(Instant::now());
+        if !takes {
+            self.suppressed.fetch_add(1, Ordering::Relaxed);
+        }
+        takes
+    }
+}
+
 /// Room for one record. Dropped without one, it is given back.
 pub struct Place {
     permit: OwnedPermit<Message>,
+    room: Option<OwnedSemaphorePermit>,
     shared: Arc<Shared>,
 }
 
 impl Place {
     /// Queues the record. What strangers bring about too fast is only counted.
     pub fn keep(self, record: Record) {
-        if record.is_cheap() {
-            let mut bucket = self.shared.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-            if !bucket.take(Instant::now()) {
-                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
+        if self.shared.takes(&record) {
+            self.permit.send(Message::Record(Queued { room: self.room, ..Queued::from(record) }));
+        } else if self.shared.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now()) {
+            // Nobody else may come for long.
+            self.permit.send(Message::Wake);
         }
-        self.permit.send(Message::Record(Box::new(record)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strangers_are_recorded_one_by_one_up_to_a_rate() {
-        let start = Instant::now();
-        let mut bucket = Bucket { left: BURST, at: start };
-        assert_eq!((0..1_000).filter(|_| bucket.take(start)).count(), 100);
-        let later = start + Duration::from_secs(2);
-        assert_eq!((0..1_000).filter(|_| bucket.take(later)).count(), 40);
     }
 }

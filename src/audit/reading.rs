@@ -21,6 +21,12 @@ pub struct Wanted {
     pub until: Option<String>,
     /// The caller, or a service account's name.
     pub principal: Option<String>,
+    /// Who somebody claimed to be who was not let in.
+    pub claimed: Option<String>,
+    /// What was changed, as `user add`.
+    pub action: Option<String>,
+    /// Where it came from.
+    pub address: Option<String>,
     /// The connection's name.
     pub connection: Option<String>,
     /// A word of outcome; `failed` is every one but `ok`.
@@ -48,6 +54,9 @@ impl Wanted {
             && self.since.as_deref().is_none_or(|since| text("time") >= since)
             && self.until.as_deref().is_none_or(|until| text("time") < until)
             && same(&self.principal, &["principal", "account", "client"])
+            && same(&self.claimed, &["claimed"])
+            && same(&self.action, &["action"])
+            && same(&self.address, &["address", "host"])
             && same(&self.connection, &["connection", "connectionId"])
             && same(&self.event, &["event"])
             && same(&self.request, &["requestId"])

@@ -5,6 +5,9 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portico_actors::auth::clock::Timestamp;
+use portico_actors::auth::recording::Door;
+use portico_actors::auth::store::Change;
+use portico_actors::error::{Error, Kind};
 use portico_actors::event::CallEnded;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +24,7 @@ pub enum Happening {
     Call,
     /// An access token was asked for.
     Token,
-    /// Somebody changed who may call, on the command line.
+    /// Somebody changed who may do what.
     Change,
     /// The service has begun.
     Start,
@@ -31,6 +34,14 @@ pub enum Happening {
     Suppressed,
     /// Records that could not be written.
     Lost,
+}
+
+/// Characters of a name that is claimed, and of a reason, at most.
+const LONGEST_TEXT: usize = 300;
+
+impl Happening {
+    /// Every word, as records and filters write them.
+    pub const WORDS: [&str; 7] = ["call", "token", "change", "start", "stop", "suppressed", "lost"];
 }
 
 /// What one request said of itself.
@@ -44,7 +55,13 @@ pub struct Request {
     pub agent: Option<String>,
     /// The path, without its query.
     pub path: String,
-    /// The client that holds the token, and a service account's name.
+    /// Who the caller claims to be, while nobody was authenticated.
+    pub claimed: Option<String>,
+    /// The id of the credential.
+    pub credential: Option<String>,
+    /// Why the request was refused.
+    pub reason: Option<String>,
+    /// The client that holds the token.
     pub client: Option<String>,
     /// A service account's name.
     pub account: Option<String>,
@@ -72,11 +89,17 @@ pub struct Record {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub principal: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +123,10 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -110,6 +137,24 @@ pub struct Record {
     pub outcome: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why a caller was refused, as far as that is about the caller: credential, rights, limits. Words of the
+/// source are no reason, they may repeat values.
+pub fn reason(error: &Error) -> Option<String> {
+    let told = match error.kind {
+        Kind::Unauthenticated => error.cause().unwrap_or(&error.message),
+        Kind::Forbidden | Kind::Busy if error.get_sqlstate().is_none() => &error.message,
+        _ => return None,
+    };
+    Some(shortened(told))
+}
+
+/// A text of a stranger's, cut where it is long.
+pub fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST_TEXT).collect()
 }
 
 impl Record {
@@ -124,6 +169,10 @@ impl Record {
         Self {
             request_id: Some(call.id.to_string()),
             principal: call.subject.clone(),
+            // What was claimed is of no matter once it is known who calls.
+            claimed: request.claimed.filter(|_| call.subject.is_empty()),
+            credential: request.credential,
+            reason: request.reason,
             client: request.client,
             account: request.account,
             address: request.address,
@@ -148,12 +197,18 @@ impl Record {
         Self { path, ..self }
     }
 
-    /// A change of who may call.
-    pub fn of_change(principal: &str, action: &str, object: Value) -> Self {
+    /// A change of who may do what, asked for by that door.
+    pub fn of_change(change: Change, door: Door) -> Self {
         Self {
-            principal: principal.to_owned(),
-            action: Some(action.to_owned()),
-            object: Some(object),
+            request_id: door.request.map(|id| id.to_string()),
+            principal: door.principal.unwrap_or_default(),
+            address: door.address,
+            agent: door.agent,
+            path: door.path,
+            action: Some(change.action.to_owned()),
+            object: Some(change.object),
+            before: change.before,
+            after: change.after,
             ..Self::of(Happening::Change, "ok")
         }
     }
@@ -165,7 +220,12 @@ impl Record {
 
     /// Whether a stranger could bring about as many of these as they like.
     pub fn is_cheap(&self) -> bool {
-        self.outcome != "ok" && (self.principal.is_empty() || self.event == Happening::Token)
+        // What no request brought about is the service's own.
+        let of_service = self.event == Happening::Change && self.request_id.is_none();
+        let is_request = matches!(self.event, Happening::Call | Happening::Token | Happening::Change);
+        is_request
+            && !of_service
+            && (self.principal.is_empty() || (self.outcome != "ok" && self.event == Happening::Token))
     }
 
     /// The record as a line of JSON, without its end.

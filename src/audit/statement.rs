@@ -17,7 +17,7 @@ const MOST_PARAMETERS: usize = 16 * 1024;
 /// How much of a statement is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The text, with what looks like a secret left out, and its digest.
+    /// The text, with what may be a secret left out, and its digest.
     #[default]
     Text,
     /// The text with every literal left out, and the digest of the whole.
@@ -46,8 +46,10 @@ impl Said {
     /// What `detail` keeps of `op`; nothing of operations without a statement.
     pub fn by(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
+        // What is not read to its end may hold its secret behind it.
+        let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
         let statement = match detail {
-            Detail::Text => Some(cut(&sql::redacted(start(text), dialect, Redact::Secrets))),
+            Detail::Text => Some(cut(&sql::redacted(start(text), dialect, left_out))),
             Detail::Shape => Some(cut(&sql::redacted(start(text), dialect, Redact::Literals))),
             Detail::Digest | Detail::Nothing => None,
         };
@@ -121,6 +123,17 @@ mod tests {
         assert_eq!(said(Detail::Shape, false).statement.as_deref(), Some("SELECT *** WHERE @a = ***"));
         assert_eq!(said(Detail::Digest, false), Said { statement: None, ..text_digest() });
         assert_eq!(said(Detail::Nothing, true).parameters, Some(serde_json::json!({"a": 7})));
+    }
+
+    #[test]
+    fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
+        let kept = |text: String| {
+            let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
+            Said::by(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
+        };
+        assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
+        assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));
+        assert_eq!(kept("SELECT 'x', 'open".to_owned()), "SELECT ***, ***");
     }
 
     fn text_digest() -> Said {

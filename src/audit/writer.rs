@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portico_actors::error::Error;
 use portico_actors::event::{Event, Observer};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
 
+use super::bucket::SUM_AT_MOST;
 use super::sinks::Sinks;
 use super::{Happening, Message, OnFailure, Record, Shared};
 
@@ -23,11 +25,15 @@ pub(super) struct Writer {
     on_failure: OnFailure,
     observer: Observer,
     lost: u64,
+    /// When it was told last how many were only counted.
+    summed: Option<Instant>,
+    /// Who waits until what was added is written.
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Writer {
     pub(super) fn new(sinks: Sinks, shared: Arc<Shared>, on_failure: OnFailure, observer: Observer) -> Self {
-        Self { sinks, shared, on_failure, observer, lost: 0 }
+        Self { sinks, shared, on_failure, observer, lost: 0, summed: None, waiting: Vec::new() }
     }
 
     /// Writes until it is told to stop, or nobody can tell it anything any more.
@@ -38,7 +44,12 @@ impl Writer {
             let mut count = 0;
             loop {
                 match next {
-                    Some(Message::Record(record)) => self.sinks.add(&record),
+                    Some(Message::Record(queued)) => {
+                        self.sinks.add(&queued.record);
+                        self.waiting.extend(queued.written);
+                        drop(queued.room);
+                    }
+                    Some(Message::Wake) => {}
                     Some(Message::Stop) | None => {
                         goes_on = false;
                         break;
@@ -53,11 +64,22 @@ impl Writer {
                     Err(_) => break,
                 }
             }
-            let suppressed = self.shared.suppressed.swap(0, Ordering::Relaxed);
-            if suppressed > 0 {
-                self.sinks.add(&Record::of_many(Happening::Suppressed, suppressed));
-            }
+            self.add_suppressed(!goes_on);
             self.write();
+            // Whoever still waits, waits for what was given up.
+            self.waiting.clear();
+        }
+    }
+
+    /// Adds how many were only counted: not with each record, so that these do not crowd out the others.
+    fn add_suppressed(&mut self, at_once: bool) {
+        if !at_once && self.summed.is_some_and(|at| at.elapsed() < SUM_AT_MOST) {
+            return;
+        }
+        let suppressed = self.shared.suppressed.swap(0, Ordering::Relaxed);
+        if suppressed > 0 {
+            self.summed = Some(Instant::now());
+            self.sinks.add(&Record::of_many(Happening::Suppressed, suppressed));
         }
     }
 
@@ -80,6 +102,10 @@ impl Writer {
     }
 
     fn succeeded(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            // Nobody may wait any more.
+            let _ = waiting.send(());
+        }
         if !self.shared.failing.send_replace(false) {
             return;
         }

@@ -5,16 +5,20 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::exit;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use portico_actors::auth::store::Store;
+use portico_actors::auth::recording::Door;
+use portico_actors::auth::store::{Change, Store};
+use portico_actors::error::Kind;
 use serde_json::Value;
 
 use super::{Common, Failure, is_read, read_config};
 use crate::audit::reading::{self, Follower, Wanted};
 use crate::audit::sinks::Sinks;
-use crate::audit::{OnFailure, Record};
+use crate::audit::{Happening, OnFailure, Record};
 use crate::config::Config;
 
 /// How often a trail that is followed is looked at.
@@ -62,11 +66,20 @@ pub(super) struct Filter {
     /// The connection's name.
     #[arg(long)]
     connection: Option<String>,
+    /// Who somebody claimed to be who was not let in.
+    #[arg(long)]
+    claimed: Option<String>,
+    /// What was changed, as "user add".
+    #[arg(long)]
+    action: Option<String>,
+    /// Where it came from: an address, or the host of a command.
+    #[arg(long)]
+    address: Option<String>,
     /// ok, failed for all but ok, or one of the words of outcome.
-    #[arg(long)]
+    #[arg(long, value_parser = outcomes())]
     outcome: Option<String>,
-    /// call, token, change, start, stop, suppressed or lost.
-    #[arg(long)]
+    /// What happened.
+    #[arg(long, value_parser = PossibleValuesParser::new(Happening::WORDS))]
     event: Option<String>,
     /// The request's id.
     #[arg(long)]
@@ -76,14 +89,20 @@ pub(super) struct Filter {
     tool: Option<String>,
 }
 
+/// Every outcome that a record can have.
+fn outcomes() -> PossibleValuesParser {
+    PossibleValuesParser::new(["ok", "failed", "refused"].into_iter().chain(Kind::ALL.map(Kind::word)))
+}
+
 fn parse_moment(text: &str) -> Result<String, String> {
     reading::read_moment(text, SystemTime::now())
 }
 
 impl From<Filter> for Wanted {
     fn from(filter: Filter) -> Self {
-        let Filter { since, until, principal, connection, outcome, event, request, tool } = filter;
-        Self { since, until, principal, connection, outcome, event, request, tool }
+        let Filter { since, until, principal, claimed, action, address, connection, outcome, event, request, tool } =
+            filter;
+        Self { since, until, principal, claimed, action, address, connection, outcome, event, request, tool }
     }
 }
 
@@ -203,7 +222,8 @@ fn print(record: &Value, common: &Common) {
         return;
     }
     let text = |name: &str| record[name].as_str().filter(|text| !text.is_empty());
-    let who = text("account").or_else(|| text("principal")).unwrap_or("-");
+    let claimed = text("claimed").map(|name| format!("({name})"));
+    let who = text("account").or_else(|| text("principal")).or(claimed.as_deref()).unwrap_or("-");
     let what = text("action").or_else(|| text("tool")).or_else(|| text("path")).unwrap_or("-");
     let mut line = format!(
         "{}  {:<10}  {:<15}  {who}",
@@ -243,19 +263,32 @@ pub(super) fn ensure(config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Records a change that was made.
-pub(super) fn changed(config: &Config, action: &str, object: Value) -> Result<(), Failure> {
-    if !config.audit.is_on() {
-        return Ok(());
-    }
-    let principal = format!("uid:{}", rustix::process::getuid().as_raw());
-    let mut sinks = Sinks::new(&config.audit, &config.store.place);
-    sinks.add(&Record::of_change(&principal, action, object));
-    match sinks.flush() {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            eprintln!("portico: the change was made, but it could not be recorded");
-            Err(error.into())
+/// A change was made that could not be recorded.
+static UNRECORDED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a change was made that could not be recorded: the command has failed then, whatever else it did.
+pub(super) fn lacks_a_record() -> bool {
+    UNRECORDED.load(Ordering::Relaxed)
+}
+
+/// What records the changes that are made on the command line, as they are made.
+pub(super) fn recorder(config: &Config) -> impl FnMut(Change) + Send + 'static {
+    let (settings, place) = (config.audit.clone(), config.store.place.clone());
+    let user = format!("uid:{}", rustix::process::getuid().as_raw());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+    move |change| {
+        if !settings.is_on() {
+            return;
+        }
+        let door = Door { principal: Some(user.clone()), ..Door::default() };
+        let mut sinks = Sinks::new(&settings, &place);
+        sinks.add(&Record { host: host.clone(), ..Record::of_change(change, door) });
+        if let Err(error) = sinks.flush() {
+            UNRECORDED.store(true, Ordering::Relaxed);
+            eprintln!(
+                "portico: the change was made, but it could not be recorded; {}",
+                error.cause().unwrap_or_default()
+            );
         }
     }
 }

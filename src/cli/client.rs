@@ -5,7 +5,6 @@ use portico_actors::auth::people::client::NewClient;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::audit::changed;
 use super::{Common, Failure, open_store, print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
@@ -31,11 +30,10 @@ pub(super) enum Client {
 }
 
 pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (_, mut store) = open_store(common)?;
     match command {
         Client::Add { name, redirect_uris, confidential } => {
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;
-            let recorded = changed(&config, "client add", json!(client));
             if common.json {
                 let mut value = json!(client);
                 if let Some(secret) = &secret {
@@ -49,7 +47,6 @@ pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
                     eprintln!("The secret is not shown again.");
                 }
             }
-            recorded?;
         }
         Client::List => {
             let clients = store.clients()?;
@@ -69,7 +66,6 @@ pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
         }
         Client::Remove { client } => {
             let client = store.remove_client(&client)?;
-            changed(&config, "client remove", json!(client))?;
             if common.json {
                 print_json(&json!(client));
             } else {

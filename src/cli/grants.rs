@@ -1,11 +1,12 @@
 //! `portico grants`: the SQL for a database role that may do exactly what a connection exposes, and its reverse.
 
 use clap::Args;
+use portico_actors::auth::store::Change;
 use portico_actors::error::Error;
 use portico_actors::source::{self, Finding, Script, Wanted};
 use serde_json::{Value, json};
 
-use super::audit::{changed, ensure};
+use super::audit::{ensure, recorder};
 use super::{Common, Failure, connections, print_json, reach, say};
 use crate::app::source_settings;
 use crate::config::{self, Config};
@@ -60,14 +61,15 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let administrator = config::administrator(url);
     let left = system.block_on(source::apply_grants(&settings, &administrator, &wanted, &mut take))?;
     let object = json!({"connection": connection.name, "role": wanted.role, "statements": shown.statements});
-    let recorded = changed(&config, if wanted.revoke { "grants revoke" } else { "grants apply" }, object);
+    let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
+    recorder(&config)(Change { action, object, before: None, after: None });
     if common.json {
         print_json(&describe(&wanted, &shown, Some(&left)));
     } else {
         say(format_args!("-- applied: {} statements", shown.statements.len()));
         left.iter().for_each(reach::tell);
     }
-    recorded
+    Ok(())
 }
 
 /// The role of a connection, unless another one is named.

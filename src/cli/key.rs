@@ -6,7 +6,6 @@ use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::records::Key as Record;
 use serde_json::{Value, json};
 
-use super::audit::changed;
 use super::{Common, Failure, open_store, print_json, print_table, say};
 use crate::config::Tokens;
 
@@ -46,7 +45,6 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
         }
         Key::Rotate { algorithm } => {
             let key = store.rotate_key(algorithm)?;
-            changed(&config, "key rotate", json!(key))?;
             if common.json {
                 print_json(&described(&key, &config.tokens, now));
             } else {

@@ -143,6 +143,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Generate(generate) => generate::run(&generate),
     };
     match result {
+        Ok(()) if audit::lacks_a_record() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure, &common);
@@ -174,13 +175,14 @@ fn tell(failure: &Failure, common: &Common) {
     }
 }
 
-/// The configuration and its store, for commands that change who may call. Passwords of
+/// The configuration and its store, for commands that change who may call: each change is recorded. Passwords of
 /// connections are not needed for that, so their variables may be unset.
 fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
     let store = Store::open(&config.store.place)?.sealed_with(config.store.key.clone());
     audit::ensure(&config)?;
-    Ok((config, store))
+    let recorder = audit::recorder(&config);
+    Ok((config, store.recording(recorder)))
 }
 
 /// The configuration, for commands that need no password of a connection.

@@ -9,7 +9,6 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::audit::changed;
 use super::{Common, Failure, describe_reach, open_store, parse_scope, print_json, print_table, reach, say};
 
 #[derive(Debug, Subcommand)]
@@ -50,7 +49,6 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
             let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));
             let reach = reach(&config, &connections, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, reach, scope })?;
-            let recorded = changed(&config, "pat create", json!(token));
             if common.json {
                 let mut value = json!(token);
                 value["pat"] = secret.expose_secret().into();
@@ -59,7 +57,6 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
                 say(secret.expose_secret());
                 eprintln!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
             }
-            recorded?;
         }
         Pat::List { email } => {
             let tokens = store.pats(email.as_deref())?;
@@ -85,7 +82,6 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
         }
         Pat::Revoke { token } => {
             let token = store.revoke_pat(&token)?;
-            changed(&config, "pat revoke", json!(token))?;
             if common.json {
                 print_json(&json!(token));
             } else {

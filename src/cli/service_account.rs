@@ -6,7 +6,6 @@ use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::audit::changed;
 use super::{
     Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table, reach, say,
 };
@@ -75,9 +74,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
     match command {
         ServiceAccount::Create(rights) => {
             let (account, secret) = store.create_service_account(rights.read(&config)?)?;
-            let recorded = changed(&config, "service-account create", json!(account));
             show(&account, &secret, common);
-            recorded?;
         }
         ServiceAccount::List => {
             let accounts = store.service_accounts()?;
@@ -101,29 +98,23 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         }
         ServiceAccount::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
-            changed(&config, "service-account change", json!(account))?;
             let (scope, reach) = (account.scope.word(), describe_reach(&config, &account.reach));
             tell(&account, &format!("{} has the scope {scope} on {reach}", account.name));
         }
         ServiceAccount::Rotate { account } => {
             let (account, secret) = store.rotate_service_account(&account)?;
-            let recorded = changed(&config, "service-account rotate", json!(account));
             show(&account, &secret, common);
-            recorded?;
         }
         ServiceAccount::Disable { account } => {
             let account = store.disable_service_account(&account)?;
-            changed(&config, "service-account disable", json!(account))?;
             tell(&account, &format!("{} is refused from now on, with all its tokens", account.name));
         }
         ServiceAccount::Enable { account } => {
             let account = store.enable_service_account(&account)?;
-            changed(&config, "service-account enable", json!(account))?;
             tell(&account, &format!("{} is let in again", account.name));
         }
         ServiceAccount::Remove { account } => {
             let account = store.remove_service_account(&account)?;
-            changed(&config, "service-account remove", json!(account))?;
             tell(&account, &format!("removed {}", account.name));
         }
     }

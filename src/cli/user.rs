@@ -6,7 +6,6 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::audit::changed;
 use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach, say};
 use crate::config::Config;
 
@@ -100,7 +99,6 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
                     }
                 }
             }
-            changed(&config, "user add", json!(user))?;
             tell(&user, &format!("added {}; now: portico pat create {}", user.email, user.email));
         }
         User::List => {
@@ -124,30 +122,25 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
         User::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
-            changed(&config, "user change", json!(user))?;
             let (scope, reach) = (user.scope.word(), describe_reach(&config, &user.reach));
             tell(&user, &format!("{} has the scope {scope} on {reach}", user.email));
         }
         User::Password { email, remove } => {
             let password = if remove { None } else { Some(read_password()?) };
             let user = store.change_password(&email, password.as_ref())?;
-            changed(&config, "user password", json!(user))?;
             let what = if remove { "has no password any more" } else { "has a new password" };
             tell(&user, &format!("{} {what}", user.email));
         }
         User::Disable { email } => {
             let user = store.disable_user(&email)?;
-            changed(&config, "user disable", json!(user))?;
             tell(&user, &format!("{} is refused from now on, with all their tokens", user.email));
         }
         User::Enable { email } => {
             let user = store.enable_user(&email)?;
-            changed(&config, "user enable", json!(user))?;
             tell(&user, &format!("{} is let in again", user.email));
         }
         User::Remove { email } => {
             let user = store.remove_user(&email)?;
-            changed(&config, "user remove", json!(user))?;
             tell(&user, &format!("removed {} and all their tokens", user.email));
         }
     }

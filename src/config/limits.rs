@@ -32,6 +32,7 @@ pub(super) fn read(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Limit
             failures_per_address: rate("failures_per_address", default.auth.failures_per_address),
             failures_per_name: rate("failures_per_name", default.auth.failures_per_name),
             tokens_per_client: rate("tokens_per_client", default.auth.tokens_per_client),
+            registrations_per_address: rate("registrations_per_address", default.auth.registrations_per_address),
         },
         requests_per_principal: rate("requests_per_principal", default.requests_per_principal),
     };

@@ -30,18 +30,33 @@ pub fn client<'h>(
     forwarded: impl Iterator<Item = &'h str>,
     x_forwarded: impl Iterator<Item = &'h str>,
 ) -> Option<IpAddr> {
-    let mut known = match peer {
+    let near = match peer {
         Peer::Address(address) if !proxies.trust(address) => return Some(address.to_canonical()),
         Peer::Address(address) => Some(address.to_canonical()),
         Peer::Unix if !proxies.unix => return None,
         Peer::Unix => None,
     };
     let standard: Vec<&str> = forwarded.flat_map(|value| value.split(',')).filter_map(for_parameter).collect();
-    let hops = if standard.is_empty() { x_forwarded.flat_map(|value| value.split(',')).collect() } else { standard };
+    let common: Vec<&str> =
+        x_forwarded.flat_map(|value| value.split(',')).filter(|hop| !hop.trim().is_empty()).collect();
+    match (standard.is_empty(), common.is_empty()) {
+        (_, true) => behind(&standard, near, proxies),
+        (true, false) => behind(&common, near, proxies),
+        // A proxy that writes the one passes on what a client sent as the other.
+        (false, false) => {
+            let told = behind(&standard, near, proxies);
+            if told == behind(&common, near, proxies) { told } else { near }
+        }
+    }
+}
+
+/// Who stands behind the trusted ones among `hops`; `near` opened the connection.
+fn behind(hops: &[&str], near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAddr> {
+    let mut known = near;
     for hop in hops.iter().rev() {
         // A name or an obfuscated identifier ends what can be known.
         let Some(address) = node(hop) else { break };
-        known = Some(address);
+        known = Some(address.to_canonical());
         if !proxies.trust(address) {
             break;
         }
@@ -85,7 +100,13 @@ mod tests {
             ("10.0.0.1", &[], &[], Some("10.0.0.1")),
             ("10.0.0.1", &[], &["6.6.6.6, 192.0.2.7"], Some("192.0.2.7")),
             ("10.0.0.1", &[], &["6.6.6.6", "192.0.2.7, 10.0.0.2"], Some("192.0.2.7")),
-            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7;proto=https"], &["9.9.9.9"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7;proto=https"], &[], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7"], &["1.1.1.1, 192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=9.9.9.9"], &["192.0.2.7"], Some("10.0.0.1")),
+            ("10.0.0.1", &["for=192.0.2.7"], &["9.9.9.9"], Some("10.0.0.1")),
+            ("unix", &["for=9.9.9.9"], &["192.0.2.7"], None),
+            ("10.0.0.1", &["for=9.9.9.9"], &[""], Some("9.9.9.9")),
+            ("10.0.0.1", &[], &["::ffff:192.0.2.7"], Some("192.0.2.7")),
             ("10.0.0.1", &["For=\"[2001:db8::1]:4711\""], &[], Some("2001:db8::1")),
             ("10.0.0.1", &["for=6.6.6.6, for=_hidden"], &[], Some("10.0.0.1")),
             ("10.0.0.1", &["for=6.6.6.6, proto=https"], &[], Some("10.0.0.1")),

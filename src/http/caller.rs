@@ -83,7 +83,12 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
         Ok(None) => {}
         Err(quota) => {
-            return Err(Error::throttled("too many requests of this caller; come back when Retry-After says", quota));
+            let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
+            let refusal = refusal.claimed(&by.subject);
+            return Err(match by.credential.as_deref() {
+                Some(id) => refusal.of_credential(id),
+                None => refusal,
+            });
         }
     }
     request.extensions_mut().insert(Known(Arc::clone(&by)));

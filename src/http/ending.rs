@@ -9,6 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, web};
+use portico_actors::auth::recording::Door;
 use portico_actors::call::{Origin, RequestId};
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Quota};
@@ -20,7 +21,7 @@ use super::timing::Timing;
 use super::trail::{self, Slot};
 use super::{error, peer};
 use crate::app::App;
-use crate::audit::{Record, Request};
+use crate::audit::{self, Record, Request};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -67,6 +68,12 @@ pub(super) fn request_id(request: &HttpRequest) -> RequestId {
 /// Where a call of `request` comes from.
 pub(super) fn origin(request: &HttpRequest) -> Origin {
     Origin { id: request_id(request), trace: Span::of(request).trace }
+}
+
+/// By which door `request` asks for a change, and who was authenticated with it.
+pub(super) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) -> Door {
+    let Request { address, agent, path, .. } = trail::introduce(request, app);
+    Door { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
 }
 
 /// Tells of a request that was refused before it was anybody's call: its path or its method is none
@@ -148,7 +155,13 @@ impl Ending {
         self.record(|request| {
             request.client = by.claims.get("client_id").and_then(|client| client.as_str()).map(str::to_owned);
             request.account = by.account().map(str::to_owned);
+            request.credential = by.credential.as_deref().map(str::to_owned);
         });
+    }
+
+    /// Notes who the caller claims to be, for the audit trail: nobody is authenticated yet.
+    pub(super) fn note_claim(&mut self, name: &str) {
+        self.record(|request| request.claimed = Some(audit::shortened(name)).filter(|name| !name.is_empty()));
     }
 
     /// Notes which connection it is, and who the caller is in its database.
@@ -181,8 +194,14 @@ impl Ending {
                 .and_then(Error::cause)
                 .map(str::to_owned);
         });
-        let code = failure.and_then(Error::get_sqlstate);
-        self.record(|request| request.code = request.code.take().or_else(|| code.map(str::to_owned)));
+        self.record(|request| {
+            let Some(failure) = failure else { return };
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            request.code = request.code.take().or_else(|| text(failure.get_sqlstate()));
+            request.reason = request.reason.take().or_else(|| audit::reason(failure));
+            request.credential = request.credential.take().or_else(|| text(failure.get_credential()));
+            request.claimed = request.claimed.take().or_else(|| failure.get_claimed().map(audit::shortened));
+        });
         self.emit();
     }
 

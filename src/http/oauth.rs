@@ -7,17 +7,18 @@ use portico_actors::auth::people::authorization::{Redemption, Refresh};
 use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
-use portico_actors::error::{Error, bounded};
+use portico_actors::error::{Error, Kind, bounded};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::ending::Ending;
+use super::ending::{self, Ending};
 use super::oauth_form::{self, Form};
 use super::{admission, error};
 use crate::app::App;
+use crate::audit;
 
 /// A successful answer of the token endpoint (RFC 6749 §5.1).
 #[derive(Serialize, JsonSchema)]
@@ -76,7 +77,7 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
     let mut ending = Ending::begin(&request, &app);
     let result = async {
         let asked = asked(&request, &app, oauth_form::read(&request, payload).await?)?;
-        exchange(asked, &app, &mut ending).await
+        exchange(asked, &request, &app, &mut ending).await
     };
     let result = result.await.map(|(token, refresh)| {
         Some(TokenAnswer {
@@ -96,13 +97,21 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
         let client = oauth_form::client(&request, &app, &mut form)?;
-        ending.note(|event| event.subject.clone_from(&client.client_id));
+        ending.note_claim(&client.client_id);
+        let (name, has_secret) = (client.client_id.clone(), client.secret.is_some());
         let token = shown(&mut form)?;
-        if !client.client_id.starts_with(CLIENT_ID_PREFIX) {
-            return app.people.revoke(client, token).await;
+        let door = ending::door(&request, &app, None);
+        if client.client_id.starts_with(CLIENT_ID_PREFIX) {
+            let client = oauth_form::proof(client)?;
+            app.auth.send(Revoke { client, token, door }).await.unwrap_or_else(|_| Err(away()))?;
+        } else {
+            app.people.at(door).revoke(client, token).await?;
         }
-        let client = oauth_form::proof(client)?;
-        app.auth.send(Revoke { client, token }).await.unwrap_or_else(|_| Err(away()))
+        // A client without a secret has only said who it is.
+        if has_secret {
+            ending.note(|event| event.subject = name);
+        }
+        Ok(())
     };
     let result = result.await.map(|()| None::<Value>);
     answer(result, ending)
@@ -114,9 +123,12 @@ pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app:
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
         let client = oauth_form::proof(oauth_form::client(&request, &app, &mut form)?)?;
-        ending.note(|event| event.subject.clone_from(&client.client_id));
+        ending.note_claim(&client.client_id);
+        let name = client.client_id.clone();
         let token = shown(&mut form)?;
-        app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))
+        let described = app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))?;
+        ending.note(|event| event.subject = name);
+        Ok(described)
     };
     let result = result.await.map(|token| {
         Some(token.map_or_else(Described::default, |token| Described { active: true, token: Some(described(token)) }))
@@ -156,8 +168,11 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Endin
             }
         }
         Err(refusal) => {
-            ending.record(|request| request.code = Some(refusal.code.to_owned()));
-            ending.finish(0, Some(&Error::invalid(refusal.code)));
+            ending.record(|request| {
+                request.code = Some(refusal.code.to_owned());
+                request.reason = Some(audit::shortened(&refusal.description));
+            });
+            ending.finish(0, Some(&Error::new(kind(&refusal), refusal.code)));
             let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
@@ -166,6 +181,17 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Endin
             }
             response.json(error::OAuthFailure { error: refusal.code, error_description: bounded(refusal.description) })
         }
+    }
+}
+
+/// What kind of failure a refusal is.
+fn kind(refusal: &GrantError) -> Kind {
+    match refusal.code {
+        "invalid_client" => Kind::Unauthenticated,
+        "temporarily_unavailable" => Kind::Busy,
+        "service_unavailable" => Kind::Unavailable,
+        "server_error" => Kind::Internal,
+        _ => Kind::Invalid,
     }
 }
 
@@ -194,18 +220,28 @@ enum Asked {
 /// The access token, and the refresh token for the next one where there is one.
 async fn exchange(
     asked: Asked,
+    request: &HttpRequest,
     app: &App,
     ending: &mut Ending,
 ) -> Result<(AccessToken, Option<SecretString>), GrantError> {
+    let people = app.people.at(ending::door(request, app, None));
     let issued = match asked {
         Asked::Machine(grant) => {
             let Grant::ClientCredentials { client, .. } = &grant;
-            ending.note(|event| event.subject.clone_from(&client.client_id));
+            let name = client.client_id.clone();
+            ending.note_claim(&name);
             let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
+            ending.note(|event| event.subject = name);
             return Ok((token, None));
         }
-        Asked::Code(redemption) => app.people.redeem(redemption).await?,
-        Asked::Refresh(refresh) => app.people.refresh(refresh).await?,
+        Asked::Code(redemption) => {
+            note_client(ending, &redemption.client.client_id);
+            people.redeem(redemption).await?
+        }
+        Asked::Refresh(refresh) => {
+            note_client(ending, &refresh.client.client_id);
+            people.refresh(refresh).await?
+        }
     };
     ending.note(|event| event.subject.clone_from(&issued.subject));
     Ok((issued.access, Some(issued.refresh)))
@@ -214,6 +250,12 @@ async fn exchange(
 /// The resource that a token is asked for.
 fn resource(app: &App, form: &mut Form) -> Option<String> {
     form.take("resource").map(|asked| admission::resource(app, &asked))
+}
+
+/// Whose client it is is told by what it shows; until then it has only a name.
+fn note_client(ending: &mut Ending, client_id: &str) {
+    ending.note_claim(client_id);
+    ending.record(|request| request.client = Some(client_id.to_owned()));
 }
 
 fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {

@@ -174,6 +174,7 @@ impl Drop for Account {
         let bytes = self.bytes as u64;
         self.ending.record(|request| {
             (request.said, request.calls, request.code) = (summary.said, summary.calls, summary.code);
+            request.reason = summary.reason;
             request.bytes = bytes;
         });
         self.ending.note(|event| {

@@ -16,6 +16,7 @@ use super::progress::Token;
 use super::sessions::Session;
 use super::subscription::Subscription;
 use super::{Context, Header, Headers, Outcome, Refusal, Summary, session, stateless, tasks, tool_result};
+use crate::audit;
 
 /// What is known of a message before it is answered.
 #[derive(Debug)]
@@ -191,11 +192,13 @@ async fn respond(
         }
         Err(Refusal::Tool(error)) => {
             summary.failure = Some(error.kind);
+            summary.reason = audit::reason(&error);
             let result = complete(Found::Complete(tool_result::error(&error)));
             Outcome::Response(Standing::Answered, envelope::success(id, &result))
         }
         Err(Refusal::Scope(error)) => {
             summary.failure = Some(error.kind);
+            summary.reason = audit::reason(&error);
             let body = envelope::success(id, &complete(Found::Complete(tool_result::error(&error))));
             Outcome::Denied(error, body)
         }

@@ -52,7 +52,7 @@ pub async fn answer_batch(
                 }
                 rows += std::mem::take(&mut summary.rows);
                 failure = failure.or(summary.failure.take());
-                (summary.class, summary.said, summary.code) = (None, None, None);
+                (summary.class, summary.said, summary.code, summary.reason) = (None, None, None, None);
                 response
             }
         };
@@ -73,7 +73,9 @@ pub async fn answer_batch(
 fn account(summary: &Summary) -> Value {
     let mut call = json!({"tool": summary.what, "rows": summary.rows});
     call["outcome"] = summary.failure.map_or("ok", Kind::word).into();
-    for (name, value) in [("class", summary.class), ("code", summary.code.as_deref())] {
+    for (name, value) in
+        [("class", summary.class), ("code", summary.code.as_deref()), ("reason", summary.reason.as_deref())]
+    {
         if let Some(value) = value {
             call[name] = value.into();
         }

@@ -18,6 +18,7 @@ use super::features::{Answer, Asked, Completion, Features, Given, Refusal};
 use super::listing::{Key, Listing, Listings};
 use super::logging::Level;
 use super::{Context, Summary, completion, prompts, resources, tool_result};
+use crate::audit;
 use crate::encode::{self, Table};
 use crate::tools::{self, Offer, Unresolved};
 
@@ -202,6 +203,7 @@ fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, 
 fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
     summary.failure = Some(error.kind);
     summary.code = error.get_sqlstate().map(str::to_owned);
+    summary.reason = audit::reason(&error);
     summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
     if error.get_needs().is_some() {
         return Err(Refusal::Scope(error));

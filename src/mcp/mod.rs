@@ -216,6 +216,8 @@ pub struct Summary {
     pub said: Option<Said>,
     /// For the audit trail: the SQLSTATE of a failure.
     pub code: Option<String>,
+    /// For the audit trail: why the caller was refused.
+    pub reason: Option<String>,
     /// For the audit trail: the calls of a batch.
     pub calls: Vec<serde_json::Value>,
 }

@@ -12,13 +12,14 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, read};
+use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, read};
 use crate::support::fixture::sqlite;
 use crate::support::mcp::{ENDLESS, modern, select};
+use crate::support::process::output;
 use crate::support::stream::Events;
 
 /// A service with one SQLite connection and the trail that `audit` configures.
-async fn service(folder: TempDir, audit: &str) -> TestApp {
+pub(super) async fn service(folder: TempDir, audit: &str) -> TestApp {
     let url = sqlite(&folder, "shop.db");
     let tables = format!("[audit]\n{audit}\n{}", connection(CONNECTION, "shop", &url, "access = \"read-write\""));
     let app = TestApp::start(folder, &tables).await;
@@ -26,11 +27,11 @@ async fn service(folder: TempDir, audit: &str) -> TestApp {
     app
 }
 
-fn trail(app: &TestApp) -> PathBuf {
+pub(super) fn trail(app: &TestApp) -> PathBuf {
     app.config.with_file_name("audit.jsonl")
 }
 
-fn records(path: &Path) -> Vec<Value> {
+pub(super) fn records(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no record: {line}"))).collect()
 }
@@ -46,7 +47,7 @@ async fn calls(app: &TestApp, count: usize) -> Vec<Value> {
 }
 
 fn portico(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
+    crate::support::process::portico(folder, arguments)
 }
 
 /// What the command printed, a JSON value a line.
@@ -98,9 +99,17 @@ async fn a_call_leaves_one_record_whatever_the_way() {
             json!(["call", "unauthenticated", null, "/api/query", null, 0]),
             json!(["call", "refused", null, "/api/tables", null, null]),
             json!(["token", "ok", agent, "/oauth/token", null, 0]),
-            json!(["token", "invalid", agent, "/oauth/token", null, 0]),
+            json!(["token", "unauthenticated", null, "/oauth/token", null, 0]),
         ]
     );
+    // Who was not authenticated is no principal.
+    assert_eq!((&found[6]["claimed"], &found[9]["claimed"]), (&json!("eve"), &json!(agent)));
+    assert_eq!(found[6]["reason"], "the personal access token is unknown");
+    assert!(found[9]["reason"].as_str().unwrap().contains("not valid"), "{}", found[9]);
+    let credential = app.store().pats(Some(reader)).unwrap()[0].id;
+    assert_eq!(found[3]["credential"], json!(credential), "a refusal has its credential");
+    assert!(found[3]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{}", found[3]);
+    assert!(found[..6].iter().all(|record| record.get("claimed").is_none()));
     let first = &found[0];
     assert_eq!(
         [&first["requestId"], &first["address"], &first["agent"], &first["connection"], &first["statement"]],
@@ -257,7 +266,9 @@ async fn a_full_disk_lets_calls_go_on_where_that_is_configured_and_counts_what_i
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     std::fs::remove_file(&path).unwrap();
     let resumed = || told(&app, |event| matches!(event, Event::AuditResumed { .. }));
+    let mut pace = pace();
     while !resumed() {
+        pace.tick().await;
         assert_eq!(app.rows("SELECT 2").await, json!([[2]]));
     }
     let has = |event: &str| records(&path).iter().any(|record| record["event"] == event);
@@ -322,6 +333,9 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
         ]
     );
     assert!(found.iter().all(|record| record["principal"].as_str().unwrap().starts_with("uid:")));
+    assert!(found.iter().all(|record| record["host"].is_string()), "{found:#?}");
+    let rotated = &found[3];
+    assert!(rotated["before"]["rotatedAt"].is_null() && rotated["after"]["rotatedAt"].is_string(), "{rotated}");
     assert_eq!(
         (&found[0]["object"]["email"], &found[1]["object"]["name"]),
         (&json!("ann@example.org"), &json!("laptop"))
@@ -338,6 +352,22 @@ async fn changes_on_the_command_line_are_recorded_and_found() {
     assert_eq!(run(&["audit", "search", "--until", "2020-01-01"]), "");
     let wrong = portico(&["audit", "search", "--since", "yesterday"], folder);
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("12h"));
+    // A word that no record can have finds nothing, and would be taken for an answer.
+    for (filter, word, offered) in [
+        ("--event", "changes", "change"),
+        ("--outcome", "denied", "forbidden"),
+        ("--outcome", "", "failed"),
+        ("--who", "ann", "--"),
+    ] {
+        let wrong = portico(&["audit", "search", filter, word], folder);
+        let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+        assert!(!wrong.status.success() && said.contains(offered), "{filter} {word}: {said}");
+    }
+    for outcome in ["ok", "failed", "refused", "not-found", "timed-out"] {
+        assert!(portico(&["audit", "search", "--outcome", outcome], folder).status.success(), "{outcome}");
+    }
+    let one = run(&["audit", "search", "--action", "user add", "--json"]);
+    assert_eq!(one.lines().count(), 1);
 }
 
 #[actix_web::test]
@@ -388,8 +418,8 @@ async fn a_signal_has_the_file_opened_anew_and_the_end_leaves_nothing_unwritten(
     call().await;
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let mut rest = String::new();
+    assert!(output(child).status.success());
     log.read_to_string(&mut rest).unwrap();
-    assert!(child.wait().unwrap().success(), "{rest}");
     let events = |path: &Path| records(path).iter().map(|record| record["event"].clone()).collect::<Vec<_>>();
     assert_eq!(
         (events(&moved), events(&path)),

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::support::app::{CONNECTION, Caller, connection, read};
 use crate::support::fixture;
-use crate::support::process::configure;
+use crate::support::process::{self, configure};
 
 fn portico(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
+    process::portico(folder, arguments)
 }
 
 fn json_of(output: &Output) -> Value {
@@ -43,9 +43,9 @@ fn demo(folder: &Path) -> (Child, Value) {
 }
 
 /// What Ctrl-C sends; the exit must be clean.
-fn interrupt(mut child: Child) {
+fn interrupt(child: Child) {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(process::output(child).status.success());
 }
 
 #[actix_web::test]
@@ -62,7 +62,7 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
         ["baseUrl", "mcpUrl", "authUrl", "connectionId", "connectionName", "user", "pat", "clientId", "clientSecret"]
     );
     let text = |member: &str| written[member].as_str().unwrap().to_owned();
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
     let query = async |sql: &str| {
         let request = http.post(format!("{}/api/query", text("baseUrl"))).basic_auth(text("user"), Some(text("pat")));
         let (status, document) = read(request.json(&json!({"query": sql})).send().await.unwrap()).await;
@@ -177,7 +177,7 @@ fn portico_with(input: &str, arguments: &[&str], folder: &Path) -> Output {
     let piped = command.args(arguments).current_dir(folder).stdin(Stdio::piped());
     let mut child = piped.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
+    process::output(child)
 }
 
 #[actix_web::test]
@@ -248,7 +248,7 @@ async fn the_log_is_json_lines_where_it_is_configured_so() {
     let address = listening["message"].as_str().unwrap().split(' ').nth(2).unwrap().to_owned();
     let id = uuid::Uuid::from_u128(77).to_string();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
     let request = http.post(format!("http://{address}/api/query")).header("x-request-id", &id);
     assert_eq!(request.header("traceparent", trace).send().await.unwrap().status(), 401);
     let call = until(&|line| line["target"] == "portico::call");
@@ -277,7 +277,7 @@ fn a_reader_that_has_left_ends_no_command_in_an_alarm() {
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
         let command = command.args(arguments).current_dir(folder.path()).stdout(writer).stderr(Stdio::piped());
-        let output = command.output().unwrap();
+        let output = process::output(command.spawn().unwrap());
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
     }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::app::{CONNECTION, TestApp, connection, read};
 use crate::support::fixture;
+use crate::support::process::finished;
 
 /// The key pair of RFC 8037 appendix A.
 const D: &str = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
@@ -135,19 +136,16 @@ fn an_encrypted_key_needs_its_key() {
     let shop = connection(CONNECTION, "shop", "sqlite:x.db", "");
     std::fs::write(folder.path().join("config.toml"), format!("[server]\nlisten = \"127.0.0.1:0\"\n{shop}")).unwrap();
     let rotate = |key: &str| {
-        std::process::Command::new(env!("CARGO_BIN_EXE_portico"))
-            .args(["key", "rotate", "--algorithm", "ES256", "--json"])
-            .env("PORTICO_STORE_KEY", key)
-            .current_dir(folder.path())
-            .output()
-            .unwrap()
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
+        let arguments = ["key", "rotate", "--algorithm", "ES256", "--json"];
+        finished(command.args(arguments).env("PORTICO_STORE_KEY", key).current_dir(folder.path()))
     };
     let made = rotate(&"ab".repeat(32));
     let key: Value = serde_json::from_slice(&made.stdout).unwrap();
     assert_eq!((&key["algorithm"], &key["state"]), (&json!("ES256"), &json!("signs")));
     for (key, words) in [("", "no key is given"), (&"cd".repeat(32), "it is another one")] {
         let mut serve = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-        let refused = serve.arg("serve").env("PORTICO_STORE_KEY", key).current_dir(folder.path()).output().unwrap();
+        let refused = finished(serve.arg("serve").env("PORTICO_STORE_KEY", key).current_dir(folder.path()));
         let told = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && told.contains(words) && told.contains("PORTICO_STORE_KEY"), "{told}");
     }

@@ -12,6 +12,7 @@ mod conformance_fixture;
 mod admission;
 mod arrow_form;
 mod audit;
+mod audit_changes;
 mod authorize;
 mod authorize_attacks;
 mod both_drivers;

@@ -3,7 +3,7 @@
 use portico_actors::error::Kind;
 use serde_json::{Value, json};
 
-use crate::support::app::{Caller, TestApp, eventually, read};
+use crate::support::app::{Caller, TestApp, eventually, pace, read};
 use crate::support::fixture;
 use crate::support::mcp::{BOTH, ENDLESS, modern, request, select};
 use crate::support::stream::Events;
@@ -119,8 +119,13 @@ async fn a_call_that_is_answered_at_once_ends_too_when_its_client_leaves() {
     });
     let busy = async || app.tool("execute_select", json!({"query": "SELECT 1 AS n"})).await["isError"] == true;
     // There is one place, and it is taken while the statement runs.
-    while !busy().await {}
+    let mut pace = pace();
+    while !busy().await {
+        pace.tick().await;
+    }
     running.abort();
-    while busy().await {}
+    while busy().await {
+        pace.tick().await;
+    }
     eventually(|| app.endings("execute_select").contains(&Some(Kind::Abandoned))).await;
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace};
+use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, within};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -120,7 +120,7 @@ async fn a_client_is_told_of_the_progress_of_its_call() {
         assert_eq!(answer.is_error, Some(false));
         // The client hands notifications on beside its answers: the last may come after them.
         loop {
-            let progress = told.recv().await.unwrap();
+            let progress = within("progress", told.recv()).await.unwrap();
             assert_eq!(progress.progress_token, token);
             assert!(progress.progress > 0.0, "{progress:?}");
             if progress.message.is_some_and(|message| message.starts_with("3 rows read, ")) {
@@ -146,7 +146,7 @@ async fn a_call_that_a_client_cancels_ends_at_the_source() {
     for lifecycle in lifecycles {
         let (client, mut told) = connected(&app, lifecycle).await;
         let call = started(&client, "SELECT pg_sleep(250) AS rmcp_nap").await;
-        assert_eq!(told.recv().await.unwrap().progress_token, call.progress_token);
+        assert_eq!(within("progress", told.recv()).await.unwrap().progress_token, call.progress_token);
         let mut pace = pace();
         while running().await == 0 {
             pace.tick().await;
@@ -218,7 +218,7 @@ async fn a_client_that_knows_tasks_fetches_and_cancels_them() {
                 TaskPayload::Completed { result } => break result,
                 TaskPayload::Working => pace.tick().await,
                 other => panic!("another end: {other:?}"),
-            };
+            }
         };
         assert_eq!(result["structuredContent"]["rows"], json!([[1], [2], [3]]));
         client.cancel().await.unwrap();

@@ -107,11 +107,13 @@ async fn a_client_that_left_finds_its_answer() {
         let first = keyed(&app, "left", ADD).send();
         tokio::pin!(first);
         // The client stays until its statement waits for the lock, then leaves.
+        let mut pace = pace();
         loop {
             tokio::select! {
                 _ = &mut first => panic!("the table is locked"),
                 row = other.query_one(waiting, &[]) => if row.unwrap().get::<_, i64>(0) > 0 { break },
             }
+            pace.tick().await;
         }
         let (status, _, answer) = send(keyed(&app, "left", ADD)).await;
         assert_eq!((status, &answer["error"]["code"]), (409, &json!(1000)), "{answer}");
@@ -120,7 +122,7 @@ async fn a_client_that_left_finds_its_answer() {
     let mut pace = pace();
     let document = loop {
         match send(keyed(&app, "left", ADD)).await {
-            (409, ..) => drop(pace.tick().await),
+            (409, ..) => pace.tick().await,
             (status, replayed, document) => {
                 assert_eq!((status, replayed), (200, true), "{document}");
                 break document;

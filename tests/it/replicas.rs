@@ -340,11 +340,9 @@ async fn the_command_line_works_on_the_database() {
     assert_eq!(of(&well, "keys")["grade"], "ok", "{well}");
     assert_eq!(portico(&["user", "list"]).to_string().matches("ann@example.org").count(), 1);
     assert!(pat.to_string().contains("ptc_pat_"));
-    let text = std::process::Command::new(env!("CARGO_BIN_EXE_portico"))
-        .args(["audit", "search", "--event", "change", "--json"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let mut search = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
+    let arguments = ["audit", "search", "--event", "change", "--json"];
+    let text = crate::support::process::finished(search.args(arguments).current_dir(folder.path()));
     let recorded = String::from_utf8_lossy(&text.stdout);
     assert_eq!(recorded.lines().count(), 5, "{recorded}{}", String::from_utf8_lossy(&text.stderr));
     assert!(!recorded.contains("ptc_pat_"), "{recorded}");

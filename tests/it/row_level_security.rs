@@ -194,7 +194,8 @@ async fn a_caller_without_a_role_is_refused_and_runs_nothing() {
     }
     assert_eq!(example.rows(&example.app.reader, "SELECT count(*) FROM orders").await, json!([[1]]));
     let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_portico"));
-    let check = check.args(["check", "--config"]).arg(&example.app.config).output().unwrap();
+    let check = check.args(["check", "--config"]).arg(&example.app.config);
+    let check = crate::support::process::finished(check);
     let said = String::from_utf8_lossy(&check.stdout).into_owned();
     assert!(!check.status.success() && said.contains(&format!("{}north", example.roles)), "{said}");
 }
@@ -289,7 +290,13 @@ async fn a_session_carries_nothing_over_to_a_caller_without_an_identity() {
     subject.source.ping().await.unwrap();
     let principals = HashMap::from([("ann".to_owned(), role.clone())]);
     let mapping = Mapping { principals, ..Mapping::default() };
-    let ann = Principal { subject: "ann".to_owned(), scope: Scope::Write, reach: Reach::All, claims: Arc::default() };
+    let ann = Principal {
+        subject: "ann".to_owned(),
+        scope: Scope::Write,
+        reach: Reach::All,
+        claims: Arc::default(),
+        credential: None,
+    };
     let who = "SELECT pg_backend_pid(), current_user::text, session_user::text, \
                current_setting('portico.principal', true), current_setting('request.jwt.claims', true)";
     for (sql, access) in [

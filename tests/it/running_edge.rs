@@ -63,7 +63,12 @@ impl Authority {
             }
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        reqwest::Client::builder().no_proxy().tls_backend_preconfigured(config).build().unwrap()
+        reqwest::Client::builder()
+            .no_proxy()
+            .read_timeout(std::time::Duration::from_secs(120))
+            .tls_backend_preconfigured(config)
+            .build()
+            .unwrap()
     }
 }
 
@@ -192,7 +197,14 @@ async fn a_unix_socket_serves_and_notices_who_leaves() {
     let path = service.folder.path().join("portico.sock");
     let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o666, "who may connect is for the folder to say, as for a port it is for nobody");
-    let client = || reqwest::Client::builder().no_proxy().unix_socket(path.as_path()).build().unwrap();
+    let client = || {
+        reqwest::Client::builder()
+            .no_proxy()
+            .read_timeout(std::time::Duration::from_secs(120))
+            .unix_socket(path.as_path())
+            .build()
+            .unwrap()
+    };
     let post = |client: &reqwest::Client, query: &str| {
         let request = client.post("http://localhost/api/query").header("x-forwarded-for", "192.0.2.7");
         let request = request.basic_auth(&service.writer.name, Some(&service.writer.secret));
@@ -225,14 +237,14 @@ async fn sockets_of_the_service_manager_are_served() {
         inherit(&listener),
         env!("CARGO_BIN_EXE_portico")
     );
-    let mut child =
+    let child =
         Command::new("bash").args(["-c", &script]).current_dir(folder.path()).stderr(Stdio::null()).spawn().unwrap();
     // Connections wait in the socket's queue until the service takes them.
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = reqwest::Client::builder().no_proxy().read_timeout(std::time::Duration::from_secs(120)).build().unwrap();
     let alive = http.get(format!("http://127.0.0.1:{port}/healthz")).send().await.unwrap();
     assert_eq!(alive.status(), 200);
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(crate::support::process::output(child).status.success());
 }
 
 /// A descriptor of the listener that a child process gets.

@@ -1,12 +1,15 @@
 //! Limits on attempts, tokens and requests. Each test allows one in a minute, or two.
 
-use reqwest::Response;
+use std::time::{Duration, Instant};
+
 use reqwest::header::HeaderMap;
+use reqwest::{Method, Response};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, read, within};
 use crate::support::fixture;
+use crate::support::person::Person;
 
 async fn limited(limits: &str) -> TestApp {
     let folder = TempDir::new().unwrap();
@@ -46,6 +49,83 @@ async fn failures_under_one_name_are_slowed_and_lock_nobody_out() {
     assert_eq!(connections(&app, name, secret).await.status(), 200, "who has the secret is let in");
     assert_eq!(connections(&app, &app.reader.name, &app.reader.secret).await.status(), 200);
     assert_eq!(connections(&app, &app.reader.name, "wrong").await.status(), 401, "each name has its own");
+}
+
+/// Signs in with a password, through a trusted proxy that tells of `address`.
+async fn sign_in(app: &TestApp, address: &str, email: &str, password: &str) -> (u16, bool) {
+    let person = Person::new(app);
+    let csrf = person.get("/sign-in").await.hidden("csrf");
+    let form = [("csrf", csrf.as_str()), ("email", email), ("secret", password)];
+    let request = person.request(Method::POST, "/sign-in").header("x-forwarded-for", address);
+    let page = person.take(request.header("sec-fetch-site", "same-origin").form(&form).send().await.unwrap()).await;
+    (page.status, page.headers.contains_key("retry-after"))
+}
+
+#[actix_web::test]
+async fn strangers_who_guess_a_password_lock_nobody_out() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let limits = format!("{shop}[limits]\nfailures_per_name = 5\n");
+    let app = TestApp::start_with(folder, "trusted_proxies = [\"127.0.0.1\"]", &limits).await;
+    let (email, password) = (app.writer.name.clone(), "correct horse battery");
+    app.store().change_password(&email, Some(&password.into())).unwrap();
+    assert_eq!(sign_in(&app, "198.51.100.1", &email, password).await.0, 303);
+    // One place is bounded, for a name that exists and for one that does not.
+    for name in [email.as_str(), "nobody@example.com"] {
+        let from = if name == email { "192.0.2.1" } else { "192.0.2.2" };
+        for _ in 0..5 {
+            assert_eq!(sign_in(&app, from, name, "wrong").await.0, 401, "{name}");
+        }
+        assert_eq!(sign_in(&app, from, name, "wrong").await, (429, true), "{name}");
+    }
+    // Now the name is being guessed: at home it opens at once, and elsewhere it waits for its turn, and opens.
+    let begun = Instant::now();
+    assert_eq!(sign_in(&app, "198.51.100.1", &email, password).await.0, 303);
+    assert!(begun.elapsed() < Duration::from_secs(15), "strangers kept it waiting");
+    let elsewhere = within("a turn of its own", sign_in(&app, "198.51.100.2", &email, password)).await;
+    assert_eq!(elsewhere.0, 303);
+    let other = &app.reader.name;
+    app.store().change_password(other, Some(&password.into())).unwrap();
+    assert_eq!(sign_in(&app, "198.51.100.2", other, password).await.0, 303, "another name is not concerned");
+    // Without the proxy's word it is one address, and what it has used up is used up.
+    for _ in 0..5 {
+        sign_in(&app, "203.0.113.1", "eve@example.com", "wrong").await;
+    }
+    let mut last = (0, false);
+    for _ in 0..3 {
+        last = sign_in(&app, "203.0.113.1", "eve@example.com", "wrong").await;
+    }
+    assert_eq!(last, (429, true));
+}
+
+#[actix_web::test]
+async fn headers_of_a_proxy_that_is_not_trusted_change_nothing() {
+    let app = limited("failures_per_address = 2").await;
+    let failed = async |header: &str, value: String| {
+        let request = app.http.get(format!("{}/api/connections", app.url)).header(header, value);
+        request.basic_auth("x@example.com", Some("wrong")).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(failed("x-forwarded-for", "192.0.2.1".to_owned()).await, 401);
+    assert_eq!(failed("forwarded", "for=192.0.2.2".to_owned()).await, 401);
+    for number in 3..6 {
+        assert_eq!(failed("x-forwarded-for", format!("192.0.2.{number}")).await, 429);
+        assert_eq!(failed("forwarded", format!("for=192.0.2.{number}")).await, 429);
+    }
+}
+
+#[actix_web::test]
+async fn clients_register_themselves_at_a_rate() {
+    let app = limited("registrations_per_address = 2\n[oauth]\ndynamic_registration = true").await;
+    let register = || {
+        let body = json!({"redirect_uris": ["https://client.example/cb"], "client_name": "x"});
+        app.http.post(format!("{}/oauth/register", app.url)).json(&body).send()
+    };
+    assert_eq!(register().await.unwrap().status(), 201);
+    assert_eq!(register().await.unwrap().status(), 201);
+    let third = register().await.unwrap();
+    assert_eq!(third.status(), 429);
+    assert!(third.headers().contains_key("retry-after"));
+    assert_eq!(read(third).await.1["error"], "temporarily_unavailable");
 }
 
 #[actix_web::test]

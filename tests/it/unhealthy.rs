@@ -11,7 +11,7 @@ use crate::support::proxy::ChaosProxy;
 
 const READ_WRITE: &str = "access = \"read-write\"\nconnect_timeout = 2";
 
-/// Asks until the connection answers; the only bound is the test run's own.
+/// Asks until the connection answers.
 async fn until_up(app: &TestApp) {
     let mut pace = pace();
     loop {

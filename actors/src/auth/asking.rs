@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::AuthActor;
 use super::clock::Timestamp;
 use super::grant::GrantError;
+use super::recording::{self, Door};
 use super::snapshot::Snapshot;
 use super::store::Store;
 use super::watch::gone;
@@ -197,18 +198,23 @@ pub(crate) struct Refuse {
     pub(crate) client_id: String,
     /// When no check finds it valid any more.
     pub(crate) until: Timestamp,
+    /// Who asks for it, and by which door.
+    pub(crate) door: Door,
 }
 
 impl Handler<Refuse> for AuthActor {
     type Result = Response<Result<()>>;
 
-    fn handle(&mut self, Refuse { jti, client_id, until }: Refuse, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, refuse: Refuse, context: &mut Self::Context) -> Self::Result {
+        let Refuse { jti, client_id, until, door } = refuse;
         let written =
             self.watch.work(Box::new(move |store: &mut Store| store.revoke_access_token(jti, &client_id, until)));
-        let own = context.address();
+        let (own, recording) = (context.address(), self.recording.clone());
         Response::fut(async move {
-            written.await.map_err(gone)??;
-            own.send(Note { jti, until }).await.map_err(Error::internal)
+            let changes = written.await.map_err(gone)??;
+            let recorded = recording.record(changes, &door);
+            own.send(Note { jti, until }).await.map_err(Error::internal)?;
+            recording::written(recorded).await
         })
     }
 }

@@ -17,10 +17,13 @@ const MOST: usize = 20_000;
 pub struct AuthLimits {
     /// Failed sign-ins from one address.
     pub failures_per_address: Rate,
-    /// Failed sign-ins under one name.
+    /// Failed sign-ins under one name, from all addresses that have not signed in under it before. Beyond it
+    /// passwords are compared at this rate, behind those of everybody else.
     pub failures_per_name: Rate,
     /// Tokens issued to one client.
     pub tokens_per_client: Rate,
+    /// Clients that register themselves, from one address.
+    pub registrations_per_address: Rate,
 }
 
 impl Default for AuthLimits {
@@ -29,6 +32,7 @@ impl Default for AuthLimits {
             failures_per_address: Rate::per_minute(600),
             failures_per_name: Rate::per_minute(60),
             tokens_per_client: Rate::per_minute(300_000),
+            registrations_per_address: Rate::per_minute(10),
         }
     }
 }
@@ -65,12 +69,12 @@ impl Attempts {
 }
 
 /// Names are of any length; their digests are not.
-fn key(name: &str) -> Digest {
+pub(super) fn key(name: &str) -> Digest {
     Digest::of(&name.to_lowercase())
 }
 
 /// One caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         v4 @ IpAddr::V4(_) => v4,

@@ -74,6 +74,7 @@ mod tests {
             scope: Scope::Read,
             reach: Reach::All,
             claims: Arc::default(),
+            credential: None,
         })
     }
 

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::AuthActor;
 use super::asking::{Answer, Away, Question, Refuse};
 use super::grant::GrantError;
+use super::recording::Door;
 use super::token::Verified;
 use crate::error::{Error, Kind};
 
@@ -95,10 +96,16 @@ impl AuthActor {
     }
 
     /// What is to be refused: a token that is unknown, expired or another client's needs nothing.
-    fn to_refuse(&self, client_id: &str, token: &SecretString) -> Answer<Result<Option<Refuse>, GrantError>> {
+    fn to_refuse(
+        &self,
+        client_id: &str,
+        token: &SecretString,
+        door: Door,
+    ) -> Answer<Result<Option<Refuse>, GrantError>> {
         match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
             Ok(found) if found.client_id == client_id => {
-                Answer::Certain(Ok(Some(Refuse { jti: found.jti, client_id: found.client_id, until: found.until })))
+                let (jti, client_id, until) = (found.jti, found.client_id, found.until);
+                Answer::Certain(Ok(Some(Refuse { jti, client_id, until, door })))
             }
             Err(refusal) if refusal.may_be_behind() => Answer::Doubtful(Ok(None)),
             _ => Answer::Certain(Ok(None)),
@@ -122,6 +129,8 @@ pub struct Revoke {
     pub client: ClientProof,
     /// The token.
     pub token: SecretString,
+    /// By which door.
+    pub door: Door,
 }
 
 impl Handler<Revoke> for AuthActor {
@@ -142,9 +151,12 @@ impl Question for Find<Revoke> {
     type Failure = GrantError;
 
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
-        let Self(Revoke { client, token }) = self;
+        let Self(Revoke { client, token, door }) = self;
         match actor.known(client) {
-            Some(client_id) => actor.to_refuse(&client_id, token),
+            Some(client_id) => {
+                let door = Door { principal: Some(client_id.clone()), ..door.clone() };
+                actor.to_refuse(&client_id, token, door)
+            }
             None => unknown(),
         }
     }
@@ -163,6 +175,8 @@ pub(crate) struct RevokeFor {
     pub(crate) client_id: String,
     /// The token.
     pub(crate) token: SecretString,
+    /// By which door.
+    pub(crate) door: Door,
 }
 
 impl Handler<RevokeFor> for AuthActor {
@@ -178,7 +192,7 @@ impl Question for Find<RevokeFor> {
     type Failure = GrantError;
 
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
-        actor.to_refuse(&self.0.client_id, &self.0.token)
+        actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.clone())
     }
 }
 

@@ -148,7 +148,9 @@ impl Issuer {
         let subject = format!("{}#{subject}", self.settings.issuer);
         let told = claims.rest.iter().filter(|(_, value)| value.as_str() != Some(&subject));
         let told = told.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let credential = claims.rest.get("jti").and_then(Value::as_str).map(Arc::from);
         let principal = Principal {
+            credential,
             claims: Arc::new(told),
             subject,
             scope,

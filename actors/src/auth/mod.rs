@@ -20,6 +20,7 @@ mod jwks;
 mod key;
 mod peers;
 pub mod people;
+pub mod recording;
 pub mod records;
 mod resource;
 mod sealing;
@@ -107,6 +108,8 @@ pub struct AuthSettings {
     pub clock: Clock,
     /// Takes note of which personal access tokens are used.
     pub uses: people::Uses,
+    /// Where changes of who may do what are recorded.
+    pub recording: recording::Recording,
     /// The other processes on the store.
     pub(crate) peers: peers::Peers,
     /// What all processes on the store derive keys from.
@@ -130,6 +133,7 @@ impl AuthSettings {
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
+            recording: recording::Recording::default(),
             peers: peers::Peers::default(),
             shared: SharedSecret::default(),
             store_read: Arc::default(),
@@ -162,6 +166,7 @@ pub struct AuthActor {
     observer: Observer,
     clock: Clock,
     uses: people::Uses,
+    recording: recording::Recording,
     peers: peers::Peers,
     shared: SharedSecret,
     /// Whether the last look at the store failed: an outage is told once.
@@ -227,6 +232,7 @@ impl AuthActor {
             observer: settings.observer,
             clock: settings.clock,
             uses: settings.uses,
+            recording: settings.recording,
             peers: settings.peers,
             shared: settings.shared,
             store_failed: false,
@@ -267,7 +273,22 @@ impl AuthActor {
             Credential::Basic { email, .. } => Some(email.as_str()),
             Credential::Bearer(_) => None,
         };
-        let because = |error: Error| error.because(refusal.words());
+        let (id, claimed) = match &asked.credential {
+            Credential::Basic { email, token } => {
+                (self.snapshot.id_of(token).map(str::to_owned), Some(email.to_owned()))
+            }
+            Credential::Bearer(token) => token::identity(token.expose_secret(), refusal).unwrap_or_default(),
+        };
+        let because = |mut error: Error| {
+            error = error.because(refusal.words());
+            if let Some(id) = &id {
+                error = error.of_credential(id);
+            }
+            if let Some(name) = &claimed {
+                error = error.claimed(name);
+            }
+            error
+        };
         match refusal {
             // Whoever holds a genuine token may know what it is for.
             Refusal::WrongAudience => {

@@ -18,8 +18,10 @@ use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
 use crate::principal::{Claims, Endpoint, Principal, Reach, Scope};
 
-/// One personal access token that is not revoked.
+/// One personal access token.
 struct Token {
+    /// Why it opens nothing, whatever its end.
+    refused: Option<Refusal>,
     email_key: String,
     expires_at: Option<Timestamp>,
     /// The user's reach and scope, narrowed by the token's own.
@@ -74,14 +76,20 @@ impl Snapshot {
         let tokens = tokens
             .into_iter()
             .map(|row| {
+                let refused = match (row.is_revoked, row.is_disabled) {
+                    (true, _) => Some(Refusal::RevokedToken),
+                    (false, true) => Some(Refusal::DisabledUser),
+                    (false, false) => None,
+                };
                 let principal = Principal {
+                    credential: Some(row.id.to_string().into()),
                     claims: claims(&[("email", &row.email)]),
                     subject: row.email,
                     scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
                     reach: row.user_reach.and(&row.token_reach),
                 };
-                let token =
-                    Token { email_key: row.email_key, expires_at: row.expires_at, principal: Arc::new(principal) };
+                let (email_key, expires_at, principal) = (row.email_key, row.expires_at, Arc::new(principal));
+                let token = Token { refused, email_key, expires_at, principal };
                 (row.digest, token)
             })
             .collect();
@@ -150,10 +158,18 @@ impl Snapshot {
         if name.is_some_and(|name| token.email_key != name) {
             return Err(Refusal::AnotherUser);
         }
+        if let Some(refusal) = token.refused {
+            return Err(refusal);
+        }
         if token.expires_at.is_some_and(|end| now >= end) {
             return Err(Refusal::Expired);
         }
         Ok(Arc::clone(&token.principal))
+    }
+
+    /// The id of a personal access token, also of one that is refused.
+    pub(crate) fn id_of(&self, token: &SecretString) -> Option<&str> {
+        self.tokens.get(&Digest::of(token.expose_secret()))?.principal.credential.as_deref()
     }
 
     /// The service account with this id and this secret. Each way to fail takes the same steps.
@@ -207,7 +223,9 @@ impl Snapshot {
         let verified = self.inspect(token, tokens, now)?;
         let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
         let claims = self.claims_of(&verified);
-        Ok((Principal { subject: verified.subject, scope: verified.scope, reach, claims }, verified.until))
+        let credential = Some(verified.jti.to_string().into());
+        let principal = Principal { subject: verified.subject, scope: verified.scope, reach, claims, credential };
+        Ok((principal, verified.until))
     }
 
     /// What a source may be told of the token's holder, and of the client that acts for a person.

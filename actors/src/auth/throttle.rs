@@ -65,6 +65,22 @@ impl<K: Eq + Hash> Throttle<K> {
         Ok(Some(self.quota(rate, after, now)))
     }
 
+    /// Gives one back to the bucket of `key`.
+    pub fn give_back(&mut self, key: &K) {
+        let Some(rate) = self.rate else { return };
+        let full_at = self.younger.get_mut(key).or_else(|| self.older.get_mut(key));
+        if let Some(full_at) = full_at {
+            // What cannot be told is so long ago that the bucket is full.
+            *full_at = full_at.checked_sub(rate.interval()).unwrap_or(*full_at);
+        }
+    }
+
+    /// Makes the bucket of `key` full.
+    pub fn forget(&mut self, key: &K) {
+        self.younger.remove(key);
+        self.older.remove(key);
+    }
+
     /// Whether the bucket of `key` is empty.
     pub fn exhausted(&self, key: &K, now: Instant) -> Option<Quota> {
         let quota = self.quota(self.rate?, self.full_at(key)?, now);
@@ -122,6 +138,18 @@ mod tests {
         assert!(throttle.take("a", later).is_err());
         let much_later = start + Duration::from_secs(1_000);
         assert_eq!(throttle.take("a", much_later).unwrap().unwrap().remaining, 2);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let mut throttle = Throttle::new("test", Rate { most: 2, window: Duration::from_secs(20) }, 10);
+        let now = Instant::now();
+        assert!(throttle.take("a", now).is_ok() && throttle.take("a", now).is_ok() && throttle.take("a", now).is_err());
+        throttle.give_back(&"a");
+        assert!(throttle.take("a", now).is_ok() && throttle.take("a", now).is_err());
+        throttle.forget(&"a");
+        throttle.give_back(&"a");
+        assert_eq!(throttle.take("a", now).unwrap().unwrap().remaining, 1);
     }
 
     #[test]

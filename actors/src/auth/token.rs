@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Header, Validation};
 use secrecy::SecretString;
 use serde::de::{DeserializeOwned, Error as _};
@@ -43,12 +45,37 @@ pub(crate) enum Refusal {
     UnknownGrant,
     UnknownToken,
     AnotherUser,
+    RevokedToken,
+    DisabledUser,
 }
 
 impl Refusal {
     /// Whether the credential was good once: nobody guesses it.
     pub(crate) const fn was_genuine(self) -> bool {
-        matches!(self, Self::Expired | Self::NotYetValid | Self::Revoked | Self::WrongAudience | Self::NoScope)
+        matches!(
+            self,
+            Self::Expired
+                | Self::NotYetValid
+                | Self::Revoked
+                | Self::RevokedToken
+                | Self::DisabledUser
+                | Self::WrongAudience
+                | Self::NoScope
+        )
+    }
+
+    /// Whether the token's signature was found genuine before it was refused: what it says is then so.
+    const fn is_behind_signature(self) -> bool {
+        matches!(
+            self,
+            Self::Expired
+                | Self::NotYetValid
+                | Self::NoScope
+                | Self::WrongAudience
+                | Self::Revoked
+                | Self::UnknownAccount
+                | Self::UnknownGrant
+        )
     }
 
     /// Whether the store may hold what would have opened, written a moment ago. A wrong name counts as a
@@ -56,7 +83,12 @@ impl Refusal {
     pub(crate) const fn may_be_behind(self) -> bool {
         matches!(
             self,
-            Self::UnknownKey | Self::UnknownAccount | Self::UnknownGrant | Self::UnknownToken | Self::AnotherUser
+            Self::UnknownKey
+                | Self::UnknownAccount
+                | Self::UnknownGrant
+                | Self::UnknownToken
+                | Self::AnotherUser
+                | Self::DisabledUser
         )
     }
 
@@ -76,7 +108,9 @@ impl Refusal {
             Self::Revoked => "the access token was revoked",
             Self::UnknownAccount => "the user or service account is unknown, removed or disabled",
             Self::UnknownGrant => "what a person granted has expired or was revoked",
-            Self::UnknownToken => "the personal access token is unknown or revoked",
+            Self::UnknownToken => "the personal access token is unknown",
+            Self::RevokedToken => "the personal access token was revoked",
+            Self::DisabledUser => "the user of the personal access token is disabled",
             Self::AnotherUser => "the personal access token belongs to another user",
         }
     }
@@ -231,6 +265,21 @@ impl Tokens {
             until: key_until.map_or(ends, |until| until.min(ends)),
         })
     }
+}
+
+/// The id and the subject of a token with a genuine signature that was refused for another reason.
+pub(crate) fn identity(token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
+    #[derive(Deserialize)]
+    struct Identity {
+        jti: Option<String>,
+        sub: Option<String>,
+    }
+    if !refusal.is_behind_signature() {
+        return None;
+    }
+    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
+    let Identity { jti, sub } = serde_json::from_slice(&payload).ok()?;
+    Some((jti, sub))
 }
 
 /// Reads the header of `token`. An `alg` of `none`, and any that nobody knows, ends here. An

@@ -2,7 +2,9 @@
 //! actix; its obituary arrives here, and a fresh one takes its place after a backoff.
 
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
@@ -20,8 +22,8 @@ use crate::event::{Event, Observer};
 use crate::queue::Queue;
 use crate::source::{Late, Source};
 
-/// Threads that the connections' actors share.
-const ARBITERS: usize = 2;
+/// Threads that the connections' actors share at most, however many cores there are.
+const MOST_ARBITERS: usize = 64;
 /// The longest delay before a fresh actor is started.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 /// Sources that are made at once: it may take reading files, on threads of their own.
@@ -61,6 +63,12 @@ pub(super) struct Child {
     pub(super) usage: Arc<Usage>,
 }
 
+/// How many threads the actors share on a machine with so many cores: one each, and never fewer than two,
+/// so that one actor that is busy does not hold up all others.
+fn arbiters(cores: Option<NonZero<usize>>) -> usize {
+    cores.map_or(2, NonZero::get).clamp(2, MOST_ARBITERS)
+}
+
 impl Supervisor {
     pub(super) fn start(
         connections: Vec<Connection>,
@@ -71,7 +79,7 @@ impl Supervisor {
         Self::create(|ctx| {
             let mut supervisor = Self {
                 children: HashMap::new(),
-                arbiters: (0..ARBITERS).map(|_| Arbiter::new()).collect(),
+                arbiters: (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect(),
                 intensity,
                 snapshot,
                 names: Names::default(),
@@ -95,7 +103,7 @@ impl Supervisor {
     fn adopt(&mut self, connection: Connection, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
         let id = connection.id;
         let previous = self.children.remove(&id);
-        let arbiter = previous.as_ref().map_or(self.children.len() % ARBITERS, |child| child.arbiter);
+        let arbiter = previous.as_ref().map_or(self.children.len() % self.arbiters.len(), |child| child.arbiter);
         let usage = previous.as_ref().map_or_else(Arc::default, |child| Arc::clone(&child.usage));
         if connection.start == Start::Eager {
             drop(usage.wake());
@@ -366,5 +374,16 @@ impl Handler<Drain> for Supervisor {
                 arbiter.stop();
             }
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_threads_as_cores() {
+        let of = |cores| arbiters(NonZero::new(cores));
+        assert_eq!([of(0), of(1), of(2), of(8), of(1_000)], [2, 2, 2, 8, MOST_ARBITERS]);
     }
 }

@@ -19,6 +19,9 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
 
+/// Far beyond what any event of these tests takes.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// What the source does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
@@ -188,6 +191,7 @@ impl House {
             scope: Scope::Write,
             reach: Reach::All,
             claims: Arc::default(),
+            credential: None,
         });
         let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
         match self.directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await {
@@ -220,7 +224,8 @@ impl House {
     /// Waits for the next event that `wanted` makes something of.
     pub(crate) async fn event<T>(&mut self, wanted: impl Fn(&Event) -> Option<T>) -> T {
         loop {
-            let event = self.events.recv().await.expect("the house stands");
+            let event = tokio::time::timeout(DEADLINE, self.events.recv()).await.expect("no such event came");
+            let event = event.expect("the house stands");
             if let Some(found) = wanted(&event) {
                 return found;
             }
@@ -239,6 +244,7 @@ pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Re
         scope: Scope::Read,
         reach: Reach::All,
         claims: Arc::default(),
+        credential: None,
     });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {

@@ -49,7 +49,9 @@ fn down(event: &Event) -> Option<(String, Duration)> {
 
 /// Lets the others go on until `met` holds.
 pub(crate) async fn until(met: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
     while !met() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "it was waited for a minute");
         tokio::task::yield_now().await;
     }
 }

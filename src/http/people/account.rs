@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::clock::{Clock, Timestamp};
+use portico_actors::auth::people::People;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Reach, Scope};
@@ -107,7 +108,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
             reach: reach(&form, &places(&app, &visitor))?,
             scope: Some(scope).filter(|scope| *scope != visitor.session.scope),
         };
-        let (token, secret) = app.people.create_token(&visitor.secret, new).await?;
+        let (token, secret) = visitor.people.create_token(&visitor.secret, new).await?;
         let fresh = Fresh {
             what: format!("Your new token {:?}", token.name),
             values: vec![("Token", secret.expose_secret().to_owned())],
@@ -119,26 +120,26 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
 
 /// `POST /account/tokens/revoke`.
 pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    change(request, payload, app, async |app, session, id| app.people.revoke_token(session, id).await.map(drop)).await
+    change(request, payload, app, async |people, session, id| people.revoke_token(session, id).await.map(drop)).await
 }
 
 /// `POST /account/applications/revoke`.
 pub(super) async fn revoke_application(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    change(request, payload, app, async |app, session, id| app.people.revoke_grant(session, id).await).await
+    change(request, payload, app, async |people, session, id| people.revoke_grant(session, id).await).await
 }
 
 async fn change(
     request: HttpRequest,
     payload: web::Payload,
     app: State,
-    work: impl AsyncFnOnce(&App, &SecretString, Uuid) -> Result<()>,
+    work: impl AsyncFnOnce(&People, &SecretString, Uuid) -> Result<()>,
 ) -> HttpResponse {
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
         ending.note(|event| event.subject.clone_from(&visitor.session.email));
         let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id is no UUID"))?;
-        work(&app, &visitor.secret, id).await?;
+        work(&visitor.people, &visitor.secret, id).await?;
         Ok(page::go("/account", &[]))
     })
     .await

@@ -4,10 +4,12 @@
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
+use portico_actors::auth::people::People;
 use portico_actors::auth::people::session::{self, Session};
 use portico_actors::error::{Error, Result};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::super::ending;
 use super::super::trail::Person;
 use super::form::Form;
 use crate::app::App;
@@ -67,6 +69,8 @@ pub(super) struct Visitor {
     pub(super) secret: SecretString,
     /// The session.
     pub(super) session: Session,
+    /// What they ask for: changes are recorded as theirs.
+    pub(super) people: People,
 }
 
 impl Visitor {
@@ -77,7 +81,10 @@ impl Visitor {
         if let Some(session) = &session {
             request.extensions_mut().insert(Person(session.email.clone()));
         }
-        Ok(session.map(|session| Self { secret, session }))
+        Ok(session.map(|session| {
+            let people = app.people.at(ending::door(request, app, Some(&session.email)));
+            Self { secret, session, people }
+        }))
     }
 
     /// The visitor who sent this form from our own page.

@@ -128,7 +128,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             connections,
             resource: ask.resource,
         };
-        let code = app.people.approve(&visitor.secret, approval).await?;
+        let code = visitor.people.approve(&visitor.secret, approval).await?;
         Ok(ask.answer.code(code.expose_secret()))
     })
     .await

@@ -2,12 +2,13 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use askama::Template;
 use portico_actors::error::{Error, Kind, Result};
 
 use super::super::ending::{self, Ending};
 use super::super::error;
+use super::super::trail::Person;
 use crate::app::App;
 
 const STYLESHEET: &str = include_str!("../../../templates/portico.css");
@@ -82,6 +83,11 @@ pub(super) async fn answer(
             response
         }
         Err(failure) => {
+            // Who was in session is known, although their form is refused.
+            let person = request.extensions().get::<Person>().map(|person| person.0.clone());
+            if let Some(person) = person {
+                ending.note(|event| event.subject = person);
+            }
             ending.finish(0, Some(&failure));
             // Whoever has no session is asked to begin one, and then has to begin again.
             if failure.kind == Kind::Unauthenticated {

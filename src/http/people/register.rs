@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use super::super::ending::Ending;
-use super::super::{body, error};
+use super::super::ending::{self, Ending};
+use super::super::{body, error, peer};
 use super::page::State;
 use crate::client_document::plain_name;
 
@@ -60,7 +60,8 @@ pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payloa
         let bytes = body::read(&request, payload).await?;
         let (new, method) = read(&bytes)?;
         let redirect_uris = new.redirect_uris.clone();
-        let (client, secret) = app.people.register(new).await?;
+        let (client, secret) =
+            app.people.at(ending::door(&request, &app, None)).register(new, peer::client(&request, &app)).await?;
         Ok::<_, Error>(Registered {
             client_id: client.client_id,
             client_id_issued_at: client.created_at.seconds(),
@@ -82,6 +83,7 @@ pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payloa
         Err(failure) => {
             ending.finish(0, Some(&failure));
             let code = match failure.kind {
+                Kind::Busy => "temporarily_unavailable",
                 Kind::Invalid if failure.message.starts_with("redirect_uris") => "invalid_redirect_uri",
                 Kind::Invalid | Kind::TooLarge => "invalid_client_metadata",
                 _ => "server_error",

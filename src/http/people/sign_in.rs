@@ -3,10 +3,10 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::people::session;
-use portico_actors::error::{Kind, Result};
+use portico_actors::error::{Error, Kind, Result};
 use secrecy::SecretString;
 
-use super::super::error;
+use super::super::{error, peer};
 use super::browser::{Cookie, Visitor, check_origin, check_token};
 use super::form::Form;
 use super::page::{self, State};
@@ -81,16 +81,20 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         check_origin(&request, &app)?;
         let form = Form::read(&request, payload).await?;
         let next = own_path(form.exact("next"));
+        let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
+        ending.note_claim(email);
         // A form without its visit is another site's: signing somebody in as somebody else.
         match Cookie::Visit.read(&request, &app) {
             Some(visit) => check_token(&visit, &form)?,
             None => {
                 let message = "This browser sent no cookie. Allow cookies for this site and try again.";
+                // The page is shown all the same; the sign-in has failed.
+                ending.finish(0, Some(&Error::forbidden("the browser sent no cookie with the form")));
                 return render(&request, &app, next, None, "", Some((Kind::Forbidden, message)));
             }
         }
-        let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
-        match app.people.sign_in(email.to_owned(), SecretString::from(secret)).await {
+        let from = peer::client(&request, &app);
+        match app.people.sign_in(email.to_owned(), SecretString::from(secret), from).await {
             Ok(session) => {
                 ending.note(|event| email.clone_into(&mut event.subject));
                 // What the browser had is of no use any more, to whoever put it there.
@@ -101,6 +105,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
                 Ok(page::go(next, &cookies))
             }
             Err(failure) if failure.kind == Kind::Unauthenticated => {
+                ending.finish(0, Some(&failure));
                 let message = "That address and that password or token do not belong together.";
                 render(&request, &app, next, None, email, Some((failure.kind, message)))
             }

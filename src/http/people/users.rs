@@ -98,7 +98,7 @@ pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, 
             reach: Reach::Only(connections.into()),
             scope: scope(form)?,
         };
-        let (account, secret) = app.people.create_account(&visitor.secret, new).await?;
+        let (account, secret) = visitor.people.create_account(&visitor.secret, new).await?;
         let fresh = secret_of(
             &format!("The new service account {:?}", account.name),
             &account.client_id,
@@ -115,7 +115,7 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
         let id = form.need("id")?.to_owned();
         let change = match form.need("action")? {
             "rotate" => {
-                let (account, secret) = app.people.rotate_account(&visitor.secret, id).await?;
+                let (account, secret) = visitor.people.rotate_account(&visitor.secret, id).await?;
                 let what = format!("The new secret of {:?}", account.name);
                 let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
                 return show(app, visitor, false, Some(fresh)).await;
@@ -125,7 +125,7 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
             "remove" => Change::RemoveAccount(id),
             _ => return Err(Error::invalid("action: one of rotate, disable, enable and remove")),
         };
-        app.people.change(&visitor.secret, change).await?;
+        visitor.people.change(&visitor.secret, change).await?;
         Ok(page::go("/users", &[]))
     })
     .await
@@ -143,7 +143,7 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
         };
         let expires_at = Some(Clock::system().now().after(FIRST_TOKEN));
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
-        let (user, secret) = app.people.add_user(&visitor.secret, new, first).await?;
+        let (user, secret) = visitor.people.add_user(&visitor.secret, new, first).await?;
         let fresh = Fresh {
             what: format!("A first token for {}, to sign in with, valid for a week", user.email),
             values: vec![("Address", user.email), ("Token", secret.expose_secret().to_owned())],
@@ -155,7 +155,7 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
 
 /// `POST /users/people/change`.
 pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    of_form(request, payload, app, async |app, visitor, form| {
+    of_form(request, payload, app, async |_, visitor, form| {
         let email = form.need("id")?.to_owned();
         let change = match form.need("action")? {
             "disable" => Change::DisableUser(email),
@@ -163,7 +163,7 @@ pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app
             "remove" => Change::RemoveUser(email),
             _ => return Err(Error::invalid("action: one of disable, enable and remove")),
         };
-        app.people.change(&visitor.secret, change).await?;
+        visitor.people.change(&visitor.secret, change).await?;
         Ok(page::go("/users?tab=people", &[]))
     })
     .await

@@ -3,8 +3,8 @@
 
 mod asking;
 mod session;
+mod table;
 
-use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 pub use asking::{Answer, Asking};
 pub use session::{Listening, Running, Session};
+
+use table::Table;
 
 /// Answers of one session that are kept at once.
 const RECORDINGS: usize = 4;
@@ -50,15 +52,13 @@ pub struct Holder {
 #[derive(Debug, Default)]
 pub struct Sessions {
     bounds: Bounds,
-    table: Mutex<HashMap<String, Arc<Session>>>,
+    table: Mutex<Table>,
     kept: Arc<AtomicUsize>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-type Table = HashMap<String, Arc<Session>>;
 
 impl Sessions {
     /// A table within these bounds.
@@ -71,13 +71,13 @@ impl Sessions {
     pub fn begin(&self, holder: Holder, version: &'static str, capabilities: Value) -> Arc<Session> {
         let session = Arc::new(Session::new(holder, version, capabilities, Arc::clone(&self.kept)));
         let mut table = lock(&self.table);
-        let own = |other: &Session| other.holder().subject == session.holder().subject;
-        if table.values().filter(|other| own(other)).count() >= self.bounds.per_principal {
-            evict(&mut table, own);
+        let subject = &session.holder().subject;
+        if table.count_of(subject) >= self.bounds.per_principal {
+            table.evict_of(subject);
         } else if table.len() >= self.bounds.total {
-            evict(&mut table, |_| true);
+            table.evict();
         }
-        table.insert(session.id().to_owned(), Arc::clone(&session));
+        table.insert(Arc::clone(&session));
         session
     }
 
@@ -86,7 +86,7 @@ impl Sessions {
         let mut table = lock(&self.table);
         let session = Arc::clone(table.get(id).filter(|session| session.holder() == holder)?);
         if session.idle_for() >= self.bounds.idle {
-            remove(&mut table, id);
+            table.remove(id);
             return None;
         }
         session.touch();
@@ -96,28 +96,12 @@ impl Sessions {
     /// Ends the session with this id, if it is `holder`'s: its streams end, and what runs in it is
     /// cancelled.
     pub fn end(&self, id: &str, holder: &Holder) -> bool {
-        self.find(id, holder).is_some() && remove(&mut lock(&self.table), id)
+        self.find(id, holder).is_some() && lock(&self.table).remove(id)
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         lock(&self.table).len()
-    }
-}
-
-fn remove(table: &mut Table, id: &str) -> bool {
-    let session = table.remove(id);
-    session.is_some_and(|session| {
-        session.finish();
-        true
-    })
-}
-
-/// Removes the session among `these` that was not used for longest; one in use only if all are.
-fn evict(table: &mut Table, these: impl Fn(&Session) -> bool) {
-    let oldest = table.values().filter(|session| these(session)).max_by_key(|session| session.idle_for());
-    if let Some(id) = oldest.map(|session| session.id().to_owned()) {
-        remove(table, &id);
     }
 }
 

@@ -187,10 +187,17 @@ impl Session {
 
     /// How long nothing has happened in it. A running call and an open stream are use.
     pub(super) fn idle_for(&self) -> Duration {
-        if self.listeners.load(Ordering::Relaxed) > 0 || !lock(&self.running).is_empty() {
-            return Duration::ZERO;
-        }
-        lock(&self.used).elapsed()
+        if self.is_in_use() { Duration::ZERO } else { self.used_at().elapsed() }
+    }
+
+    /// Whether something runs or listens in it.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.listeners.load(Ordering::Relaxed) > 0 || !lock(&self.running).is_empty()
+    }
+
+    /// When it was last used, as far as that is over.
+    pub(super) fn used_at(&self) -> Instant {
+        *lock(&self.used)
     }
 
     /// Completes when the session is over.

@@ -1,9 +1,11 @@
 //! The service, started in-process on a free port, with a few callers; and how tests talk to it.
 
 use std::net::TcpListener;
+use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use portico::app::App;
 use portico::config::Config;
@@ -127,8 +129,8 @@ impl TestApp {
                 portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
             });
         });
-        ready.await.unwrap();
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        within("the service to start", ready).await.unwrap();
+        let http = client();
         let (stop, thread) = (Some(stop), Some(thread));
         Self { url, http, writer, reader, agent, events, config: path, stop, thread, _folder: folder }
     }
@@ -266,19 +268,54 @@ pub(crate) fn callers(store: impl Into<Place>) -> (Caller, Caller, Caller) {
     (writer, reader, Caller { name: account.client_id, secret: secret.expose_secret().to_owned() })
 }
 
-/// Paces a loop that waits for a condition of another process: without it the loop takes the time
-/// that the other needs.
-pub(crate) fn pace() -> tokio::time::Interval {
-    tokio::time::interval(std::time::Duration::from_millis(20))
+/// Far beyond what anything takes that a test waits for, also where many tests share two cores.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Waits for `work`: the one way to wait in a test. What never comes fails it, and says where and for what.
+#[track_caller]
+pub(crate) fn within<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let (place, what) = (Location::caller(), what.to_owned());
+    async move {
+        let done = tokio::time::timeout(DEADLINE, work).await;
+        done.unwrap_or_else(|_| panic!("{place}: waited {} s for {what}", DEADLINE.as_secs()))
+    }
 }
 
-/// Waits until `met` holds: what is told of an event after the answer that it belongs to. A test
-/// that waits for ever has failed.
-pub(crate) async fn eventually(met: impl Fn() -> bool) {
-    let mut pace = pace();
-    while !met() {
-        pace.tick().await;
+/// Paces a loop that waits for a condition of another process: without it the loop takes the time
+/// that the other needs. A loop that goes on for too long has failed.
+pub(crate) struct Pace {
+    interval: tokio::time::Interval,
+    until: Instant,
+    place: &'static Location<'static>,
+}
+
+#[track_caller]
+pub(crate) fn pace() -> Pace {
+    let interval = tokio::time::interval(Duration::from_millis(20));
+    Pace { interval, until: Instant::now() + DEADLINE, place: Location::caller() }
+}
+
+impl Pace {
+    pub(crate) async fn tick(&mut self) {
+        assert!(Instant::now() < self.until, "{}: waited {} s in a loop", self.place, DEADLINE.as_secs());
+        self.interval.tick().await;
     }
+}
+
+/// Waits until `met` holds: what is told of an event after the answer that it belongs to.
+#[track_caller]
+pub(crate) fn eventually(met: impl Fn() -> bool) -> impl Future<Output = ()> {
+    let mut pace = pace();
+    async move {
+        while !met() {
+            pace.tick().await;
+        }
+    }
+}
+
+/// A client that does not wait for ever either: for an answer to begin, or for its next piece.
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE).build().unwrap()
 }
 
 /// Status and JSON body.

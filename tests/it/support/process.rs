@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::app::{CONNECTION, Caller, callers, read};
+use super::app::{CONNECTION, Caller, DEADLINE, callers, client, read, within};
 use super::mcp::BOTH;
 use super::stream::Events;
 
@@ -39,7 +39,27 @@ pub(crate) fn configure(folder: &Path, server: &str, connections: &str) {
 
 /// One command, to its end.
 pub(crate) fn portico(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder).output().unwrap()
+    finished(Command::new(env!("CARGO_BIN_EXE_portico")).args(arguments).current_dir(folder))
+}
+
+/// Runs a command to its end. One that does not end in time is ended, and the test with it.
+#[track_caller]
+pub(crate) fn finished(command: &mut Command) -> Output {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    output(child)
+}
+
+/// What a child prints until its end, which has to come in time.
+#[track_caller]
+pub(crate) fn output(child: Child) -> Output {
+    let (id, (tell, told)) = (child.id().to_string(), std::sync::mpsc::channel());
+    // Nobody hears it any more only where the test has failed already.
+    std::thread::spawn(move || drop(tell.send(child.wait_with_output())));
+    let Ok(output) = told.recv_timeout(DEADLINE) else {
+        let _ = Command::new("kill").args(["-KILL", &id]).status();
+        panic!("{}: waited {} s for the end of a process", std::panic::Location::caller(), DEADLINE.as_secs());
+    };
+    output.unwrap()
 }
 
 impl Service {
@@ -73,7 +93,7 @@ impl Service {
                 }
             }
         });
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let http = client();
         let mut service = Self { folder, url: String::new(), http, writer, reader, child, log, seen: Vec::new() };
         let line = service.line("listening on ").await;
         let place = line.split("listening on ").nth(1).unwrap().split([' ', ',']).next().unwrap();
@@ -90,7 +110,7 @@ impl Service {
     /// Waits for a line of the log that has `part` in it.
     pub(crate) async fn line(&mut self, part: &str) -> String {
         loop {
-            let line = self.log.recv().await;
+            let line = within(&format!("{part:?} in the log, behind {:#?}", self.seen), self.log.recv()).await;
             let line = line.unwrap_or_else(|| panic!("the log ended before {part:?}: {:#?}", self.seen));
             self.seen.push(line.clone());
             if line.contains(part) {
@@ -112,7 +132,7 @@ impl Service {
     /// The rest of the log, to the end of the process.
     pub(crate) async fn rest(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        while let Some(line) = self.log.recv().await {
+        while let Some(line) = within("the end of the process", self.log.recv()).await {
             lines.push(line);
         }
         lines

@@ -3,10 +3,11 @@
 
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 
-use super::super::clock::Clock;
+use super::super::recording::{Door, Recorded, Recording};
 use super::super::store::Handle;
+use super::super::store::Store;
 use super::Uses;
-use super::attempts::Attempts;
+use crate::error::Result;
 
 /// How often the uses of tokens are carried to the store.
 const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
@@ -14,9 +15,8 @@ const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
 /// Owns the store's second handle, on a thread of its own.
 pub(super) struct PeopleActor {
     pub(super) store: Handle,
-    pub(super) attempts: Attempts,
     pub(super) uses: Uses,
-    pub(super) clock: Clock,
+    pub(super) recording: Recording,
 }
 
 impl Actor for PeopleActor {
@@ -33,6 +33,18 @@ impl Actor for PeopleActor {
 }
 
 impl PeopleActor {
+    /// Does `work` at the store. What it has changed of who may do what is recorded, whatever came of it and
+    /// whether or not somebody still waits.
+    pub(super) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> (Result<T>, Recorded) {
+        let mut changes = Vec::new();
+        let done = self.store.with(|store| {
+            let done = work(store);
+            changes = store.take_changes();
+            done
+        });
+        (done, self.recording.record(changes, door))
+    }
+
     /// A failure loses some minutes of "last used", and the next one tells of it.
     pub(super) fn carry_uses(&mut self) {
         let uses = self.uses.take();

@@ -1,55 +1,170 @@
-//! Failed sign-ins with a password, so that nobody can try many. Tokens have 256 random bits and
-//! are not counted.
+//! Attempts to sign in, counted so that nobody can try many and nobody can lock others out.
+//!
+//! *Name and address together* bound what one place can try on one person. *The address* bounds what it
+//! can try on all. *The name* bounds what all places together can try on one person, and costs priority,
+//! not entry: beyond its rate an attempt waits for its turn behind everybody else's. An address that has
+//! signed in under the name before is not counted there: strangers cannot keep it waiting.
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
-use super::super::clock::Timestamp;
+use super::super::attempts::{AuthLimits, key, network};
+use super::super::secret::Digest;
+use super::super::throttle::{Rate, Throttle};
+use crate::error::Quota;
 
-/// Failures in a row that are let pass.
-const FREE: u32 = 5;
-/// How long a name then waits, and after how long its failures are forgotten.
-const WAIT: Duration = Duration::from_mins(5);
-/// Names remembered at most. When there are more, the oldest failures are forgotten: whoever fills
-/// this table makes as many attempts as they win.
-const REMEMBERED: usize = 10_000;
+/// Failures of one address under one name: so many at once, and so many in this time.
+const FREE: Rate = Rate { most: 5, window: Duration::from_mins(5) };
+/// Pairs, addresses and names that are counted at one time.
+const MOST: usize = 20_000;
+/// Pairs that have signed in and are remembered, at most.
+const MOST_KNOWN: usize = 20_000;
 
-/// Failures in a row, by name.
-#[derive(Debug, Default)]
-pub(crate) struct Attempts {
-    failures: HashMap<String, (u32, Timestamp)>,
+/// An address, as far as it is known: who comes through a socket without one is one place.
+pub(super) type Place = Option<IpAddr>;
+/// A name at a place.
+type Pair = (Digest, Place);
+
+/// Before whom an attempt is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The place has signed in under the name before.
+    Known,
+    /// Like most.
+    Ordinary,
+    /// Under a name that too many have failed with: at the name's own rate, behind all others.
+    Slow,
+}
+
+/// One attempt that was counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) class: Class,
+    pair: Pair,
+    /// Whether it is counted under the name.
+    pub(super) by_name: bool,
+}
+
+impl Attempt {
+    pub(super) fn place(&self) -> Place {
+        self.pair.1
+    }
+
+    pub(super) fn name(&self) -> Digest {
+        self.pair.0
+    }
+}
+
+/// What is counted.
+pub(super) struct Attempts {
+    pairs: Throttle<Pair>,
+    places: Throttle<Place>,
+    names: Throttle<Digest>,
+    registrations: Throttle<Place>,
+    known: Known,
 }
 
 impl Attempts {
-    /// How long `name` has to wait before its next attempt, if it has to. The attempt counts as a
-    /// failure until it is told to be none, so that many at once are not let pass together.
-    pub(crate) fn begin(&mut self, name: &str, now: Timestamp) -> Option<Duration> {
-        let (count, last) =
-            self.failures.get(name).copied().filter(|(_, last)| now < last.after(WAIT)).unwrap_or((0, now));
-        if count >= FREE {
-            let left = last.after(WAIT).seconds().saturating_sub(now.seconds());
-            return Some(Duration::from_secs(left.max(1).unsigned_abs()));
+    pub(super) fn new(limits: &AuthLimits) -> Self {
+        Self {
+            pairs: Throttle::new("failures-by-name-and-address", FREE, MOST),
+            places: Throttle::new("failures-by-address", limits.failures_per_address, MOST),
+            names: Throttle::new("failures-by-name", limits.failures_per_name, MOST),
+            registrations: Throttle::new("registrations", limits.registrations_per_address, MOST),
+            known: Known::default(),
         }
-        if self.failures.len() >= REMEMBERED && !self.failures.contains_key(name) {
-            self.forget_oldest(now);
-        }
-        self.failures.insert(name.to_owned(), (count + 1, now));
-        None
     }
 
-    /// `name` has signed in.
-    pub(crate) fn succeeded(&mut self, name: &str) {
-        self.failures.remove(name);
+    /// Counts an attempt as a failure until it is told to be none, so that many at once are not let pass
+    /// together.
+    ///
+    /// # Errors
+    /// The limit that is used up: of the pair, or of a place that is not known under this name.
+    pub(super) fn begin(&mut self, name: &str, from: Option<IpAddr>, now: Instant) -> Result<Attempt, Quota> {
+        let pair = (key(name), from.map(network));
+        let is_known = self.known.has(&pair);
+        self.pairs.take(pair, now)?;
+        if let Err(quota) = self.places.take(pair.1, now)
+            && !is_known
+        {
+            self.pairs.give_back(&pair);
+            return Err(quota);
+        }
+        let by_name = !is_known && self.names.take(pair.0, now).is_ok();
+        let class = match (is_known, by_name) {
+            (true, _) => Class::Known,
+            (false, true) => Class::Ordinary,
+            (false, false) => Class::Slow,
+        };
+        Ok(Attempt { class, pair, by_name })
     }
 
-    fn forget_oldest(&mut self, now: Timestamp) {
-        self.failures.retain(|_, (_, last)| now < last.after(WAIT));
-        if self.failures.len() >= REMEMBERED {
-            let oldest = self.failures.iter().min_by_key(|(_, (_, last))| *last).map(|(name, _)| name.clone());
-            if let Some(oldest) = oldest {
-                self.failures.remove(&oldest);
-            }
+    /// Whether the name has room for a slow attempt now: then it is counted.
+    pub(super) fn admit(&mut self, name: &Digest, now: Instant) -> Result<(), Quota> {
+        self.names.take(*name, now).map(drop)
+    }
+
+    /// The limit of the name, while it has no room.
+    pub(super) fn room_of(&self, name: &Digest, now: Instant) -> Option<Quota> {
+        self.names.exhausted(name, now)
+    }
+
+    /// The attempt was right.
+    pub(super) fn succeeded(&mut self, attempt: &Attempt) {
+        self.pairs.forget(&attempt.pair);
+        self.give_back_all_but_pair(attempt);
+        self.known.add(attempt.pair);
+    }
+
+    /// The attempt was not judged.
+    pub(super) fn give_back(&mut self, attempt: &Attempt) {
+        self.pairs.give_back(&attempt.pair);
+        self.give_back_all_but_pair(attempt);
+    }
+
+    fn give_back_all_but_pair(&mut self, attempt: &Attempt) {
+        self.places.give_back(&attempt.pair.1);
+        if attempt.by_name {
+            self.names.give_back(&attempt.pair.0);
         }
+    }
+
+    /// Counts what failed and is no password: a secret that cannot be guessed. The limit that is used up.
+    pub(super) fn failed(&mut self, from: Option<IpAddr>, now: Instant) -> Option<Quota> {
+        self.places.take(from.map(network), now).err()
+    }
+
+    /// Counts a client that registers itself.
+    pub(super) fn registers(&mut self, from: Option<IpAddr>, now: Instant) -> Result<(), Quota> {
+        self.registrations.take(from.map(network), now).map(drop)
+    }
+}
+
+/// Pairs that have signed in, in two generations: when the younger is full, the older is forgotten.
+#[derive(Default)]
+struct Known {
+    younger: HashSet<Pair>,
+    older: HashSet<Pair>,
+}
+
+impl Known {
+    fn has(&mut self, pair: &Pair) -> bool {
+        if self.younger.contains(pair) {
+            return true;
+        }
+        let was = self.older.remove(pair);
+        if was {
+            self.add(*pair);
+        }
+        was
+    }
+
+    fn add(&mut self, pair: Pair) {
+        if self.younger.len() >= MOST_KNOWN / 2 && !self.younger.contains(&pair) {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        self.younger.insert(pair);
     }
 }
 
@@ -57,28 +172,78 @@ impl Attempts {
 mod tests {
     use super::*;
 
+    fn at(text: &str) -> Option<IpAddr> {
+        text.parse().ok()
+    }
+
+    fn limits(address: u32, name: u32) -> AuthLimits {
+        let (failures_per_address, failures_per_name) = (Rate::per_minute(address), Rate::per_minute(name));
+        AuthLimits { failures_per_address, failures_per_name, ..AuthLimits::default() }
+    }
+
     #[test]
-    fn after_some_failures_a_name_waits_and_others_do_not() {
-        let mut attempts = Attempts::default();
-        let now = Timestamp::from_seconds(1_000);
-        for _ in 0..FREE {
-            assert_eq!(attempts.begin("ann", now), None);
+    fn one_place_tries_a_few_times_and_others_are_not_concerned() {
+        let mut attempts = Attempts::new(&limits(100, 100));
+        let (now, here, far) = (Instant::now(), at("192.0.2.1"), at("192.0.2.2"));
+        for _ in 0..FREE.most {
+            assert!(attempts.begin("ann", here, now).is_ok());
         }
-        assert_eq!(attempts.begin("ann", now), Some(WAIT));
-        assert_eq!(attempts.begin("bob", now), None);
-        assert_eq!(attempts.begin("ann", now.after(WAIT)), None, "it may try again");
-        attempts.succeeded("ann");
-        for _ in 0..FREE {
-            assert_eq!(attempts.begin("ann", now.after(WAIT)), None);
+        assert_eq!(attempts.begin("ANN", here, now).unwrap_err().policy, "failures-by-name-and-address");
+        assert!(attempts.begin("bob", here, now).is_ok());
+        let right = attempts.begin("ann", far, now).unwrap();
+        attempts.succeeded(&right);
+        assert!(attempts.begin("ann", here, now).is_err(), "what another place knows is of no use here");
+        assert!(attempts.begin("ann", here, now + FREE.window).is_ok(), "it may try again");
+        // Who was right begins anew.
+        let mut right = attempts.begin("ann", far, now);
+        for _ in 0..3 * FREE.most {
+            attempts.succeeded(&right.unwrap());
+            right = attempts.begin("ann", far, now);
         }
     }
 
     #[test]
-    fn the_table_is_bounded() {
-        let mut attempts = Attempts::default();
-        for number in 0..REMEMBERED + 50 {
-            attempts.begin(&number.to_string(), Timestamp::from_seconds(1_000));
+    fn failures_under_a_name_cost_priority_and_not_where_it_has_signed_in() {
+        let mut attempts = Attempts::new(&limits(100, 3));
+        let (now, home) = (Instant::now(), at("198.51.100.1"));
+        let right = attempts.begin("ann", home, now).unwrap();
+        attempts.succeeded(&right);
+        let stranger = |number: u8| at(&format!("192.0.2.{number}"));
+        for number in 0..3 {
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Ordinary);
         }
-        assert_eq!(attempts.failures.len(), REMEMBERED);
+        for number in 3..200 {
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Slow);
+        }
+        assert_eq!(attempts.begin("ann", home, now).unwrap().class, Class::Known);
+        assert_eq!(attempts.begin("bob", home, now).unwrap().class, Class::Ordinary);
+        assert!(attempts.admit(&key("ann"), now).is_err(), "the name has no room");
+        let later = now + Duration::from_secs(20);
+        assert!(attempts.admit(&key("ann"), later).is_ok() && attempts.admit(&key("ann"), later).is_err());
+    }
+
+    #[test]
+    fn an_address_is_bounded_over_all_names_but_not_where_it_has_signed_in() {
+        let mut attempts = Attempts::new(&limits(4, 100));
+        let (now, here) = (Instant::now(), at("2001:db8::1"));
+        let right = attempts.begin("ann", here, now).unwrap();
+        attempts.succeeded(&right);
+        for name in ["a", "b", "c", "d"] {
+            assert!(attempts.begin(name, at("2001:db8::2"), now).is_ok());
+        }
+        assert_eq!(attempts.begin("e", here, now).unwrap_err().policy, "failures-by-address");
+        assert_eq!(attempts.begin("ann", here, now).unwrap().class, Class::Known);
+        assert_eq!(attempts.failed(here, now).unwrap().policy, "failures-by-address");
+    }
+
+    #[test]
+    fn what_is_known_is_bounded_and_what_is_used_stays() {
+        let mut known = Known::default();
+        let pair = |number: usize| (key(&number.to_string()), None);
+        for number in 0..3 * MOST_KNOWN {
+            known.add(pair(number));
+            assert!(known.has(&pair(0)));
+        }
+        assert!(known.younger.len() + known.older.len() <= MOST_KNOWN);
     }
 }

@@ -7,16 +7,18 @@ mod administration;
 mod attempts;
 pub mod authorization;
 pub mod client;
+mod gate;
+mod lane;
 pub(crate) mod password;
 pub mod session;
 mod uses;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, Arbiter};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 pub use self::administration::{Change, Directory};
@@ -24,12 +26,13 @@ pub use self::password::SHORTEST_PASSWORD;
 pub use self::uses::Uses;
 
 use self::actor::{PeopleActor, Turn};
-use self::attempts::Attempts;
 use self::authorization::{Approval, CODE_PREFIX, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh};
 use self::client::{Client, NewClient};
+use self::gate::Gate;
 use self::session::Session;
 use super::client::RevokeFor;
 use super::grant::{self, GrantError, Ticket};
+use super::recording::{self, Door};
 use super::records::{NewPat, PersonalAccessToken};
 use super::secret::{self, Digest, PAT_PREFIX};
 use super::store::{Handle, Store};
@@ -38,8 +41,6 @@ use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
 use crate::principal::Scope;
 
-/// Passwords that are compared at once: each takes 19 MiB and a whole core.
-const HASHES_AT_ONCE: usize = 2;
 /// Begins the secret of every session.
 const SESSION_PREFIX: &str = "ptc_se_";
 
@@ -49,7 +50,8 @@ pub struct People {
     actor: Addr<PeopleActor>,
     auth: Auth,
     tokens: Tokens,
-    hashes: Arc<Semaphore>,
+    gate: Gate,
+    door: Arc<Door>,
 }
 
 impl fmt::Debug for People {
@@ -67,32 +69,41 @@ impl People {
     /// When a store that is a file cannot be opened.
     pub async fn start(settings: &AuthSettings, auth: Auth) -> Result<Self> {
         let (place, clock, uses) = (settings.store.clone(), settings.clock.clone(), settings.uses.clone());
+        let recording = settings.recording.clone();
         let opened = tokio::task::spawn_blocking(move || {
             let is_file = place.file().is_some();
             let mut store = Handle::new(place, clock.clone());
             if is_file {
                 store.with(|_| Ok(()))?;
             }
-            Ok::<_, Error>(PeopleActor { store, attempts: Attempts::default(), uses, clock })
+            Ok::<_, Error>(PeopleActor { store, uses, recording })
         });
         let actor = opened.await.map_err(Error::internal)??;
         Ok(Self {
             actor: PeopleActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
             auth,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
-            hashes: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
+            gate: Gate::new(&settings.limits),
+            door: Arc::default(),
         })
     }
 
-    async fn turn<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut PeopleActor) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.actor.send(Turn(Box::new(work))).await.map_err(Error::internal)?
+    /// The same, for what is asked for by `door`: records of changes say so.
+    #[must_use]
+    pub fn at(&self, door: Door) -> Self {
+        Self { door: Arc::new(door), ..self.clone() }
     }
 
+    async fn turn<T: Send + 'static>(&self, work: impl FnOnce(&mut PeopleActor) -> T + Send + 'static) -> Result<T> {
+        self.actor.send(Turn(Box::new(work))).await.map_err(Error::internal)
+    }
+
+    /// Does `work` at the store. What it changes of who may do what is recorded when this returns.
     async fn store<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static) -> Result<T> {
-        self.turn(|actor| actor.store.with(work)).await
+        let door = Arc::clone(&self.door);
+        let (done, recorded) = self.turn(move |actor| actor.work(&door, work)).await?;
+        let recorded = recording::written(recorded).await;
+        done.and_then(|done| recorded.map(|()| done))
     }
 
     /// The same for what takes something away: it is in force when this returns.
@@ -107,48 +118,62 @@ impl People {
 
     /// Whether the actor answers. Who asks sets the deadline.
     pub async fn alive(&self) -> bool {
-        self.turn(|_| Ok(())).await.is_ok()
+        self.turn(|_| ()).await.is_ok()
     }
 
-    /// Signs a person in, with a password or a personal access token, and answers the secret of a
-    /// fresh session. Unknown names, wrong passwords and names without one take the same time.
+    /// Signs a person in at that address, with a password or a personal access token, and answers the
+    /// secret of a fresh session. Unknown names, wrong passwords and names without one take the same time.
     ///
     /// # Errors
     /// [`Kind::Unauthenticated`] when the two do not belong together, [`Kind::Busy`] after too many
-    /// failures.
-    pub async fn sign_in(&self, email: String, secret: SecretString) -> Result<SecretString> {
+    /// failures of that address, and when too many sign in at once.
+    pub async fn sign_in(&self, email: String, secret: SecretString, from: Option<IpAddr>) -> Result<SecretString> {
         let (session, digest) = secret::mint(SESSION_PREFIX)?;
         if secret.expose_secret().starts_with(PAT_PREFIX) {
             let token = Digest::of(secret.expose_secret());
-            self.store(move |store| store.begin_session_by_token(&email, &token, &digest)).await?;
-            return Ok(session);
+            let begun = self.store(move |store| store.begin_session_by_token(&email, &token, &digest)).await;
+            return begun.map(|()| session).map_err(|refusal| self.counted(refusal, from));
         }
         let name = email.to_lowercase();
-        let kept = self
-            .turn(move |actor| {
-                if let Some(wait) = actor.attempts.begin(&name, actor.clock.now()) {
-                    return Err(Error::new(Kind::Busy, "too many failed attempts with this address")
-                        .hint("wait a few minutes, or sign in with a personal access token")
-                        .retry_after(wait));
-                }
-                actor.store.with(|store| store.password(&name))
-            })
-            .await?;
-        let compared = kept.clone();
-        let permit = self.hashes.acquire().await.map_err(Error::internal)?;
-        let fits = tokio::task::spawn_blocking(move || password::fits(&secret, compared.as_deref()));
-        let fits = fits.await.map_err(Error::internal)?;
-        drop(permit);
-        let Some(kept) = kept.filter(|_| fits) else {
-            return Err(Error::unauthenticated("the address or the secret is not right"));
+        // Whoever is not to be compared now, costs neither the store nor a core.
+        let turn = self.gate.enter(&name, from).await?;
+        let kept = self.store(move |store| store.password(&name)).await?;
+        // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
+        let compared = tokio::task::spawn_blocking(move || {
+            let fits = password::fits(&secret, kept.as_deref());
+            (turn, kept.filter(|_| fits))
+        });
+        let (turn, Some(kept)) = compared.await.map_err(Error::internal)? else {
+            return Err(Error::unauthenticated("the address or the secret is not right")
+                .because("the name is unknown or disabled, or the password is another one"));
         };
-        self.turn(move |actor| {
-            actor.store.with(|store| store.begin_session(&email, &kept, &digest))?;
-            actor.attempts.succeeded(&email.to_lowercase());
-            Ok(())
-        })
-        .await?;
+        self.store(move |store| store.begin_session(&email, &kept, &digest)).await?;
+        turn.succeeded();
         Ok(session)
+    }
+
+    /// Counts a refusal of what cannot be guessed, and says so where there were too many.
+    fn counted(&self, refusal: Error, from: Option<IpAddr>) -> Error {
+        if refusal.kind != Kind::Unauthenticated {
+            return refusal;
+        }
+        match self.gate.failed(from) {
+            None => refusal,
+            Some(quota) => Error::throttled("too many failed attempts from this address", quota),
+        }
+    }
+
+    /// The same for what a client asks for.
+    fn counted_of_client(&self, refusal: GrantError, from: Option<IpAddr>) -> GrantError {
+        if !matches!(refusal.code, "invalid_client" | "invalid_grant") {
+            return refusal;
+        }
+        match self.gate.failed(from) {
+            None => refusal,
+            Some(quota) => {
+                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
+            }
+        }
     }
 
     /// The session in force that has this secret.
@@ -171,8 +196,10 @@ impl People {
     /// Keeps a client that registers itself.
     ///
     /// # Errors
-    /// [`Kind::Invalid`], naming what is wrong; [`Kind::Busy`] when there are too many.
-    pub async fn register(&self, new: NewClient) -> Result<(Client, Option<SecretString>)> {
+    /// [`Kind::Invalid`], naming what is wrong; [`Kind::Busy`] when there are too many, altogether or from
+    /// that address.
+    pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
+        self.gate.registers(from)?;
         self.store(move |store| store.register_client(&new)).await
     }
 
@@ -202,11 +229,12 @@ impl People {
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
         let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
         let (client_id, tokens) = (redemption.client.client_id.clone(), self.tokens.clone());
+        let from = redemption.client.from;
         let narrow = move |granted: Granted, asked: &Redemption| {
             authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
         };
         let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)?;
-        self.issue(client_id, self.once(granted).await?, refresh).await
+        self.issue(client_id, self.once(granted, from).await?, refresh).await
     }
 
     /// Answers a refresh token with the next tokens.
@@ -217,11 +245,12 @@ impl People {
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
         let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
         let (client_id, tokens) = (asked.client.client_id.clone(), self.tokens.clone());
+        let from = asked.client.from;
         let narrow = move |granted: Granted, asked: &Refresh| {
             authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
         };
         let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)?;
-        self.issue(client_id, self.once(granted).await?, next).await
+        self.issue(client_id, self.once(granted, from).await?, next).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -229,22 +258,28 @@ impl People {
     /// # Errors
     /// `invalid_client`; a token that is unknown is no failure.
     pub async fn revoke(&self, client: authorization::ClientCredential, token: SecretString) -> Result<(), GrantError> {
+        let from = client.from;
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
             let digest = Digest::of(token.expose_secret());
-            return self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
+            let revoked = self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
+            return revoked.map_err(|refusal| self.counted_of_client(refusal, from));
         }
-        let client_id = client.client_id.clone();
-        self.store(move |store| store.judge_client(&client)).await.map_err(ours)??;
-        self.auth.send(RevokeFor { client_id, token }).await.map_err(ours)?
+        let (client_id, has_secret) = (client.client_id.clone(), client.secret.is_some());
+        let judged = self.store(move |store| store.judge_client(&client)).await.map_err(ours)?;
+        judged.map_err(|refusal| self.counted_of_client(refusal, from))?;
+        // A client without a secret has only said who it is.
+        let principal = has_secret.then(|| client_id.clone());
+        let door = Door { principal, ..Door::clone(&self.door) };
+        self.auth.send(RevokeFor { client_id, token, door }).await.map_err(ours)?
     }
 
     /// What was granted. A second use has ended everything that came of the first: that is in force when
     /// this returns.
-    async fn once(&self, granted: Result<Granted, GrantError>) -> Result<Granted, GrantError> {
+    async fn once(&self, granted: Result<Granted, GrantError>, from: Option<IpAddr>) -> Result<Granted, GrantError> {
         if granted.is_err() {
             self.auth.settle().await;
         }
-        granted
+        granted.map_err(|refusal| self.counted_of_client(refusal, from))
     }
 
     async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
@@ -265,11 +300,8 @@ impl People {
     /// The person's tokens that are not revoked, with the time of their last use.
     pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
         let digest = Digest::of(session.expose_secret());
-        self.turn(move |actor| {
-            actor.carry_uses();
-            actor.store.with(|store| store.tokens_of(&digest))
-        })
-        .await
+        self.turn(PeopleActor::carry_uses).await?;
+        self.store(move |store| store.tokens_of(&digest)).await
     }
 
     /// Makes a token for the session's person.

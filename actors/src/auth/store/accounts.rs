@@ -4,6 +4,7 @@ use rusqlite::named_params;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::change::Change;
 use super::columns::{Connections, reach_text};
 use super::connection::{Connection, Failure, Read, Row};
 use super::{Store, broken, check_name, hint, shown};
@@ -24,7 +25,7 @@ impl Store {
         let connections = reach_text(&distinct(&new.reach)?)?;
         let client_id = secret::mint_client_id()?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
-        let account = self.write(|connection, now| {
+        let account = self.change(|connection, now| {
             let made = connection.execute(
                 "INSERT INTO service_accounts (client_id, name, digest, scope, connections, created_at)
                  VALUES (:client_id, :name, :digest, :scope, :connections, :now)",
@@ -43,7 +44,11 @@ impl Store {
                         .hint("remove that one first, rotate its secret, or choose another name"))
                 }
                 Err(error) => Err(broken(error)),
-                Ok(_) => find(connection, &client_id),
+                Ok(_) => {
+                    let account = find(connection, &client_id)?;
+                    let change = Change::of("service-account create", None, Some(&account));
+                    Ok((account, change))
+                }
             }
         })?;
         Ok((account, secret))
@@ -56,7 +61,7 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
         let connections = reach_text(&distinct(&change.reach)?)?;
-        self.write(|connection, _| {
+        self.change(|connection, _| {
             let account = find(connection, &change.name)?;
             connection
                 .execute(
@@ -68,7 +73,7 @@ impl Store {
                     },
                 )
                 .map_err(broken)?;
-            find(connection, &account.client_id)
+            changed("service-account change", connection, &account)
         })
     }
 
@@ -84,7 +89,7 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn rotate_service_account(&mut self, which: &str) -> Result<(ServiceAccount, SecretString)> {
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
-        let account = self.write(|connection, now| {
+        let account = self.change(|connection, now| {
             let account = find(connection, which)?;
             connection
                 .execute(
@@ -92,7 +97,8 @@ impl Store {
                     named_params! { ":digest": digest, ":now": now, ":id": account.client_id },
                 )
                 .map_err(broken)?;
-            find(connection, &account.client_id)
+            let (account, change) = changed("service-account rotate", connection, &account)?;
+            Ok((account, change.of_secret("clientSecret")))
         })?;
         Ok((account, secret))
     }
@@ -102,7 +108,7 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn disable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        self.write(|connection, now| {
+        self.change(|connection, now| {
             let account = find(connection, which)?;
             connection
                 .execute(
@@ -110,7 +116,7 @@ impl Store {
                     named_params! { ":now": now, ":id": account.client_id },
                 )
                 .map_err(broken)?;
-            find(connection, &account.client_id)
+            changed("service-account disable", connection, &account)
         })
     }
 
@@ -119,12 +125,12 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        self.write(|connection, _| {
+        self.change(|connection, _| {
             let account = find(connection, which)?;
             connection
                 .execute("UPDATE service_accounts SET disabled_at = NULL WHERE client_id = ?1", [&account.client_id])
                 .map_err(broken)?;
-            find(connection, &account.client_id)
+            changed("service-account enable", connection, &account)
         })
     }
 
@@ -134,14 +140,22 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn remove_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        self.write(|connection, _| {
+        self.change(|connection, _| {
             let account = find(connection, which)?;
             connection
                 .execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])
                 .map_err(broken)?;
-            Ok(account)
+            let change = Change::of("service-account remove", Some(&account), None);
+            Ok((account, change))
         })
     }
+}
+
+/// The account as it is now, and how that came about.
+fn changed(action: &'static str, connection: &Connection, before: &ServiceAccount) -> Result<(ServiceAccount, Change)> {
+    let account = find(connection, &before.client_id)?;
+    let change = Change::of(action, Some(before), Some(&account));
+    Ok((account, change))
 }
 
 const SELECT: &str =

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::named_params;
 use secrecy::SecretString;
 
+use super::change::Change;
 use super::columns::json;
 use super::connection::{Connection, Failure, Optional, Read, Row};
 use super::{Store, broken, check_name, hint, shown};
@@ -19,8 +20,8 @@ use crate::near;
 const MOST_DYNAMIC: i64 = 1_000;
 /// A client that registered itself and was given nothing is forgotten after so long.
 const UNUSED: Duration = Duration::from_hours(24);
-/// When there are too many, after so long.
-const UNUSED_IN_NEED: Duration = Duration::from_hours(1);
+/// When one that is in use may have gone.
+const RETRY: Duration = Duration::from_hours(1);
 /// A client that was not used for so long is forgotten too: its last grant has ended.
 const IDLE: Duration = Duration::from_hours(100 * 24);
 
@@ -33,15 +34,16 @@ impl Store {
         self.keep_client(new, ClientKind::Registered)
     }
 
-    /// Keeps a client that registers itself, and forgets those that never came back.
+    /// Keeps a client that registers itself, and forgets those that never came back; where there are too many,
+    /// the oldest that nobody has given anything.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when there are too many.
+    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when too many are in use.
     pub fn register_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
         self.write(|connection, now| {
             forget_unused(connection, now, UNUSED)?;
             if count_dynamic(connection)? >= MOST_DYNAMIC {
-                forget_unused(connection, now, UNUSED_IN_NEED)?;
+                forget_oldest_unused(connection)?;
             }
             Ok(())
         })?;
@@ -54,11 +56,12 @@ impl Store {
         let client_id = secret::mint_id(APP_ID_PREFIX)?;
         let minted = if new.confidential { Some(secret::mint(CLIENT_SECRET_PREFIX)?) } else { None };
         let (secret, digest) = minted.unzip();
-        let client = self.write(|connection, now| {
+        let action = if kind == ClientKind::Dynamic { "client register" } else { "client add" };
+        let client = self.change(|connection, now| {
             if kind == ClientKind::Dynamic && count_dynamic(connection)? >= MOST_DYNAMIC {
                 return Err(Error::new(Kind::Busy, "too many clients have registered themselves")
                     .hint("try again later, or ask an administrator to register the client")
-                    .retry_after(UNUSED_IN_NEED));
+                    .retry_after(RETRY));
             }
             let added = connection.execute(
                 "INSERT INTO clients (client_id, kind, name, digest, redirect_uris, created_at)
@@ -76,7 +79,11 @@ impl Store {
                 Err(Failure::Taken) => Err(Error::invalid(format!("there is already a client named {:?}", new.name))
                     .hint("remove that one first, or choose another name")),
                 Err(error) => Err(broken(error)),
-                Ok(_) => find(connection, &client_id),
+                Ok(_) => {
+                    let client = find(connection, &client_id)?;
+                    let change = Change::of(action, None, Some(&client));
+                    Ok((client, change))
+                }
             }
         })?;
         Ok((client, secret))
@@ -98,11 +105,12 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`] when there is none.
     pub fn remove_client(&mut self, which: &str) -> Result<Client> {
-        self.write(|connection, _| {
+        self.change(|connection, _| {
             let client = find(connection, which)?;
             connection.execute("DELETE FROM grants WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
             connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
-            Ok(client)
+            let change = Change::of("client remove", Some(&client), None);
+            Ok((client, change))
         })
     }
 }
@@ -177,4 +185,10 @@ fn forget_unused(connection: &Connection, now: Timestamp, unused: Duration) -> R
         )
         .map_err(broken)?;
     Ok(())
+}
+
+fn forget_oldest_unused(connection: &Connection) -> Result<()> {
+    let sql = "DELETE FROM clients WHERE client_id = (SELECT client_id FROM clients
+               WHERE kind = 'dynamic' AND used_at IS NULL ORDER BY created_at, client_id LIMIT 1)";
+    connection.execute(sql, ()).map(drop).map_err(broken)
 }

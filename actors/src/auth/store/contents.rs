@@ -1,11 +1,14 @@
 //! Everything that credentials are judged by, read at one moment. Digests and private keys leave
 //! the store here and nowhere else.
 
+use std::time::Duration;
+
+use rusqlite::named_params;
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
 use super::columns::{Connections, Id, reach};
-use super::connection::{Connection, Read, Row};
+use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
@@ -14,8 +17,11 @@ use crate::auth::secret::Digest;
 use crate::error::Result;
 use crate::principal::{Reach, Scope};
 
-/// Users and accounts that are not disabled, their tokens that are not revoked, the access tokens
-/// that are, and every key, the newest first.
+/// How long a token that was revoked is told from one that never was.
+const REVOKED_KNOWN: Duration = Duration::from_hours(30 * 24);
+
+/// Users and accounts that are not disabled, personal access tokens, with those that are refused for a
+/// reason that the audit trail tells, the access tokens that are revoked, and every key, the newest first.
 pub(crate) struct Contents {
     pub(crate) users: Vec<UserRow>,
     pub(crate) tokens: Vec<TokenRow>,
@@ -42,6 +48,10 @@ pub(crate) struct TokenRow {
     pub(crate) token_scope: Option<Scope>,
     pub(crate) token_reach: Reach,
     pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) id: Uuid,
+    pub(crate) is_revoked: bool,
+    /// Whether its user is.
+    pub(crate) is_disabled: bool,
 }
 
 pub(crate) struct AccountRow {
@@ -106,13 +116,19 @@ impl Store {
                     })
                 },
             )?,
-            tokens: rows(
+            tokens: rows_of(
                 connection,
-                "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at
+                "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
+                        t.revoked_at, u.disabled_at
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                 WHERE t.revoked_at IS NULL AND u.disabled_at IS NULL",
+                 WHERE t.revoked_at IS NULL OR t.revoked_at > :then",
+                named_params! { ":then": self.clock.now().before(REVOKED_KNOWN) },
                 |row| {
+                    let Id(id) = row.get(8)?;
                     Ok(TokenRow {
+                        id,
+                        is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
+                        is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
                         digest: row.get(0)?,
                         email: row.get(1)?,
                         email_key: row.get(2)?,
@@ -178,4 +194,13 @@ impl Store {
 
 fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> Read<T>) -> Result<Vec<T>> {
     connection.query(sql, (), read).map_err(broken)
+}
+
+fn rows_of<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Values,
+    read: impl FnMut(&Row<'_>) -> Read<T>,
+) -> Result<Vec<T>> {
+    connection.query(sql, values, read).map_err(broken)
 }

@@ -4,6 +4,7 @@
 use rusqlite::named_params;
 use uuid::Uuid;
 
+use super::change::Change;
 use super::clients::Authentication;
 use super::columns::{Connections, Id, json};
 use super::connection::{Connection, Optional, Read, Row};
@@ -16,7 +17,9 @@ use crate::auth::people::authorization::{
 };
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
+use crate::principal::{Reach, Scope};
 use secrecy::ExposeSecret;
+use serde::Serialize;
 
 /// How long what has ended is kept, in seconds: so long a second use is recognised as one.
 const KEPT: i64 = 86_400;
@@ -29,7 +32,7 @@ type Narrowed = std::result::Result<Granted, GrantError>;
 impl Store {
     /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
-        self.write(|connection, now| {
+        self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             if approval.scope > session.scope {
                 return Err(Error::forbidden("the scope is more than you have"));
@@ -41,7 +44,8 @@ impl Store {
                 return Err(Error::forbidden("one of the connections is not within your reach"));
             }
             forget_old(connection, now)?;
-            let grant = Uuid::new_v4().to_string();
+            let id = Uuid::new_v4();
+            let grant = id.to_string();
             let ends = now.after(GRANT_LIFETIME);
             connection
                 .execute(
@@ -76,7 +80,8 @@ impl Store {
                 .map_err(broken)?;
             let used = named_params! { ":now": now, ":id": approval.client_id };
             connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used).map_err(broken)?;
-            Ok(())
+            let given = GivenAccess::of(connection, id)?;
+            Ok(((), Change::of("grant create", None, given.as_ref())))
         })
     }
 
@@ -88,17 +93,17 @@ impl Store {
         refresh: &Digest,
         narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
     ) -> Outcome {
-        self.write(|connection, now| {
+        self.change_if(|connection, now| {
+            let refused = |refusal| Ok((Err(refusal), None));
             if let Err(refusal) = authenticate(connection, &redemption.client)? {
-                return Ok(Err(refusal));
+                return refused(refusal);
             }
             let digest = Digest::of(redemption.code.expose_secret());
             let sql = "SELECT grant_id, redirect_uri, challenge, expires_at, used_at FROM authorization_codes WHERE digest = ?1";
             let code = connection.query_row(sql, [&digest], code).optional().map_err(broken)?;
-            let Some(code) = code else { return Ok(Err(wrong_code())) };
+            let Some(code) = code else { return refused(wrong_code()) };
             if code.used_at.is_some() {
-                revoke(connection, code.grant, now)?;
-                return Ok(Err(wrong_code()));
+                return Ok((Err(wrong_code()), revoke(connection, code.grant, now)?));
             }
             let used = named_params! { ":now": now, ":digest": digest };
             connection.execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used).map_err(broken)?;
@@ -112,9 +117,9 @@ impl Store {
                     if narrowed.is_ok() {
                         keep_refresh(connection, grant, refresh, now)?;
                     }
-                    Ok(narrowed)
+                    Ok((narrowed, None))
                 }
-                _ => Ok(Err(wrong_code())),
+                _ => refused(wrong_code()),
             }
         })
     }
@@ -127,37 +132,37 @@ impl Store {
         next: &Digest,
         narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
     ) -> Outcome {
-        self.write(|connection, now| {
+        self.change_if(|connection, now| {
+            let refused = |refusal| Ok((Err(refusal), None));
             if let Err(refusal) = authenticate(connection, &asked.client)? {
-                return Ok(Err(refusal));
+                return refused(refusal);
             }
             let digest = Digest::of(asked.token.expose_secret());
             let sql = "SELECT grant_id, expires_at, used_at FROM refresh_tokens WHERE digest = ?1";
             let read = |row: &Row<'_>| Ok((row.get::<_, Id>(0)?.0, row.get(1)?, row.get(2)?));
             let found: Option<(Uuid, Timestamp, Option<Timestamp>)> =
                 connection.query_row(sql, [&digest], read).optional().map_err(broken)?;
-            let Some((grant, expires_at, used_at)) = found else { return Ok(Err(wrong_token())) };
+            let Some((grant, expires_at, used_at)) = found else { return refused(wrong_token()) };
             // Another client's token is none of its business, and it must not be able to end it.
             let Some(granted) = granted(connection, grant, &asked.client.client_id, now)? else {
-                return Ok(Err(wrong_token()));
+                return refused(wrong_token());
             };
             if used_at.is_some() {
-                revoke(connection, grant, now)?;
-                return Ok(Err(wrong_token()));
+                return Ok((Err(wrong_token()), revoke(connection, grant, now)?));
             }
             if now >= expires_at {
-                return Ok(Err(wrong_token()));
+                return refused(wrong_token());
             }
             let narrowed = match narrow(granted, asked) {
                 Ok(narrowed) => narrowed,
-                Err(refusal) => return Ok(Err(refusal)),
+                Err(refusal) => return refused(refusal),
             };
             let used = named_params! { ":now": now, ":digest": digest };
             connection
                 .execute("UPDATE refresh_tokens SET used_at = :now WHERE digest = :digest", used)
                 .map_err(broken)?;
             keep_refresh(connection, grant, next, now)?;
-            Ok(Ok(narrowed))
+            Ok((Ok(narrowed), None))
         })
     }
 
@@ -173,18 +178,19 @@ impl Store {
         client: &ClientCredential,
         token: &Digest,
     ) -> Result<std::result::Result<(), GrantError>> {
-        self.write(|connection, now| {
+        self.change_if(|connection, now| {
             if let Err(refusal) = authenticate(connection, client)? {
-                return Ok(Err(refusal));
+                return Ok((Err(refusal), None));
             }
             let sql = "SELECT g.id FROM refresh_tokens r JOIN grants g ON g.id = r.grant_id
                        WHERE r.digest = ?1 AND g.client_id = ?2";
             let found =
                 connection.query_row(sql, (token, &client.client_id), |row| row.get(0)).optional().map_err(broken)?;
-            if let Some(Id(grant)) = found {
-                revoke(connection, grant, now)?;
-            }
-            Ok(Ok(()))
+            let revoked = match found {
+                Some(Id(grant)) => revoke(connection, grant, now)?,
+                None => None,
+            };
+            Ok((Ok(()), revoked))
         })
     }
 
@@ -200,7 +206,7 @@ impl Store {
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
     pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
-        self.write(|connection, now| {
+        self.change_if(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
             let sql = "SELECT count(*) FROM grants WHERE id = ?1 AND user_id = ?2";
@@ -209,8 +215,43 @@ impl Store {
             if own == 0 {
                 return Err(Error::not_found("there is no such application"));
             }
-            revoke(connection, grant, now)
+            Ok(((), revoke(connection, grant, now)?))
         })
+    }
+}
+
+/// What a person gave to a client, for the record of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GivenAccess {
+    id: Uuid,
+    email: String,
+    client_id: String,
+    client_name: String,
+    scope: Scope,
+    connections: Reach,
+    resource: Option<String>,
+    expires_at: Timestamp,
+}
+
+impl GivenAccess {
+    fn of(connection: &Connection, id: Uuid) -> Result<Option<Self>> {
+        let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
+                   FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
+        let read = |row: &Row<'_>| {
+            let Connections(connections) = row.get(4)?;
+            Ok(Self {
+                id,
+                email: row.get(0)?,
+                client_id: row.get(1)?,
+                client_name: row.get(2)?,
+                scope: row.get(3)?,
+                connections,
+                resource: row.get(5)?,
+                expires_at: row.get(6)?,
+            })
+        };
+        connection.query_row(sql, [id.to_string()], read).optional().map_err(broken)
     }
 }
 
@@ -269,10 +310,12 @@ fn keep_refresh(connection: &Connection, grant: Uuid, digest: &Digest, now: Time
     Ok(())
 }
 
-fn revoke(connection: &Connection, grant: Uuid, now: Timestamp) -> Result<()> {
+/// Ends a grant; the change, unless it had ended before.
+fn revoke(connection: &Connection, grant: Uuid, now: Timestamp) -> Result<Option<Change>> {
+    let given = GivenAccess::of(connection, grant)?;
     let sql = "UPDATE grants SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL";
-    connection.execute(sql, named_params! { ":now": now, ":id": grant.to_string() }).map_err(broken)?;
-    Ok(())
+    let ended = connection.execute(sql, named_params! { ":now": now, ":id": grant.to_string() }).map_err(broken)?;
+    Ok(given.filter(|_| ended > 0).map(|given| Change::of("grant revoke", Some(&given), None)))
 }
 
 /// Whether the client is who it says. One without a secret is known by its code and verifier alone;

@@ -4,8 +4,9 @@ use rusqlite::{named_params, params};
 use secrecy::ExposeSecret;
 use secrecy::zeroize::Zeroizing;
 
+use super::change::Change;
 use super::columns::json;
-use super::connection::{Connection, Failure, Read, Row};
+use super::connection::{Connection, Failure, Optional, Read, Row};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey};
@@ -36,11 +37,14 @@ impl Store {
         let sealing = self.key.clone();
         // Making a key may take a while: not under the lock.
         let key = NewKey::generate_for(algorithm)?;
-        self.write(|connection, now| {
+        self.change(|connection, now| {
+            let before = in_use(connection).optional().map_err(broken)?;
             connection
                 .execute("UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL", [now])
                 .map_err(broken)?;
-            add(connection, now, &key, sealing.as_ref())
+            let key = add(connection, now, &key, sealing.as_ref())?;
+            let change = Change::of("key rotate", before.as_ref(), Some(&key));
+            Ok((key, change))
         })
     }
 

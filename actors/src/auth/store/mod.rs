@@ -3,6 +3,7 @@
 //! nothing here judges a credential.
 
 mod accounts;
+mod change;
 mod clients;
 mod columns;
 mod connection;
@@ -21,6 +22,8 @@ mod users;
 
 use std::time::Duration;
 
+pub use self::change::Change;
+use self::change::Changes;
 use self::connection::{Connection, broken};
 pub(crate) use self::contents::Contents;
 pub(crate) use self::handle::Handle;
@@ -50,6 +53,7 @@ pub struct Store {
     clock: Clock,
     /// What private keys are encrypted with; without one they are stored as they are.
     key: Option<StoreKey>,
+    changes: Changes,
 }
 
 /// What another session tells.
@@ -95,7 +99,7 @@ impl Store {
                 Connection::Postgres(remote)
             }
         };
-        Ok(Self { connection, clock, key: None })
+        Ok(Self { connection, clock, key: None, changes: Changes::default() })
     }
 
     /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
@@ -118,7 +122,7 @@ impl Store {
                 Connection::Postgres(remote)
             }
         };
-        Ok(Self { connection, clock: Clock::system(), key })
+        Ok(Self { connection, clock: Clock::system(), key, changes: Changes::default() })
     }
 
     /// A number that changes whenever another connection has written to the same file; `None` where
@@ -181,7 +185,8 @@ impl Store {
         matches!(&self.connection, Connection::Postgres(remote) if remote.is_closed())
     }
 
-    /// Runs `change` in one transaction that no other writer can come between.
+    /// Runs `change` in one transaction that no other writer can come between. What changes who may do what
+    /// goes through [`Store::change`], which has it recorded.
     fn write<T>(&mut self, change: impl FnOnce(&Connection, Timestamp) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
         self.connection.write(|connection| change(connection, now))

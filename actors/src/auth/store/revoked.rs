@@ -2,8 +2,10 @@
 //! anyway, and never more than a bound.
 
 use rusqlite::named_params;
+use serde_json::json;
 use uuid::Uuid;
 
+use super::change::Change;
 use super::connection::Optional;
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
@@ -22,14 +24,14 @@ impl Store {
     /// [`Kind::Busy`] when so many are revoked that this one would not fit: a revocation is never
     /// dropped for another one.
     pub(crate) fn revoke_access_token(&mut self, jti: Uuid, client_id: &str, expires_at: Timestamp) -> Result<()> {
-        self.write(|connection, now| {
+        self.change_if(|connection, now| {
             let jti = jti.to_string();
             let known: Option<i64> = connection
                 .query_row("SELECT 1 FROM revoked_tokens WHERE jti = ?1", [&jti], |row| row.get(0))
                 .optional()
                 .map_err(broken)?;
             if known.is_some() {
-                return Ok(());
+                return Ok(((), None));
             }
             connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= ?1", [now]).map_err(broken)?;
             let (own, all): (i64, i64) = connection
@@ -48,8 +50,9 @@ impl Store {
                     "INSERT INTO revoked_tokens (jti, client_id, expires_at) VALUES (:jti, :client_id, :expires_at)",
                     named_params! { ":jti": jti, ":client_id": client_id, ":expires_at": expires_at },
                 )
-                .map(drop)
-                .map_err(broken)
+                .map_err(broken)?;
+            let token = json!({"jti": jti, "clientId": client_id, "expiresAt": expires_at});
+            Ok(((), Some(Change::of("access-token revoke", Some(&token), None))))
         })
     }
 }

@@ -22,12 +22,13 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
-        self.write(|connection, _| {
-            let (id, _) = users::find(connection, email)?;
+        self.change(|connection, _| {
+            let (id, before) = users::find(connection, email)?;
             let change = named_params! { ":password": password, ":id": id };
             connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
             connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
-            users::find(connection, email).map(|(_, user)| user)
+            let (user, change) = users::changed("user password", connection, before)?;
+            Ok((user, if password.is_some() { change.of_secret("password") } else { change }))
         })
     }
 
@@ -50,6 +51,24 @@ impl Store {
 
     /// Begins a session with a personal access token of that user's.
     pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<()> {
+        // Looked at first: strangers do not make writers wait, and the trail says what is wrong.
+        let sql = "SELECT t.id, u.email_key, t.revoked_at, t.expires_at, u.disabled_at
+                   FROM personal_access_tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = ?1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+        let found: Option<(String, String, Option<Timestamp>, Option<Timestamp>, Option<Timestamp>)> =
+            self.connection.query_row(sql, [token], read).optional().map_err(broken)?;
+        let Some((id, owner, revoked, ends, disabled)) = found else {
+            return Err(refused().because("the personal access token is unknown"));
+        };
+        let wrong = match (owner == email_key(email), revoked, disabled) {
+            (false, ..) => Some("the personal access token belongs to another user"),
+            (true, Some(_), _) => Some("the personal access token was revoked"),
+            (true, None, Some(_)) => Some("the user of the personal access token is disabled"),
+            (true, None, None) => ends.is_some_and(|end| end <= self.clock.now()).then_some("expired"),
+        };
+        if let Some(wrong) = wrong {
+            return Err(refused().because(wrong).of_credential(id));
+        }
         self.write(|connection, now| {
             let sql = "SELECT u.id, t.id FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                        WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL

@@ -6,6 +6,7 @@ use rusqlite::named_params;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::change::Change;
 use super::columns::{Id, reach, reach_text};
 use super::connection::{Connection, Failure, Read, Row, Values};
 use super::{Store, broken, check_name, hint, shown, users};
@@ -31,7 +32,7 @@ impl Store {
         };
         check_name("a token", &name)?;
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
-        let record = self.write(|connection, now| {
+        let record = self.change(|connection, now| {
             let (user_id, user) = users::find(connection, email)?;
             if new.expires_at.is_some_and(|end| end <= now) {
                 return Err(Error::invalid("the token would have expired already; choose a later end"));
@@ -57,7 +58,11 @@ impl Store {
                         .hint("revoke that one first, or choose another name"))
                 }
                 Err(error) => Err(broken(error)),
-                Ok(_) => by_id(connection, id),
+                Ok(_) => {
+                    let token = by_id(connection, id)?;
+                    let change = Change::of("pat create", None, Some(&token));
+                    Ok((token, change))
+                }
             }
         })?;
         Ok((record, secret))
@@ -84,7 +89,7 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none,
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when several users' tokens have that name.
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
-        self.write(|connection, now| {
+        self.change(|connection, now| {
             let token = choose(connection, which)?;
             connection
                 .execute(
@@ -92,7 +97,9 @@ impl Store {
                     named_params! { ":now": now, ":id": token.id.to_string() },
                 )
                 .map_err(broken)?;
-            by_id(connection, token.id)
+            let revoked = by_id(connection, token.id)?;
+            let change = Change::of("pat revoke", Some(&token), Some(&revoked));
+            Ok((revoked, change))
         })
     }
 

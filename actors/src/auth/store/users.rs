@@ -3,6 +3,7 @@
 use rusqlite::named_params;
 use secrecy::SecretString;
 
+use super::change::Change;
 use super::columns::{reach, reach_text};
 use super::connection::{Connection, Failure, Read, Row};
 use super::{Store, broken, hint};
@@ -24,7 +25,7 @@ impl Store {
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
         check_email(&new.email)?;
         let scope = scope_of(&new)?;
-        self.write(|connection, now| {
+        self.change(|connection, now| {
             let added = connection.execute(
                 "INSERT INTO users (email, email_key, admin, scope, reach, created_at)
                  VALUES (:email, :email_key, :admin, :scope, :reach, :now)",
@@ -41,7 +42,11 @@ impl Store {
                 Err(Failure::Taken) => Err(Error::invalid(format!("there is already a user {}", new.email))
                     .hint("remove that user first, or choose another address")),
                 Err(error) => Err(broken(error)),
-                Ok(_) => find(connection, &new.email).map(|(_, user)| user),
+                Ok(_) => {
+                    let (_, user) = find(connection, &new.email)?;
+                    let change = Change::of("user add", None, Some(&user));
+                    Ok((user, change))
+                }
             }
         })
     }
@@ -52,8 +57,8 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn change_user(&mut self, change: NewUser) -> Result<User> {
         let scope = scope_of(&change)?;
-        self.write(|connection, _| {
-            let (id, _) = find(connection, &change.email)?;
+        self.change(|connection, _| {
+            let (id, before) = find(connection, &change.email)?;
             connection
                 .execute(
                     "UPDATE users SET admin = :admin, scope = :scope, reach = :reach WHERE id = :id",
@@ -65,7 +70,7 @@ impl Store {
                     },
                 )
                 .map_err(broken)?;
-            find(connection, &change.email).map(|(_, user)| user)
+            changed("user change", connection, before)
         })
     }
 
@@ -80,10 +85,11 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn remove_user(&mut self, email: &str) -> Result<User> {
-        self.write(|connection, _| {
+        self.change(|connection, _| {
             let (id, user) = find(connection, email)?;
             connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
-            Ok(user)
+            let change = Change::of("user remove", Some(&user), None);
+            Ok((user, change))
         })
     }
 
@@ -92,13 +98,13 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
-        self.write(|connection, now| {
-            let (id, _) = find(connection, email)?;
+        self.change(|connection, now| {
+            let (id, before) = find(connection, email)?;
             let change = named_params! { ":now": now, ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change).map_err(broken)?;
             connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
-            find(connection, email).map(|(_, user)| user)
+            changed("user disable", connection, before)
         })
     }
 
@@ -107,10 +113,10 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn enable_user(&mut self, email: &str) -> Result<User> {
-        self.write(|connection, _| {
-            let (id, _) = find(connection, email)?;
+        self.change(|connection, _| {
+            let (id, before) = find(connection, email)?;
             connection.execute("UPDATE users SET disabled_at = NULL WHERE id = ?1", [id]).map_err(broken)?;
-            find(connection, email).map(|(_, user)| user)
+            changed("user enable", connection, before)
         })
     }
 
@@ -124,6 +130,13 @@ impl Store {
         let kept = password.map(password::hash).transpose()?;
         self.set_password(email, kept.as_deref())
     }
+}
+
+/// The user as they are now, and how that came about.
+pub(super) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, Change)> {
+    let (_, user) = find(connection, &before.email)?;
+    let change = Change::of(action, Some(&before), Some(&user));
+    Ok((user, change))
 }
 
 /// How addresses are compared.

@@ -12,6 +12,7 @@ mod on_postgres;
 #[path = "../../../../tests/it/support/postgres.rs"]
 #[allow(dead_code)] // the tests of the service use all of it
 mod postgres;
+mod recorded;
 mod replicas;
 mod schema;
 mod support;

@@ -11,6 +11,7 @@ use super::support::{AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, b
 use crate::auth::people::People;
 use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
 use crate::auth::people::client::NewClient;
+use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::store::{NewRecord, Place, Store};
 use crate::auth::{Algorithm, Auth, AuthSettings, Authenticate, Revoke};
@@ -26,7 +27,7 @@ const ANN: &str = "ann@example.com";
 /// Waits for what the actor learns by itself.
 macro_rules! eventually {
     ($met:expr) => {{
-        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        let mut pace = super::support::pace();
         while !$met {
             pace.tick().await;
         }
@@ -48,6 +49,33 @@ fn many_may_open_a_fresh_store_at_once() {
 }
 
 #[test]
+fn the_triggers_of_an_older_program_are_replaced() {
+    let house = House::new();
+    drop(house.store());
+    let triggers = || {
+        let sql =
+            "SELECT string_agg(pg_get_triggerdef(t.oid), '; ' ORDER BY pg_get_triggerdef(t.oid)) FROM pg_trigger t
+                   JOIN pg_class c ON c.oid = t.tgrelid
+                   WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal";
+        let Ok(answer) = session(&house.place()).query(sql, Vec::new()) else { panic!("no triggers") };
+        let [Value::Text(all)] = answer.rows[0].as_slice() else { panic!("{answer:?}") };
+        all.clone()
+    };
+    let made = triggers();
+    assert!(made.contains("OLD TABLE AS former") && !made.contains("sessions"), "{made}");
+    house.execute(
+        "UPDATE store_format SET version = 4; DROP TRIGGER counted_update ON grants;
+         CREATE TRIGGER counted_update AFTER UPDATE ON grants REFERENCING NEW TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION count_change();
+         CREATE TRIGGER counted_insert AFTER INSERT ON sessions REFERENCING NEW TABLE AS changed
+             FOR EACH STATEMENT EXECUTE FUNCTION count_change()",
+    );
+    assert_ne!(triggers(), made);
+    drop(house.store());
+    assert_eq!(triggers(), made);
+}
+
+#[test]
 fn a_newer_programs_store_and_another_programs_schema_are_refused() {
     let house = House::new();
     let missing = Store::open_existing(&house.place(), None).unwrap_err();
@@ -57,7 +85,7 @@ fn a_newer_programs_store_and_another_programs_schema_are_refused() {
     house.execute("UPDATE store_format SET version = 7");
     let newer = Store::open(house.place()).unwrap_err();
     assert_eq!(newer.kind, Kind::Invalid);
-    assert!(newer.message.contains("newer portico: it has format 7, and this program knows 4"), "{newer}");
+    assert!(newer.message.contains("newer portico: it has format 7, and this program knows 5"), "{newer}");
 
     let other = House::new();
     let raw = session(&other.place());
@@ -156,7 +184,7 @@ async fn a_token_that_one_process_revoked_stays_refused_there_and_elsewhere() {
     let token = exchange(&here, &nightly, &secret, None, None).await.unwrap();
     assert!(bearer(&there, &token).await.is_ok());
     let client = super::support::proof(&nightly.client_id, &secret);
-    here.send(Revoke { client, token: token.token.clone() }).await.unwrap().unwrap();
+    here.send(Revoke { client, token: token.token.clone(), door: Door::default() }).await.unwrap().unwrap();
     let shown = || Credential::Bearer(token.token.clone());
     assert!(ask_at_once(&here, shown()).await.is_err(), "at once where it was revoked");
     eventually!(ask_at_once(&there, shown()).await.is_err());
@@ -184,7 +212,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         let auth = Auth::start(settings.clone()).await.unwrap();
         replicas.push((People::start(&settings, auth.clone()).await.unwrap(), auth));
     }
-    let session = replicas[0].0.sign_in(ANN.to_owned(), pat).await.unwrap();
+    let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap();
     let approval = Approval {
         client_id: client_id.clone(),
         client_name: "client".to_owned(),

@@ -29,7 +29,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 4);
+    assert_eq!(pragma("user_version"), 5);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -57,13 +57,39 @@ fn many_may_open_a_fresh_store_at_once() {
 }
 
 #[test]
+fn the_triggers_of_an_older_program_are_replaced() {
+    let house = House::new();
+    drop(house.store());
+    let raw = Connection::open(house.path()).unwrap();
+    let triggers = || -> Vec<(String, String)> {
+        let mut statement =
+            raw.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    };
+    let made = triggers();
+    assert!(made.iter().any(|(name, _)| name == "counted_insert_users"), "{made:?}");
+    assert!(!made.iter().any(|(name, _)| name.ends_with("_sessions")), "{made:?}");
+    raw.execute_batch(
+        "PRAGMA user_version = 4; DROP TRIGGER counted_update_grants;
+         CREATE TRIGGER counted_update_grants AFTER UPDATE ON grants BEGIN UPDATE revision SET number = number + 1; END;
+         CREATE TRIGGER counted_insert_sessions AFTER INSERT ON sessions
+         BEGIN UPDATE revision SET number = number + 1; END;",
+    )
+    .unwrap();
+    assert_ne!(triggers(), made);
+    drop(house.store());
+    assert_eq!(triggers(), made);
+}
+
+#[test]
 fn a_newer_programs_store_is_refused_with_the_remedy() {
     let house = House::new();
     drop(house.store());
     Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 4"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 7, and this program knows 5"), "{error}");
     assert!(error.get_hint().is_some());
 }
 

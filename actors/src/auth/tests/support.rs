@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use actix::Addr;
 use secrecy::SecretString;
@@ -177,7 +178,7 @@ impl<K: Kind> AnyHouse<K> {
 
     /// Waits until the observer has heard so often.
     pub(super) async fn until_told(&self, times: usize) {
-        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        let mut pace = pace();
         while self.outages.lock().unwrap().len() < times {
             pace.tick().await;
         }
@@ -186,6 +187,26 @@ impl<K: Kind> AnyHouse<K> {
     /// What the observer heard of the store, and of issuers.
     pub(super) fn outages(&self) -> Vec<String> {
         self.outages.lock().unwrap().clone()
+    }
+}
+
+/// Paces a loop that waits; one that goes on for too long has failed.
+pub(super) struct Pace {
+    interval: tokio::time::Interval,
+    until: Instant,
+    place: &'static Location<'static>,
+}
+
+#[track_caller]
+pub(super) fn pace() -> Pace {
+    let interval = tokio::time::interval(Duration::from_millis(5));
+    Pace { interval, until: Instant::now() + Duration::from_secs(60), place: Location::caller() }
+}
+
+impl Pace {
+    pub(super) async fn tick(&mut self) {
+        assert!(Instant::now() < self.until, "{}: waited for a minute", self.place);
+        self.interval.tick().await;
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::AuthSettings;
 use super::snapshot::Snapshot;
-use super::store::{Place, Store};
+use super::store::{Change, Place, Store};
 use crate::error::{Error, Result};
 
 pub(crate) use self::file::FileWatch;
@@ -20,7 +20,7 @@ pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Result<()> + Send>;
 /// Watches one store.
 pub(crate) enum Watch {
     /// A file, looked at before each answer.
-    File(FileWatch),
+    File(Box<FileWatch>),
     /// A database, looked at by a thread of its own: no answer waits for a network.
     Replica(Replica),
 }
@@ -35,7 +35,7 @@ impl Watch {
     pub(crate) fn open(settings: &AuthSettings) -> Result<Self> {
         let (clock, key) = (settings.clock.clone(), settings.store_key.clone());
         Ok(match &settings.store {
-            Place::File(path) => Self::File(FileWatch::open(path.clone(), clock, key)?),
+            Place::File(path) => Self::File(Box::new(FileWatch::open(path.clone(), clock, key)?)),
             Place::Postgres(_) => Self::Replica(Replica::start(settings)?),
         })
     }
@@ -73,19 +73,25 @@ impl Watch {
         waiting
     }
 
-    /// Does `work` at the store. What a file is changed by it is no change that [`Watch::changed`]
-    /// tells of.
-    pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Result<()>> {
+    /// Does `work` at the store, and gives the changes of who may do what that it made. What a file is
+    /// changed by it is no change that [`Watch::changed`] tells of.
+    pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Result<Vec<Change>>> {
         let (done, waiting) = oneshot::channel();
         match self {
             Self::File(file) => {
                 // Nobody waits any more.
-                let _ = done.send(file.store().and_then(work));
+                let _ = done.send(file.store().and_then(|store| worked(work, store)));
             }
             Self::Replica(replica) => replica.work(work, done),
         }
         waiting
     }
+}
+
+/// Does `work` at `store`: the changes that it made.
+fn worked(work: Work, store: &mut Store) -> Result<Vec<Change>> {
+    work(store)?;
+    Ok(store.take_changes())
 }
 
 /// The watch has gone, with whatever it was asked.

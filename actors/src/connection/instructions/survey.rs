@@ -1,7 +1,7 @@
 //! What is read for the instructions: schemas and tables as callers may see them, and what the
 //! engine's own catalogue adds where that is cheap: estimates, comments, foreign keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -29,7 +29,21 @@ pub(super) struct Survey {
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     pub(super) remarks: Option<String>,
+    /// In the order of the listing.
     pub(super) tables: Vec<Table>,
+    /// The place of each table among them, by its name.
+    places: HashMap<String, usize>,
+}
+
+impl Schema {
+    fn add(&mut self, table: Table) {
+        self.places.insert(table.name.clone(), self.tables.len());
+        self.tables.push(table);
+    }
+
+    fn table(&mut self, name: &str) -> Option<&mut Table> {
+        self.tables.get_mut(*self.places.get(name)?)
+    }
 }
 
 #[derive(Debug)]
@@ -55,11 +69,11 @@ pub(super) struct Reference {
 
 impl Survey {
     fn table(&mut self, schema: &str, name: &str) -> Option<&mut Table> {
-        self.schemas.get_mut(schema)?.tables.iter_mut().find(|table| table.name == name)
+        self.schemas.get_mut(schema)?.table(name)
     }
 
     fn has(&self, (schema, name): &Place) -> bool {
-        self.schemas.get(schema).is_some_and(|schema| schema.tables.iter().any(|table| table.name == *name))
+        self.schemas.get(schema).is_some_and(|schema| schema.places.contains_key(name))
     }
 }
 
@@ -71,7 +85,7 @@ pub(super) async fn read(runner: &Runner, call: &Call) -> Result<Survey> {
         let mut next = || cells.next().flatten();
         let (schema, name, kind, remarks) = (next(), next(), next(), next());
         let table = Table { name: name.unwrap_or_default(), kind: kind.unwrap_or_default(), remarks, rows: None };
-        survey.schemas.entry(schema.unwrap_or_default()).or_default().tables.push(table);
+        survey.schemas.entry(schema.unwrap_or_default()).or_default().add(table);
     }
     let dialect = runner.description.dialect;
     if dialect == Dialect::PostgreSql {
@@ -168,4 +182,27 @@ async fn texts(mut results: Results, most: usize) -> Result<Vec<Vec<Option<Strin
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_found_by_its_name_and_each_schema_has_its_own() {
+        let mut survey = Survey::default();
+        for number in 0..MOST_TABLES {
+            let table = Table { name: format!("t{number}"), kind: "TABLE".to_owned(), remarks: None, rows: None };
+            survey.schemas.entry(format!("s{}", number % 2)).or_default().add(table);
+        }
+        for number in 0..i64::try_from(MOST_TABLES).unwrap() {
+            let (own, other) = (format!("s{}", number % 2), format!("s{}", (number + 1) % 2));
+            survey.table(&own, &format!("t{number}")).unwrap().rows = Some(number);
+            assert!(survey.table(&other, &format!("t{number}")).is_none());
+        }
+        let rows =
+            |schema: &str| survey.schemas[schema].tables.iter().map(|table| table.rows.unwrap()).collect::<Vec<_>>();
+        assert!(rows("s0").iter().zip(0..).all(|(rows, at)| *rows == 2 * at), "the listing's order is kept");
+        assert!(survey.has(&("s1".to_owned(), "t1".to_owned())) && !survey.has(&("s1".to_owned(), "t0".to_owned())));
+    }
 }

@@ -8,6 +8,7 @@ mod naming;
 mod parameters;
 mod positions;
 mod properties;
+mod redacting;
 mod splitting;
 
 use super::*;

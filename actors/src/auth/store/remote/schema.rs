@@ -10,11 +10,12 @@ use super::Remote;
 use crate::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 4] = [
+const MIGRATIONS: [(i64, &str); 5] = [
     (1, include_str!("../migrations/postgres/0001_identities.sql")),
     (2, include_str!("../migrations/postgres/0002_tokens.sql")),
     (3, include_str!("../migrations/postgres/0003_people.sql")),
     (4, include_str!("../migrations/postgres/0004_audit.sql")),
+    (5, include_str!("../migrations/postgres/0005_stamps.sql")),
 ];
 
 /// The version that this program reads and writes.
@@ -29,7 +30,8 @@ const LOCK: i64 = 0x506f_7274;
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Tables that hold nothing that credentials are judged by.
-const UNCOUNTED: &str = "'store_format', 'revision', 'audit_records'";
+const UNCOUNTED: &str = "'store_format', 'revision', 'audit_records', 'sessions', 'clients', 'authorization_codes', \
+     'refresh_tokens'";
 
 /// Brings the schema up to date; many processes may ask for it at once. A user without the right to
 /// change tables needs it only where there is something to change.
@@ -55,10 +57,14 @@ fn bring_up(remote: &Remote) -> Result<()> {
         }
         for table in uncounted(remote)? {
             let table = super::quoted(&table);
-            for (event, rows) in [("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")] {
+            for (event, rows) in [
+                ("INSERT", "NEW TABLE AS changed"),
+                ("UPDATE", "OLD TABLE AS former NEW TABLE AS changed"),
+                ("DELETE", "OLD TABLE AS changed"),
+            ] {
                 remote
                     .batch(&format!(
-                        "CREATE TRIGGER counted_{} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed
+                        "CREATE TRIGGER counted_{} AFTER {event} ON {table} REFERENCING {rows}
                          FOR EACH STATEMENT EXECUTE FUNCTION count_change()",
                         event.to_lowercase()
                     ))

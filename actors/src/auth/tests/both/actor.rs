@@ -35,7 +35,14 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
     ] {
         let principal = ask(&actor, basic(email, token)).await.unwrap();
         let claims = std::sync::Arc::clone(&principal.claims);
-        assert_eq!(*principal, Principal { subject: subject.to_owned(), scope, reach, claims });
+        let id = store
+            .pats(Some(subject))
+            .unwrap()
+            .iter()
+            .any(|pat| principal.credential.as_deref() == Some(&pat.id.to_string()));
+        assert!(id, "{:?}", principal.credential);
+        let credential = principal.credential.clone();
+        assert_eq!(*principal, Principal { subject: subject.to_owned(), scope, reach, claims, credential });
     }
 }
 

@@ -8,7 +8,7 @@ use crate::auth::people::People;
 use crate::auth::people::authorization::{
     Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Issued, REFRESH_LIFETIME, Redemption, Refresh,
 };
-use crate::auth::people::client::NewClient;
+use crate::auth::people::client::{ClientKind, NewClient};
 use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Auth, AuthSettings, GrantError};
@@ -45,7 +45,7 @@ impl Desk {
         let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
         let people = People::start(&settings, auth.clone()).await.unwrap();
-        let session = people.sign_in(email, token.clone()).await.unwrap();
+        let session = people.sign_in(email, token.clone(), None).await.unwrap();
         Self { house, people, auth, token, session, client }
     }
 
@@ -194,23 +194,98 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
         let redirect_uris = vec![REDIRECT.to_owned()];
         NewClient { name: name.to_owned(), redirect_uris, confidential: false }
     };
-    let (unused, _) = desk.people.register(new("same name")).await.unwrap();
-    let (used, _) = desk.people.register(new("same name")).await.unwrap();
+    let (unused, _) = desk.people.register(new("same name"), None).await.unwrap();
+    let (used, _) = desk.people.register(new("same name"), None).await.unwrap();
     let approval = Approval { client_id: used.client_id.clone(), ..desk.approval(Scope::Read, &[SALES]) };
     desk.people.approve(&desk.session, approval).await.unwrap();
     desk.house.pass(86_400);
-    desk.people.register(new("another")).await.unwrap();
+    desk.people.register(new("another"), None).await.unwrap();
     assert!(desk.people.client(unused.client_id).await.unwrap().is_none());
     assert!(desk.people.client(used.client_id.clone()).await.unwrap().is_some());
     // As if another 998 had done so: each by itself would wait for the disk.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 998)
                 INSERT INTO clients (client_id, kind, name, redirect_uris, created_at)
-                SELECT 'ptc_app_' || i, 'dynamic', 'many', '[]', @now FROM n";
+                SELECT 'ptc_app_' || i, 'dynamic', 'many', '[]', @now + i FROM n";
     desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
-    let refused = desk.people.register(new("one too many")).await.unwrap_err();
+    let dynamic = || desk.house.store().clients().unwrap().iter().filter(|it| it.kind == ClientKind::Dynamic).count();
+    assert_eq!(dynamic(), 1_000);
+    desk.house.pass(2_000);
+    let another = desk.house.store().clients().unwrap().into_iter().find(|it| it.name == "another").unwrap();
+    let (newest, _) = desk.people.register(new("one too many"), None).await.unwrap();
+    assert_eq!(dynamic(), 1_000);
+    assert!(desk.people.client(another.client_id).await.unwrap().is_none(), "the oldest unused one makes room");
+    desk.people.register(new("one more"), None).await.unwrap();
+    assert!(desk.people.client("ptc_app_1".to_owned()).await.unwrap().is_none());
+    for kept in [used.client_id.clone(), newest.client_id, "ptc_app_998".to_owned()] {
+        assert!(desk.people.client(kept).await.unwrap().is_some());
+    }
+    // Those in use do not make room for strangers.
+    desk.house.execute("UPDATE clients SET used_at = created_at");
+    let refused = desk.people.register(new("nobody is unused"), None).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Busy);
     assert!(refused.get_retry_after().is_some());
-    desk.house.pass(3_600);
-    desk.people.register(new("after an hour")).await.unwrap();
-    assert!(desk.people.client(used.client_id).await.unwrap().is_some());
+}
+
+#[actix::test]
+async fn clients_register_themselves_from_one_address_at_a_rate() {
+    let desk = Desk::open().await;
+    let (here, far) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
+    let new = || {
+        let redirect_uris = vec![REDIRECT.to_owned()];
+        NewClient { name: "client".to_owned(), redirect_uris, confidential: false }
+    };
+    for _ in 0..10 {
+        desk.people.register(new(), here).await.unwrap();
+    }
+    let refused = desk.people.register(new(), here).await.unwrap_err();
+    assert_eq!(refused.get_quota().map(|quota| quota.policy), Some("registrations"));
+    assert!(desk.people.register(new(), far).await.is_ok());
+}
+
+#[actix::test]
+async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
+    let mut desk = Desk::open().await;
+    let password = SecretString::from("correct horse battery");
+    desk.house.store().change_password("ann@example.com", Some(&password)).unwrap();
+    // That has ended every session.
+    desk.session = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap();
+    let code = desk.code().await;
+    let mut known = desk.house.store().revision().unwrap();
+    let mut issued = desk.redeem(code).await.unwrap();
+    let mut moved = |what: &str, expected: bool| {
+        let now = desk.house.store().revision().unwrap();
+        assert_eq!(now != known, expected, "{what}");
+        known = now;
+    };
+    moved("the first use of a grant", true);
+    for step in 0..2 {
+        desk.house.pass(100);
+        let by_token = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap();
+        let by_password = desk.people.sign_in("ann@example.com".to_owned(), password.clone(), None).await.unwrap();
+        moved("a sign-in", false);
+        assert!(desk.people.session(&by_token).await.unwrap().is_some());
+        desk.house.pass(100);
+        assert!(desk.people.session(&by_token).await.unwrap().is_some());
+        moved("the stamp of a session", false);
+        let credential = Credential::Basic { email: "ann@example.com".to_owned(), token: desk.token.clone() };
+        ask(&desk.auth.address(), credential).await.unwrap();
+        let used = desk.people.tokens(&desk.session).await.unwrap().pop().unwrap().last_used_at;
+        assert_eq!(used, Some(desk.house.now()));
+        moved("the stamp of a token", false);
+        issued = desk.refresh(&issued.refresh).await.unwrap();
+        moved("the next use of a grant", false);
+        desk.people.sign_out(&by_password, false).await.unwrap();
+        moved("a sign-out", false);
+        let redirect_uris = vec![REDIRECT.to_owned()];
+        let new = NewClient { name: format!("client {step}"), redirect_uris, confidential: true };
+        desk.people.register(new, None).await.unwrap();
+        moved("a client that registers itself", false);
+        desk.house.store().create_pat("ann@example.com", NewPat::default()).unwrap();
+        moved("a new token", true);
+    }
+    let grant = desk.people.grants(&desk.session).await.unwrap().remove(0);
+    desk.people.revoke_grant(&desk.session, grant.id).await.unwrap();
+    moved("a grant that is revoked", true);
+    desk.house.store().revoke_pat(&desk.house.store().pats(None).unwrap()[0].id.to_string()).unwrap();
+    moved("a token that is revoked", true);
 }

@@ -48,7 +48,7 @@ async fn an_actor_that_panics_is_replaced() {
         assert_eq!(ask().await.unwrap().unwrap().subject, "ann@example.com");
         let error = auth.send(Panic).await.unwrap_err();
         assert_eq!((error.kind, error.get_retry_after()), (Kind::Unavailable, Some(Duration::from_secs(1))));
-        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        let mut pace = super::support::pace();
         while ask().await.is_err() {
             pace.tick().await;
         }
@@ -88,7 +88,7 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
     assert_eq!(issued().await, (Duration::from_mins(2), false, true));
     let before = auth.address();
     auth.send(Panic).await.unwrap_err();
-    let mut pace = tokio::time::interval(Duration::from_millis(5));
+    let mut pace = super::support::pace();
     while auth.address() == before {
         pace.tick().await;
     }

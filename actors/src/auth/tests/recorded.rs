@@ -1,0 +1,330 @@
+//! Whatever changes who may do what is recorded, by whichever door: the lists here are compared with the
+//! sources, so that a new operation has to say which of the two it is.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::support::{House, ISSUER, SALES, STOCK, account, only, pace, user};
+use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::auth::people::client::NewClient;
+use crate::auth::people::{Change as Asked, People};
+use crate::auth::recording::{Door, Recorder, Recording};
+use crate::auth::records::{NewPat, NewUser};
+use crate::auth::secret::Digest;
+use crate::auth::store::{Change, Store};
+use crate::auth::{Algorithm, Auth, AuthSettings, GrantError};
+use crate::error::Result;
+use crate::principal::Scope;
+
+const ANN: &str = "ann@example.com";
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const REDIRECT: &str = "https://client.example/cb";
+
+/// The store's files, as they are.
+const STORE: [&str; 10] = [
+    include_str!("../store/accounts.rs"),
+    include_str!("../store/clients.rs"),
+    include_str!("../store/contents.rs"),
+    include_str!("../store/grants.rs"),
+    include_str!("../store/keys.rs"),
+    include_str!("../store/revoked.rs"),
+    include_str!("../store/sessions.rs"),
+    include_str!("../store/tokens.rs"),
+    include_str!("../store/trail.rs"),
+    include_str!("../store/users.rs"),
+];
+
+/// What writes to the store and changes nobody's rights, with the reason.
+const OF_NO_CONCERN: [(&str, &str); 7] = [
+    ("append_audit", "the trail itself"),
+    ("ensure_key", "the first key, before there is anybody"),
+    ("note_uses", "a stamp"),
+    ("session", "a stamp"),
+    ("begin_session", "a sign-in has its own record, and opens no more than its credential"),
+    ("begin_session_by_token", "the same"),
+    ("end_session", "a sign-out has its own record"),
+];
+
+/// The names of functions that begin with `start` in `text`.
+fn functions<'t>(text: &'t str, starts: &[&str], has: &str) -> BTreeSet<&'t str> {
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    let at = |start: &str| code.match_indices(start).map(|(at, found)| at + found.len()).collect::<Vec<_>>();
+    let name = |at: usize| {
+        let (name, rest) = code[at..].split_once('(')?;
+        let arguments = rest.split(") ->").next()?;
+        arguments.contains(has).then(|| name.split('<').next().unwrap())
+    };
+    starts.iter().flat_map(|start| at(start)).filter_map(name).collect()
+}
+
+fn new_client(name: &str) -> NewClient {
+    NewClient { name: name.to_owned(), redirect_uris: vec![REDIRECT.to_owned()], confidential: false }
+}
+
+fn approval(client: &str) -> Approval {
+    Approval {
+        client_id: client.to_owned(),
+        client_name: "client".to_owned(),
+        redirect_uri: REDIRECT.to_owned(),
+        challenge: CHALLENGE.to_owned(),
+        scope: Scope::Read,
+        connections: vec![SALES],
+        resource: None,
+    }
+}
+
+fn of(client: &str) -> ClientCredential {
+    ClientCredential { from: None, client_id: client.to_owned(), secret: None }
+}
+
+fn redemption(client: &str, code: &SecretString) -> Redemption {
+    let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
+    Redemption { client: of(client), code: code.clone(), redirect_uri, verifier, resource: None }
+}
+
+fn refresh(client: &str, token: &SecretString) -> Refresh {
+    Refresh { client: of(client), token: token.clone(), scope: None, resource: None }
+}
+
+/// Runs every operation that changes something; each with the change that it has to leave.
+fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)) {
+    macro_rules! run {
+        ($name:ident($($argument:expr),*), $action:expr) => {{
+            let done = store.$name($($argument),*).unwrap();
+            made(stringify!($name), store.take_changes(), $action);
+            done
+        }};
+    }
+    run!(add_user(user(ANN)), "user add");
+    run!(change_user(NewUser { scope: Scope::Read, ..user(ANN) }), "user change");
+    run!(change_user(user(ANN)), "user change");
+    run!(disable_user(ANN), "user disable");
+    run!(enable_user(ANN), "user enable");
+    run!(change_password(ANN, Some(&"correct horse battery".into())), "user password");
+    run!(change_password(ANN, Some(&"another horse battery".into())), "user password");
+    run!(set_password(ANN, None), "user password");
+    let (token, secret) = run!(create_pat(ANN, NewPat::default()), "pat create");
+    run!(create_service_account(account("a", &[SALES], Scope::Read)), "service-account create");
+    run!(change_service_account(account("a", &[STOCK], Scope::Write)), "service-account change");
+    run!(rotate_service_account("a"), "service-account rotate");
+    run!(disable_service_account("a"), "service-account disable");
+    run!(enable_service_account("a"), "service-account enable");
+    run!(remove_service_account("a"), "service-account remove");
+    let (client, _) = run!(add_client(&new_client("client")), "client add");
+    run!(register_client(&new_client("dynamic")), "client register");
+    run!(rotate_key(Algorithm::EdDsa), "key rotate");
+    let ends = token.created_at.after(std::time::Duration::from_secs(60));
+    run!(revoke_access_token(Uuid::from_u128(7), "ptc_ci_x", ends), "access-token revoke");
+
+    let session = Digest::of("session");
+    store.begin_session_by_token(ANN, &Digest::of(secret.expose_secret()), &session).unwrap();
+    let given = |granted, _: &Redemption| Ok::<_, GrantError>(granted);
+    let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
+    let id = &client.client_id;
+    // A code that is used a second time ends what came of it.
+    run!(approve(&session, &approval(id), &Digest::of("code")), "grant create");
+    let asked = redemption(id, &"code".into());
+    store.redeem(&asked, &Digest::of("r1"), given).unwrap().unwrap();
+    assert!(store.take_changes().is_empty());
+    assert!(run!(redeem(&asked, &Digest::of("r2"), given), "grant revoke").is_err());
+    // So does a refresh token.
+    run!(approve(&session, &approval(id), &Digest::of("code 2")), "grant create");
+    store.redeem(&redemption(id, &"code 2".into()), &Digest::of("s1"), given).unwrap().unwrap();
+    store.refresh(&refresh(id, &"s1".into()), &Digest::of("s2"), again).unwrap().unwrap();
+    assert!(store.take_changes().is_empty());
+    assert!(run!(refresh(&refresh(id, &"s1".into()), &Digest::of("s3"), again), "grant revoke").is_err());
+    run!(approve(&session, &approval(id), &Digest::of("code 3")), "grant create");
+    store.redeem(&redemption(id, &"code 3".into()), &Digest::of("t1"), given).unwrap().unwrap();
+    run!(revoke_refresh(&of(id), &Digest::of("t1")), "grant revoke").unwrap();
+    run!(approve(&session, &approval(id), &Digest::of("code 4")), "grant create");
+    store.redeem(&redemption(id, &"code 4".into()), &Digest::of("u1"), given).unwrap().unwrap();
+    let grant = store.grants(&session).unwrap().remove(0);
+    run!(revoke_grant(&session, grant.id), "grant revoke");
+
+    run!(remove_client("client"), "client remove");
+    run!(revoke_pat(&token.id.to_string()), "pat revoke");
+    run!(remove_user(ANN), "user remove");
+}
+
+#[test]
+fn every_operation_of_the_store_that_changes_something_leaves_its_change() {
+    let house = House::new();
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    each(&mut house.store(), |name, changes, action| {
+        let actions: Vec<_> = changes.iter().map(|change| change.action).collect();
+        assert_eq!(actions, [action], "{name}");
+        seen.insert(name);
+        all.extend(changes);
+    });
+    let listed: BTreeSet<_> = seen.iter().copied().chain(OF_NO_CONCERN.map(|(name, _)| name)).collect();
+    let written: BTreeSet<_> =
+        STORE.iter().flat_map(|text| functions(text, &["pub fn ", "pub(crate) fn "], "&mut self")).collect();
+    assert_eq!(written, listed, "an operation is on no list, or is none any more");
+    let find = |action: &str| all.iter().filter(|change| change.action == action).collect::<Vec<_>>();
+    let change = find("user change")[0];
+    assert_eq!(change.object["email"], ANN);
+    assert_eq!((&change.before, &change.after), (&Some(json!({"scope": "write"})), &Some(json!({"scope": "read"}))));
+    let passwords = find("user password");
+    assert_eq!(passwords[0].after, Some(json!({"hasPassword": true, "password": "***"})));
+    assert_eq!(passwords[1].after, Some(json!({"password": "***"})), "another password is a change too");
+    assert_eq!(passwords[2].before, Some(json!({"hasPassword": true})));
+    assert_eq!(find("service-account rotate")[0].after.as_ref().unwrap()["clientSecret"], "***");
+    let moved = find("service-account change")[0];
+    assert_eq!(moved.before, Some(json!({"scope": "read", "connections": [SALES]})));
+    assert_eq!((find("user add")[0].before.is_none(), &find("user remove")[0].object["email"]), (true, &json!(ANN)));
+    assert_eq!(find("grant revoke").len(), 4);
+    assert!(find("grant revoke").iter().all(|change| change.object["email"] == ANN));
+    let text = format!("{all:?}");
+    assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains("argon2"), "{text}");
+}
+
+/// Keeps what is recorded.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<(Change, Door)>>>);
+
+impl Recorder for Kept {
+    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
+        self.0.lock().unwrap().push((change, door));
+        async { Ok(()) }.boxed()
+    }
+}
+
+/// What people ask for that changes nobody's rights.
+const READING: [&str; 10] =
+    ["start", "alive", "sign_in", "session", "sign_out", "client", "tokens", "grants", "directory", "issue"];
+
+#[actix::test]
+async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
+    let house = House::new();
+    let kept = Kept::default();
+    let observer = Arc::new(|_: &crate::event::Event| {});
+    let recording = Recording::by(Arc::new(kept.clone()));
+    let settings =
+        AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
+    let auth = Auth::start(settings.clone()).await.unwrap();
+    let people = People::start(&settings, auth).await.unwrap();
+    let admin = NewUser { admin: true, scope: Scope::Admin, ..user("root@example.com") };
+    house.store().add_user(admin).unwrap();
+    let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
+    let session = people.sign_in("root@example.com".to_owned(), token, None).await.unwrap();
+    assert!(kept.0.lock().unwrap().is_empty());
+
+    let door = Door {
+        principal: Some("root@example.com".to_owned()),
+        address: "192.0.2.1".parse().ok(),
+        path: "/somewhere".to_owned(),
+        ..Door::default()
+    };
+    let people = people.at(door);
+    let mut seen = BTreeSet::new();
+    macro_rules! run {
+        ($name:ident($($argument:expr),*), $actions:expr) => {{
+            let done = people.$name($($argument),*).await;
+            let recorded = std::mem::take(&mut *kept.0.lock().unwrap());
+            let actions: Vec<_> = recorded.iter().map(|(change, _)| change.action).collect();
+            let expected: &[&str] = &$actions;
+            assert_eq!(actions, expected, stringify!($name));
+            for (_, door) in recorded {
+                assert_eq!((door.principal.as_deref(), door.path.as_str()), (Some("root@example.com"), "/somewhere"));
+                assert!(door.address.is_some());
+            }
+            seen.insert(stringify!($name));
+            done
+        }};
+    }
+    let (made, _) = run!(create_token(&session, NewPat::default()), ["pat create"]).unwrap();
+    run!(revoke_token(&session, made.id), ["pat revoke"]).unwrap();
+    let (client, _) = run!(register(new_client("dynamic"), None), ["client register"]).unwrap();
+    let id = client.client_id.as_str();
+    let code = run!(approve(&session, approval(id)), ["grant create"]).unwrap();
+    let first = run!(redeem(redemption(id, &code)), []).unwrap();
+    let next = run!(refresh(refresh(id, &first.refresh)), []).unwrap();
+    run!(revoke(of(id), next.refresh), ["grant revoke"]).unwrap();
+    let code = people.approve(&session, approval(id)).await.unwrap();
+    kept.0.lock().unwrap().clear();
+    run!(redeem(redemption(id, &code)), []).unwrap();
+    run!(redeem(redemption(id, &code)), ["grant revoke"]).unwrap_err();
+    let code = people.approve(&session, approval(id)).await.unwrap();
+    let issued = people.redeem(redemption(id, &code)).await.unwrap();
+    let grant = people.grants(&session).await.unwrap().remove(0);
+    kept.0.lock().unwrap().clear();
+    run!(revoke_grant(&session, grant.id), ["grant revoke"]).unwrap();
+    drop(issued);
+    let (nightly, _) =
+        run!(create_account(&session, account("nightly", &[SALES], Scope::Read)), ["service-account create"]).unwrap();
+    run!(rotate_account(&session, nightly.client_id.clone()), ["service-account rotate"]).unwrap();
+    run!(add_user(&session, user(ANN), NewPat::default()), ["user add", "pat create"]).unwrap();
+    // What was done of something that failed is recorded too.
+    let beyond = NewPat { scope: Some(Scope::Admin), ..NewPat::default() };
+    run!(add_user(&session, NewUser { reach: only(&[SALES]), ..user("bob@example.com") }, beyond), ["user add"])
+        .unwrap_err();
+    let account = || nightly.client_id.clone();
+    for (asked, action) in [
+        (Asked::DisableAccount(account()), "service-account disable"),
+        (Asked::EnableAccount(account()), "service-account enable"),
+        (Asked::RemoveAccount(account()), "service-account remove"),
+        (Asked::DisableUser(ANN.to_owned()), "user disable"),
+        (Asked::EnableUser(ANN.to_owned()), "user enable"),
+        (Asked::RemoveUser(ANN.to_owned()), "user remove"),
+    ] {
+        run!(change(&session, asked), [action]).unwrap();
+    }
+    run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
+    let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
+    let texts = [include_str!("../people/mod.rs"), include_str!("../people/administration.rs")];
+    let written: BTreeSet<_> = texts.iter().flat_map(|text| functions(text, &["pub async fn "], "&self")).collect();
+    let unknown: Vec<_> = written.difference(&listed).collect();
+    assert!(unknown.is_empty(), "{unknown:?} is on no list");
+}
+
+/// Takes its time.
+#[derive(Clone, Default)]
+struct Slow {
+    begun: Arc<Notify>,
+    goes_on: Arc<Notify>,
+    kept: Kept,
+}
+
+impl Recorder for Slow {
+    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
+        let slow = self.clone();
+        async move {
+            slow.begun.notify_one();
+            slow.goes_on.notified().await;
+            slow.kept.record(change, door).await
+        }
+        .boxed()
+    }
+}
+
+#[actix::test]
+async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
+    let house = House::new();
+    let slow = Slow::default();
+    let observer = Arc::new(|_: &crate::event::Event| {});
+    let recording = Recording::by(Arc::new(slow.clone()));
+    let settings =
+        AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
+    let auth = Auth::start(settings.clone()).await.unwrap();
+    let people = People::start(&settings, auth).await.unwrap();
+    let leaving = actix::spawn(async move { people.register(new_client("gone"), None).await.map(drop) });
+    let begun = tokio::time::timeout(std::time::Duration::from_secs(60), slow.begun.notified());
+    begun.await.expect("nothing was changed");
+    assert!(!leaving.is_finished(), "it was answered before it was recorded");
+    leaving.abort();
+    slow.goes_on.notify_one();
+    let mut pace = pace();
+    while slow.kept.0.lock().unwrap().is_empty() {
+        pace.tick().await;
+    }
+    assert_eq!(slow.kept.0.lock().unwrap()[0].0.action, "client register");
+}

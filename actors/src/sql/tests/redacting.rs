@@ -1,0 +1,110 @@
+//! What a log keeps of a statement: no value, or no secret.
+
+use super::super::{Dialect, Redact, redacted};
+
+fn secrets(text: &str, dialect: Dialect) -> String {
+    redacted(text, dialect, Redact::Secrets)
+}
+
+#[test]
+fn a_shape_has_no_value_and_a_text_no_secret() {
+    let cases = [
+        ("SELECT a, 'x', 1.5 FROM t1 WHERE b = $$y$$", "SELECT a, ***, *** FROM t1 WHERE b = ***", None),
+        ("ALTER ROLE ann PASSWORD 'hunter2'", "ALTER ROLE ann PASSWORD ***", Some("ALTER ROLE ann PASSWORD ***")),
+        (
+            "CREATE USER MAPPING FOR ann SERVER s OPTIONS (user 'ann', password 'x')",
+            "CREATE USER MAPPING FOR ann SERVER s OPTIONS (user ***, password ***)",
+            Some("CREATE USER MAPPING FOR ann SERVER s OPTIONS (user 'ann', password ***)"),
+        ),
+        ("SELECT 'postgres://u:p@h/d', 'http://h/a:b@c'", "SELECT ***, ***", Some("SELECT ***, 'http://h/a:b@c'")),
+        ("SELECT f('host=h Password = x')", "SELECT f(***)", Some("SELECT f(***)")),
+        ("SELECT 'ptc_pat_abc' -- ptc_pat_abc", "SELECT *** ***", Some("SELECT *** ***")),
+        ("SELECT 'never closed", "SELECT ***", Some("SELECT ***")),
+        ("SELECT 'a', $x$never closed", "SELECT ***, ***", Some("SELECT ***, ***")),
+        ("SELECT 'a', 7 /* never closed", "SELECT ***, *** ***", Some("SELECT ***, *** ***")),
+    ];
+    for (text, shape, safe) in cases {
+        assert_eq!(redacted(text, Dialect::PostgreSql, Redact::Literals), shape);
+        assert_eq!(secrets(text, Dialect::PostgreSql), safe.unwrap_or(text));
+    }
+}
+
+/// Each place where a secret stands, with each way to write one.
+#[test]
+fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
+    let places = [
+        "ALTER ROLE ann PASSWORD @",
+        "alter user ann with encrypted\n password /* x */ @ valid until '2030-01-01'",
+        "CREATE ROLE ann LOGIN PASSWORD @",
+        "CREATE USER ann UNENCRYPTED PASSWORD @",
+        "CREATE USER MAPPING FOR ann SERVER s OPTIONS (user 'a', password @)",
+        "ALTER USER MAPPING FOR ann SERVER s OPTIONS (SET password @)",
+        "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (ADD host 'h', ssl_password @)",
+        "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (U&\"p\\0061ssword\" @)",
+        "CREATE FOREIGN TABLE t (a int) SERVER s OPTIONS (bearer @)",
+        "CREATE SUBSCRIPTION s CONNECTION @ PUBLICATION p",
+        "ALTER SUBSCRIPTION s CONNECTION @",
+        "SELECT * FROM dblink(@, 'SELECT 1') AS t(a int)",
+        "SELECT public.\"dblink_connect\"('c', @)",
+        "SELECT dblink_exec ( @ )",
+        "ALTER SYSTEM SET primary_conninfo = @",
+        "SET my.password = @",
+        "SELECT set_config('my.x', @, false)",
+        "SELECT crypt(@, gen_salt('bf'))",
+        "UPDATE users SET a = 1, password = lower(@) WHERE id = 1",
+        "INSERT INTO users (name, password) VALUES ('a', @)",
+        "INSERT INTO users (name, api_key) SELECT 'a', @",
+        "SELECT * FROM users WHERE \"Password\" = @",
+        "SELECT * FROM users WHERE password IN ('a', @)",
+        "DO $do$ BEGIN ALTER ROLE ann PASSWORD @; END $do$",
+        "SELECT 1; ALTER ROLE ann PASSWORD @; SELECT 2",
+        "SELECT format('ALTER ROLE %I PASSWORD %L', 'ann', @)",
+        "DO $do$ BEGIN EXECUTE format('ALTER ROLE ann PASSWORD %L', @); END $do$",
+        "UPDATE t SET doc = doc || jsonb_build_object('password', @)",
+    ];
+    let ways = ["'S3same'", "E'S3same'", "U&'S3same'", "$$S3same$$", "$a$S3same$a$", "'x'\n'S3same'", "N'S3same'"];
+    for place in places {
+        for way in ways {
+            let text = place.replace('@', way);
+            assert!(!secrets(&text, Dialect::PostgreSql).contains("S3same"), "{text}");
+            // A statement within a text of another one.
+            let within = format!("SELECT f('{}')", text.replace('\'', "''"));
+            assert!(!secrets(&within, Dialect::PostgreSql).contains("S3same"), "{within}");
+            // The literal is never closed.
+            let open = text.trim_end_matches([')', '\'', '$']);
+            assert!(!secrets(open, Dialect::PostgreSql).contains("S3same"), "{open}");
+        }
+    }
+    for text in [
+        "ATTACH 'f.db' AS a KEY 'S3same'",
+        "ATTACH 'f.db' AS a KEY \"S3same\"",
+        "PRAGMA key = 'S3same'",
+        "PRAGMA main.rekey(\"S3same\")",
+        "PRAGMA key = S3same",
+        "PRAGMA hexkey = x'S3same'",
+        "SELECT * FROM users WHERE password = \"S3same\"",
+        "ATTACH 'file:f.db?password=S3same' AS a",
+        "ATTACH 'file:f.db?key=S3same' AS a",
+        "INSERT INTO t VALUES ('{\"password\": \"S3same\"}', '<secret>S3same</secret>')",
+    ] {
+        assert!(!secrets(text, Dialect::Sqlite).contains("S3same"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for text in [
+        "SELECT name FROM customers WHERE city = 'Paris' AND id > 7 ORDER BY 1",
+        "INSERT INTO orders (id, note) VALUES (1, 'it''s paid'), (2, E'two\\nlines')",
+        "UPDATE t SET a = 'x' WHERE b = 'plain' -- all of them",
+        "CREATE TABLE t (a text DEFAULT 'x', PRIMARY KEY (a))",
+        "SELECT password, name FROM users WHERE name = 'ann'",
+        "PRAGMA table_info('t')",
+        "ATTACH 'f.db' AS other",
+        "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (host 'h', dbname 'd', port '5432')",
+    ] {
+        for dialect in [Dialect::PostgreSql, Dialect::Sqlite] {
+            assert_eq!(secrets(text, dialect), text);
+        }
+    }
+}

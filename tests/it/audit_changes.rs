@@ -1,0 +1,116 @@
+//! What the audit trail says of changes on people's pages, and of sign-ins that failed.
+
+use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::principal::{Reach, Scope};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::audit::{records, service, trail};
+use crate::support::app::{CONNECTION, Caller, read};
+use crate::support::person::Person;
+
+#[actix_web::test]
+async fn changes_on_pages_are_recorded_with_who_from_where_and_what() {
+    let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
+    let email = "root@example.com".to_owned();
+    let admin = NewUser { email: email.clone(), admin: true, reach: Reach::All, scope: Scope::Admin };
+    app.store().add_user(admin).unwrap();
+    let (pat, secret) = app.store().create_pat(&email, NewPat::default()).unwrap();
+    let root = Caller { name: email.clone(), secret: secret.expose_secret().to_owned() };
+    let person = Person::signed_in(&app, &root).await;
+    let id = CONNECTION.to_string();
+    let token = [("name", "laptop"), ("scope", "read"), ("expires", "30"), ("reach", "all")];
+    assert_eq!(person.act("/account/tokens", &token).await.status, 200);
+    let made = app.store().pats(Some(&email)).unwrap().into_iter().find(|pat| pat.name == "laptop").unwrap();
+    assert_eq!(person.act("/account/tokens/revoke", &[("id", &made.id.to_string())]).await.status, 303);
+    let account = [("name", "nightly"), ("scope", "read"), ("connection", id.as_str())];
+    assert_eq!(person.act("/users/accounts", &account).await.status, 200);
+    let client = app.store().service_accounts().unwrap().into_iter().find(|it| it.name == "nightly").unwrap().client_id;
+    let user = [("email", "new@example.com"), ("scope", "write"), ("reach", "all")];
+    assert_eq!(person.act("/users/people", &user).await.status, 200);
+    for (path, id, action) in [
+        ("/users/accounts/change", client.as_str(), "rotate"),
+        ("/users/accounts/change", &client, "disable"),
+        ("/users/people/change", "new@example.com", "disable"),
+        ("/users/people/change", "new@example.com", "remove"),
+    ] {
+        let done = person.act(path, &[("id", id), ("action", action)]).await;
+        assert!(done.status < 400, "{path} {action}: {done:?}");
+    }
+    // The answer has come: the records are there.
+    let all = records(&trail(&app));
+    let changes: Vec<&Value> = all.iter().filter(|record| record["event"] == "change").collect();
+    let said: Vec<_> =
+        changes.iter().map(|it| (it["action"].as_str().unwrap(), it["path"].as_str().unwrap())).collect();
+    assert_eq!(
+        said,
+        [
+            ("pat create", "/account/tokens"),
+            ("pat revoke", "/account/tokens/revoke"),
+            ("service-account create", "/users/accounts"),
+            ("user add", "/users/people"),
+            ("pat create", "/users/people"),
+            ("service-account rotate", "/users/accounts/change"),
+            ("service-account disable", "/users/accounts/change"),
+            ("user disable", "/users/people/change"),
+            ("user remove", "/users/people/change"),
+        ]
+    );
+    for change in &changes {
+        assert_eq!((&change["principal"], &change["address"]), (&json!(email), &json!("127.0.0.1")), "{change}");
+        assert!(change["requestId"].is_string() && change["object"].is_object(), "{change}");
+        let call = all.iter().find(|it| it["event"] == "call" && it["requestId"] == change["requestId"]);
+        assert!(call.is_some(), "{change}");
+    }
+    assert!(changes[7]["before"]["disabledAt"].is_null() && changes[7]["after"]["disabledAt"].is_string());
+    let text = std::fs::read_to_string(trail(&app)).unwrap();
+    assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains(&root.secret));
+    assert!(text.contains(&pat.email));
+}
+
+#[actix_web::test]
+async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal() {
+    let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
+    let password = "correct horse battery".into();
+    app.store().change_password(&app.writer.name, Some(&password)).unwrap();
+    let person = Person::new(&app);
+    assert_eq!(person.sign_in(&app.writer.name, "wrong horse battery").await.status, 401);
+    assert_eq!(person.sign_in("nobody@example.com", "ptc_pat_wrong").await.status, 401);
+    assert_eq!(person.sign_in(&app.writer.name, "correct horse battery").await.status, 303);
+    let without_cookie = person.post("/sign-in", &[("email", "eve@example.com"), ("secret", "x")]).await;
+    assert_eq!(without_cookie.status, 403);
+    let all = records(&trail(&app));
+    let posts: Vec<_> = all
+        .iter()
+        .filter(|record| {
+            record["path"] == "/sign-in" && (!record["claimed"].is_null() || !record["principal"].is_null())
+        })
+        .map(|it| (it["outcome"].as_str().unwrap(), it["principal"].as_str(), it["claimed"].as_str()))
+        .collect();
+    assert_eq!(
+        posts,
+        [
+            ("unauthenticated", None, Some(app.writer.name.as_str())),
+            ("unauthenticated", None, Some("nobody@example.com")),
+            ("ok", Some(app.writer.name.as_str()), None),
+            ("forbidden", None, Some("eve@example.com")),
+        ]
+    );
+    let refused = all.iter().find(|record| record["outcome"] == "unauthenticated").unwrap();
+    assert!(refused["reason"].as_str().is_some_and(|reason| reason.contains("password")), "{refused}");
+    // A revoked token is told from one that never was, in the trail alone.
+    let pat = app.store().pats(Some(&app.reader.name)).unwrap().remove(0);
+    app.store().revoke_pat(&pat.id.to_string()).unwrap();
+    let asked = app.http.get(format!("{}/api/connections", app.url));
+    let refused = asked.basic_auth(&app.reader.name, Some(&app.reader.secret)).send().await.unwrap();
+    let (status, body) = read(refused).await;
+    assert!(status == 401 && !body.to_string().contains("revoked"), "{body}");
+    let all = records(&trail(&app));
+    let last = all.iter().rfind(|record| record["path"] == "/api/connections").unwrap();
+    assert_eq!(
+        (&last["reason"], &last["credential"], &last["claimed"]),
+        (&json!("the personal access token was revoked"), &json!(pat.id), &json!(app.reader.name))
+    );
+    assert!(last.get("principal").is_none());
+}
