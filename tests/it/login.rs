@@ -39,7 +39,7 @@ GRANT CREATE ON SCHEMA public TO north, south;
 CREATE FUNCTION run(words text) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN EXECUTE words; RETURN session_user; EXCEPTION WHEN OTHERS THEN RETURN 'refused: ' || SQLERRM; END $$;
 CREATE PROCEDURE run_and_keep(words text) LANGUAGE plpgsql AS $$ BEGIN EXECUTE words; END $$;
-CREATE FUNCTION whoami() RETURNS text LANGUAGE sql AS 'SELECT session_user::text';
+CREATE FUNCTION whoami() RETURNS text LANGUAGE sql STABLE AS 'SELECT session_user::text';
 ";
 
 /// A server where everybody but its administrator needs a password, and the roles' passwords.
