@@ -23,6 +23,13 @@ const SMALL_PARTS: usize = 4;
 /// Parts that are held back at most until it is known whether a further result follows; a part is a
 /// few hundred rows.
 const HELD_PARTS: usize = 16;
+/// Octets that are held back at most, give or take a part: rows may be large.
+const HELD_OCTETS: usize = 4 * 1024 * 1024;
+
+/// About how many octets the rows of a part have.
+fn octets(part: &Result<Part>) -> usize {
+    if let Ok(Part::Rows(batch)) = part { batch.octets() } else { 0 }
+}
 
 /// Reads `results` up to their first row, or their end: so long the status can still tell of a
 /// failure. What is kept until then is small: a
@@ -38,7 +45,8 @@ pub(super) async fn begin(mut results: Results) -> Result<Results> {
     }
     // A result that ends at once goes out in one piece. Rows that were read are never taken back: a
     // failure behind them has its place in the document.
-    while matches!(first.last(), Some(Ok(Part::Rows(_)))) && first.len() < SMALL_PARTS {
+    let held = |parts: &[Result<Part>]| parts.iter().map(octets).sum::<usize>();
+    while matches!(first.last(), Some(Ok(Part::Rows(_)))) && first.len() < SMALL_PARTS && held(&first) < HELD_OCTETS {
         match tokio::time::timeout(AT_ONCE, results.next()).await {
             Ok(Some(part)) => first.push(part),
             Ok(None) | Err(_) => break,
@@ -63,8 +71,9 @@ pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut E
 /// Of a larger one the form has to tell, which may only break off.
 pub(super) async fn begin_alone(mut results: Results) -> Result<Results> {
     let mut parts = Vec::new();
-    let mut done = false;
+    let (mut done, mut held) = (false, 0);
     while parts.len() < HELD_PARTS
+        && held < HELD_OCTETS
         && let Some(part) = results.next().await
     {
         if done {
@@ -73,6 +82,7 @@ pub(super) async fn begin_alone(mut results: Results) -> Result<Results> {
         }
         done = matches!(part, Ok(Part::Done { .. }));
         let failed = part.is_err();
+        held += octets(&part);
         parts.push(part);
         if failed {
             break;
@@ -137,5 +147,51 @@ pub(super) async fn send(
             ending.finish(0, Some(&failure));
             error::api(&failure, id, Some(&caller::api_challenge(request, app)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use portico_actors::reply::{Batch, Cell};
+
+    use super::*;
+
+    struct Large;
+
+    impl Batch for Large {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn octets(&self) -> usize {
+            3 * 1024 * 1024
+        }
+
+        fn cell(&self, _: usize, _: usize) -> Result<Cell<'_>> {
+            Ok(Cell::Null)
+        }
+    }
+
+    #[actix_web::test]
+    async fn large_rows_are_not_gathered() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let results = || {
+            let read = Arc::clone(&read);
+            read.store(0, Ordering::Relaxed);
+            Results::new(
+                false,
+                stream::repeat_with(move || {
+                    read.fetch_add(1, Ordering::Relaxed);
+                    Ok(Part::Rows(Box::new(Large) as Box<dyn Batch>))
+                }),
+            )
+        };
+        let begun = begin(results()).await;
+        assert!(begun.is_ok() && read.load(Ordering::Relaxed) == 2);
+        let begun = begin_alone(results()).await;
+        assert!(begun.is_ok() && read.load(Ordering::Relaxed) == 2);
     }
 }

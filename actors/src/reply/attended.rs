@@ -1,7 +1,6 @@
 //! Results whose reader has to read on: who takes nothing for some time holds a session for nothing,
 //! and others wait for it.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll};
@@ -70,14 +69,12 @@ impl Shared {
 }
 
 /// Looks until the reader is late, or the results are over, which ends this from outside.
-fn watch(shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
-    async move {
-        loop {
-            match shared.look() {
-                // Dropping them cancels the statement.
-                Ok(results) => return drop(results),
-                Err(later) => tokio::time::sleep_until(later).await,
-            }
+async fn watch(shared: Arc<Shared>) {
+    loop {
+        match shared.look() {
+            // Dropping them cancels the statement.
+            Ok(results) => return drop(results),
+            Err(later) => tokio::time::sleep_until(later).await,
         }
     }
 }
