@@ -157,7 +157,6 @@ async fn naming_what_is_hidden_in_a_statement_finds_nothing() {
         "CREATE TRIGGER t AFTER INSERT ON orders BEGIN DELETE FROM nothing; END",
         "CREATE VIRTUAL TABLE spare USING fts5(name, content='customers')",
         "SELECT name FROM dbstat",
-        "SELECT * FROM sqlite_dbpage('main')",
     ] {
         let words = app.tool_error("execute_sql", json!({"query": statement})).await;
         assert!(words.contains("is not available on this connection"), "{statement}: {words}");
