@@ -8,6 +8,7 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{self, Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
+use super::exposure::{self, Entry};
 use super::{Common, Failure, print_json, say};
 use crate::app::source_settings;
 use crate::config::{Config, Connection, Problem};
@@ -25,7 +26,11 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let attempts = actix::System::new().block_on(async {
         let mut attempts = Vec::new();
         for connection in &config.connections {
-            attempts.push((connection, attempt(connection).await));
+            let attempt = match attempt(connection).await {
+                Ok(profile) => exposure::entries(connection).await.map(|entries| (profile, entries)),
+                Err(error) => Err(error),
+            };
+            attempts.push((connection, attempt));
         }
         attempts
     });
@@ -34,7 +39,13 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         let connections: Vec<Value> = attempts
             .iter()
             .map(|(connection, result)| match result {
-                Ok(profile) => json!({"name": connection.name, "status": "up", "product": profile.product}),
+                Ok((profile, entries)) => {
+                    let mut up = json!({"name": connection.name, "status": "up", "product": profile.product});
+                    if !entries.is_empty() {
+                        up["exposure"] = entries.iter().map(Entry::json).collect();
+                    }
+                    up
+                }
                 Err(error) => json!({"name": connection.name, "status": "down", "error": words(error)}),
             })
             .collect();
@@ -43,7 +54,10 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         say(format_args!("{} is valid", common.config.display()));
         for (connection, result) in &attempts {
             match result {
-                Ok(profile) => say(format_args!("connection {}: up, {}", connection.name, profile.product)),
+                Ok((profile, entries)) => {
+                    say(format_args!("connection {}: up, {}", connection.name, profile.product));
+                    entries.iter().for_each(|entry| entry.say(&connection.name));
+                }
                 Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
             }
         }

@@ -29,7 +29,7 @@ use crate::trace::TraceParent;
 pub use address::Address;
 pub use drivers::open;
 pub use exposed::narrow;
-pub use exposure::{Exposure, Names};
+pub use exposure::{Exposure, Names, speaks_of};
 pub(crate) use late::Late;
 pub use late::Open;
 
