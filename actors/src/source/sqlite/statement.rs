@@ -195,11 +195,12 @@ impl<'a> Run<'a> {
         opened.like_as_ever().map_err(internal)?;
         let _earlier = opened.warden.likes();
         let prepared = self.compile_once(step)?;
-        if !opened.warden.likes() || prepared.is_explain() != 0 {
+        if !opened.warden.likes() {
             return Ok(prepared);
         }
+        let explains = prepared.is_explain() != 0;
         let values = step.sets.first().map_or([].as_slice(), Vec::as_slice);
-        let changed = opened.warden.trusting(|| opened.like_by_index(&step.statement.text, values));
+        let changed = opened.warden.trusting(|| opened.like_by_index(&step.statement.text, values, explains));
         // The functions changed under the statement.
         if changed.map_err(internal)? { self.compile_once(step) } else { Ok(prepared) }
     }

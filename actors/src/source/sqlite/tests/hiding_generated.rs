@@ -185,7 +185,12 @@ fn statement(chance: &mut Chance) -> String {
     if chance.below(4) == 0 {
         return chance.of(OTHERS).to_owned();
     }
-    let mut query = if chance.below(8) == 0 { chance.of(EVERYTHING) } else { chance.of(QUERIES) }.to_owned();
+    if chance.below(8) == 0 {
+        // Not nested: the engine leaves out what no result depends on, and does not ask for it then.
+        let query = chance.of(EVERYTHING);
+        return chance.of(STATEMENTS).replace("{Q}", query);
+    }
+    let mut query = chance.of(QUERIES).to_owned();
     for _ in 0..chance.below(3) {
         query = chance.of(NESTING).replace("{Q}", &query);
     }

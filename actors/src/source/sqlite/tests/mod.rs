@@ -14,6 +14,7 @@ use crate::reply::{Cell, Column, Part, Results};
 use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task, open};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
+mod bounds;
 mod facets;
 mod halting;
 mod hiding;
