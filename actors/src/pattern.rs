@@ -7,6 +7,14 @@ pub fn matches(wanted: Option<&str>, name: &str) -> bool {
     wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name) || like(&compile(wanted), name))
 }
 
+/// Whether `name` is `entry`, in any case, or matches it as a pattern whose only wildcard is `%`: a name
+/// that has `_` in it means itself alone.
+pub fn speaks_of(entry: &str, name: &str) -> bool {
+    let literal = |piece| if matches!(piece, Piece::One) { Piece::Exactly('_') } else { piece };
+    let pieces: Vec<Piece> = compile(entry).into_iter().map(literal).collect();
+    entry.eq_ignore_ascii_case(name) || like(&pieces, name)
+}
+
 enum Piece {
     Any,
     One,
@@ -62,7 +70,7 @@ fn like(pieces: &[Piece], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{matches, speaks_of};
 
     #[test]
     fn names_match_exactly_or_by_pattern() {
@@ -87,6 +95,24 @@ mod tests {
             assert_eq!(matches(Some(pattern), name), expected, "{pattern} {name}");
         }
         assert!(matches(None, "anything"));
+    }
+
+    #[test]
+    fn an_underscore_in_a_list_is_itself() {
+        for (entry, name, expected) in [
+            ("pub_x", "pub_x", true),
+            ("pub_x", "PUB_X", true),
+            ("pub_x", "pubAx", false),
+            ("pub\\_x", "pub_x", true),
+            ("pub_%", "pub_anything", true),
+            ("pub_%", "pubAanything", false),
+            ("_", "a", false),
+            ("100\\%", "100%", true),
+            ("100\\%", "100x", false),
+            ("%", "", true),
+        ] {
+            assert_eq!(speaks_of(entry, name), expected, "{entry} {name}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{self, Access, Finding, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
+use super::exposure::{self, Entry};
 use super::{Common, Failure, print_json, reach, say};
 use crate::app::source_settings;
 use crate::config::{Config, Connection, Problem};
@@ -25,7 +26,11 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let attempts = actix::System::new().block_on(async {
         let mut attempts = Vec::new();
         for connection in &config.connections {
-            attempts.push((connection, attempt(connection).await));
+            let attempt = match attempt(connection).await {
+                Ok(profile) => exposure::entries(connection).await.map(|entries| (profile, entries)),
+                Err(error) => Err(error),
+            };
+            attempts.push((connection, attempt));
         }
         attempts
     });
@@ -34,9 +39,15 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         let connections: Vec<Value> = attempts
             .iter()
             .map(|(connection, result)| match result {
-                Ok(up) => {
-                    let findings: Vec<Value> = up.findings.iter().map(reach::describe).collect();
-                    json!({"name": connection.name, "status": "up", "product": up.profile.product, "findings": findings})
+                Ok((looked, entries)) => {
+                    let findings: Vec<Value> = looked.findings.iter().map(reach::describe).collect();
+                    let product = &looked.profile.product;
+                    let mut up =
+                        json!({"name": connection.name, "status": "up", "product": product, "findings": findings});
+                    if !entries.is_empty() {
+                        up["exposure"] = entries.iter().map(Entry::json).collect();
+                    }
+                    up
                 }
                 Err(error) => json!({"name": connection.name, "status": "down", "error": words(error)}),
             })
@@ -46,9 +57,10 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         say(format_args!("{} is valid", common.config.display()));
         for (connection, result) in &attempts {
             match result {
-                Ok(up) => {
+                Ok((up, entries)) => {
                     say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
                     up.findings.iter().for_each(reach::tell);
+                    entries.iter().for_each(|entry| entry.say(&connection.name));
                 }
                 Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
             }

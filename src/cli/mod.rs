@@ -7,6 +7,7 @@ mod client;
 mod control;
 mod demo;
 mod doctor;
+mod exposure;
 mod generate;
 mod grants;
 mod health;

@@ -156,6 +156,19 @@ async fn check_tells_every_problem_and_tries_each_connection() {
     let good = portico(&["check", "--json"], folder.path());
     assert!(good.status.success());
     assert_eq!(json_of(&good)["connections"][0]["status"], "up");
+    let lists =
+        "[connections.exposed]\ntables = [\"ord%\", \"order_\"]\n[connections.hidden]\ntables = [\"main.customers\"]\n";
+    std::fs::write(&config, table(1, "shop", &url) + lists).unwrap();
+    let told = portico(&["check", "--json"], folder.path());
+    let expected = json!([
+        {"list": "exposed.tables", "entry": "ord%", "matches": ["main.orders"]},
+        {"list": "exposed.tables", "entry": "order_", "matches": []},
+        {"list": "hidden.tables", "entry": "main.customers", "matches": ["main.customers"]},
+    ]);
+    assert_eq!(json_of(&told)["connections"][0]["exposure"], expected);
+    let told = portico(&["check"], folder.path());
+    let words = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(words.contains("warning: exposed.tables: \"order_\" matches nothing; _ is no wildcard"), "{words}");
     let away = table(1, "shop", &url) + &table(2, "away", "postgres://nobody@127.0.0.1:1/nothing");
     std::fs::write(&config, away).unwrap();
     let down = portico(&["check", "--json"], folder.path());

@@ -83,6 +83,7 @@ mod sql_placeholders;
 mod sql_printed;
 mod sql_script;
 mod sql_types;
+mod sqlite_hiding;
 mod store_on_postgres;
 mod support;
 mod throttling;

@@ -91,9 +91,13 @@ impl Shared {
             }
             Task::Statement(_) | Task::Statements(_) | Task::Columns(_) | Task::Batch(_) => {
                 self.check_all(&plan).await?;
-                let results = self.source.run(plan).await.map_err(without_names)?;
+                let results = self.source.run(plan).await;
+                if self.dialect == Dialect::Sqlite {
+                    // Its driver names nothing hidden.
+                    return results;
+                }
                 // Of a script also those of its later statements.
-                Ok(results.mend(|error| ready(without_names(error)).boxed()))
+                Ok(results.map_err(without_names)?.mend(|error| ready(without_names(error)).boxed()))
             }
             Task::Procedure(invocation) => {
                 self.settle(invocation).await?;
@@ -151,9 +155,9 @@ impl Shared {
         {
             return Err(Error::not_found(format!("defaultSchema: there is no schema {schema}")).sqlstate("3F000"));
         }
-        // Its argument may be a text, which is no name.
-        if self.dialect == Dialect::Sqlite && asks_pragma(&statement.names) {
-            return Err(Error::forbidden("PRAGMA is not available on this connection").sqlstate("42501"));
+        // The engine itself tells its driver what a statement uses.
+        if self.dialect == Dialect::Sqlite {
+            return Ok(());
         }
         if let Some(what) = opaque(statement, self.dialect).or_else(|| reads_unnamed(statement, self.dialect)) {
             return Err(Error::forbidden(format!("{what} is not available on this connection"))
@@ -326,15 +330,6 @@ fn hides_routine(hidden: &Known, name: &Named) -> bool {
     };
     let mut found = hidden.get(&routine.to_lowercase()).into_iter().flatten();
     found.any(|(known, _)| schema.is_none_or(|schema| known.eq_ignore_ascii_case(schema)))
-}
-
-/// Whether a statement is a PRAGMA, or uses one as a function; neither is parsed, so that every
-/// word is a name.
-fn asks_pragma(names: &[Named]) -> bool {
-    names.iter().flat_map(|name| &name.parts).any(|part| {
-        let part = part.to_ascii_lowercase();
-        part == "pragma" || part.starts_with("pragma_")
-    })
 }
 
 /// A source's own hint may name what is hidden.

@@ -1,7 +1,7 @@
 //! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
 //! and what they say of a name. How they are kept is in `exposed`.
 
-use crate::pattern::matches;
+use crate::pattern;
 
 /// What exists for callers. Everything, unless lists say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Exposure {
     pub procedures: Names,
 }
 
-/// Names or LIKE patterns, in any case.
+/// Names, or patterns in which `%` stands for anything, in any case. `_` is itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// What is shown; `None` shows all, an empty list nothing.
@@ -35,7 +35,7 @@ impl Names {
         // A pattern with a plain schema in front speaks of that one alone.
         let schema_of = |pattern: &String| {
             let (schema, rest) = pattern.split_once('.')?;
-            (!schema.contains(['%', '_', '\\'])).then(|| (schema.to_owned(), rest.to_owned()))
+            (!schema.contains(['%', '\\'])).then(|| (schema.to_owned(), rest.to_owned()))
         };
         let all = |pattern: &String| {
             pattern == "%"
@@ -54,13 +54,15 @@ impl Names {
     }
 }
 
-fn any_fits(patterns: &[String], schema: Option<&str>, name: &str) -> bool {
-    let qualified = schema.map(|schema| format!("{schema}.{name}"));
-    patterns.iter().any(|pattern| {
-        // Only a pattern with a dot speaks of the schema.
-        matches(Some(pattern), name)
-            || (pattern.contains('.') && qualified.as_ref().is_some_and(|name| matches(Some(pattern), name)))
-    })
+fn any_fits(entries: &[String], schema: Option<&str>, name: &str) -> bool {
+    entries.iter().any(|entry| speaks_of(entry, schema, name))
+}
+
+/// Whether the entry of a list speaks of `name`, which is in `schema` if it is no schema itself.
+pub fn speaks_of(entry: &str, schema: Option<&str>, name: &str) -> bool {
+    // Only an entry with a dot speaks of the schema.
+    let qualified = || schema.is_some_and(|schema| pattern::speaks_of(entry, &format!("{schema}.{name}")));
+    pattern::speaks_of(entry, name) || (entry.contains('.') && qualified())
 }
 
 impl Exposure {
@@ -118,7 +120,7 @@ mod tests {
     fn what_is_hidden_is_hidden_also_when_it_is_shown() {
         let exposure = Exposure {
             schemas: names(None, &["audit"]),
-            tables: names(Some(&["order%", "crm.people"]), &["%_secret", "old.orders"]),
+            tables: names(Some(&["order%", "crm.people", "pub_x"]), &["%_secret", "old.orders"]),
             procedures: names(Some(&[]), &[]),
         };
         for (schema, table, expected) in [
@@ -129,6 +131,9 @@ mod tests {
             ("public", "order_secret", false),
             ("public", "people", false),
             ("crm", "people", true),
+            ("public", "pub_x", true),
+            ("public", "pubax", false),
+            ("public", "order1secret", true),
         ] {
             assert_eq!(exposure.shows_table(schema, table), expected, "{schema}.{table}");
         }

@@ -30,7 +30,7 @@ use crate::trace::TraceParent;
 pub use address::Address;
 pub use drivers::{apply_grants, grants, open};
 pub use exposed::narrow;
-pub use exposure::{Exposure, Names};
+pub use exposure::{Exposure, Names, speaks_of};
 pub(crate) use grants::printable;
 pub use grants::{Finding, Grade, Script, Wanted};
 pub(crate) use late::Late;

@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use super::functions::list;
+use super::hiding::Hiding;
+
 /// Why the last statement was refused, in words for its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -18,6 +21,10 @@ pub(super) enum Refusal {
     Session(&'static str),
     /// It would reach outside this database, or change how the engine works.
     Outside(String),
+    /// It names a table or view that does not exist for its caller.
+    NoTable(String),
+    /// It would tell of what is hidden, or could read it.
+    Unavailable(String),
 }
 
 /// A flag that is up until this is dropped.
@@ -42,6 +49,28 @@ pub(super) struct Warden {
     trusted: Arc<AtomicBool>,
     forbids_commits: Arc<AtomicBool>,
     refusal: Arc<Mutex<Option<Refusal>>>,
+    scope: Arc<Mutex<Option<Scope>>>,
+    likes: Arc<AtomicBool>,
+}
+
+/// What is known of the statement that is being compiled, where something is hidden.
+#[derive(Debug)]
+struct Scope {
+    hiding: Arc<Hiding>,
+    /// Whether a caller wrote it.
+    by_caller: bool,
+    /// Whether it writes: then the engine reads and writes other tables for their keys.
+    writes: bool,
+    reach: Reach,
+}
+
+/// What a statement does to what is hidden, through whatever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reach {
+    /// It uses it in some way.
+    pub(super) uses: bool,
+    /// It may add rows to it or change them.
+    pub(super) changes: bool,
 }
 
 impl Warden {
@@ -57,10 +86,24 @@ impl Warden {
         self.trusting(own)
     }
 
+    /// Compiles a statement where something is hidden; also what it does to that.
+    pub(super) fn scoped<T>(&self, hiding: &Arc<Hiding>, by_caller: bool, compile: impl FnOnce() -> T) -> (T, Reach) {
+        let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner);
+        *scope() = Some(Scope { hiding: Arc::clone(hiding), by_caller, writes: false, reach: Reach::default() });
+        let compiled = compile();
+        let reach = scope().take().map(|scope| scope.reach).unwrap_or_default();
+        (compiled, reach)
+    }
+
     /// The callback for SQLite: whether the commit that begins is to be a rollback.
     pub(super) fn commit_hook(&self) -> impl FnMut() -> bool + Send + 'static {
         let forbids = Arc::clone(&self.forbids_commits);
         move || forbids.load(Ordering::Relaxed)
+    }
+
+    /// Whether a statement used LIKE since this was last asked.
+    pub(super) fn likes(&self) -> bool {
+        self.likes.swap(false, Ordering::Relaxed)
     }
 
     /// Why something was refused since this was last asked.
@@ -78,7 +121,15 @@ impl Warden {
             if warden.trusted.load(Ordering::Relaxed) {
                 return Authorization::Allow;
             }
-            match judge(&context, writer) {
+            if matches!(context.action, AuthAction::Function { function_name } if function_name.eq_ignore_ascii_case("like"))
+            {
+                warden.likes.store(true, Ordering::Relaxed);
+            }
+            let hidden = || {
+                let mut scope = warden.scope.lock().unwrap_or_else(PoisonError::into_inner);
+                scope.as_mut().and_then(|scope| scope.refuses(&context))
+            };
+            match judge(&context, writer).or_else(hidden) {
                 None => Authorization::Allow,
                 Some(refusal) => {
                     warden.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
@@ -89,8 +140,67 @@ impl Warden {
     }
 }
 
-/// Functions that reach outside the database, should a build of SQLite have them.
-const OUTSIDE_FUNCTIONS: &[&str] = &["load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_log"];
+impl Scope {
+    /// The second lock behind the mirror: refuses what its caller asks of something hidden, as far as
+    /// the engine tells that from what it does by itself.
+    fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Refusal> {
+        use AuthAction as A;
+        let table = match context.action {
+            A::Reindex { index_name: part }
+            | A::DropIndex { index_name: part, .. }
+            | A::DropTrigger { trigger_name: part, .. } => {
+                if !self.hiding.hides_part(part) {
+                    return None;
+                }
+                self.reach.uses = true;
+                let every = matches!(context.action, A::Reindex { .. });
+                return self.by_caller.then(|| {
+                    if every {
+                        Refusal::Unavailable("REINDEX of all tables".to_owned())
+                    } else {
+                        Refusal::NoTable(part.to_owned())
+                    }
+                });
+            }
+            A::Read { table_name, .. }
+            | A::Insert { table_name }
+            | A::Update { table_name, .. }
+            | A::Delete { table_name }
+            | A::AlterTable { table_name, .. }
+            | A::Analyze { table_name }
+            | A::CreateIndex { table_name, .. }
+            | A::CreateTrigger { table_name, .. }
+            | A::DropTable { table_name }
+            | A::DropVtable { table_name, .. }
+            | A::DropView { view_name: table_name } => table_name,
+            _ => return None,
+        };
+        let wrote = self.writes;
+        self.writes |= matches!(context.action, A::Insert { .. } | A::Update { .. } | A::Delete { .. });
+        if !self.hiding.hides(table) {
+            return None;
+        }
+        self.reach.uses = true;
+        self.reach.changes |= matches!(context.action, A::Insert { .. } | A::Update { .. });
+        let by_owner = context.accessor.is_some_and(|accessor| self.hiding.is_agent(accessor));
+        if !self.by_caller || by_owner {
+            return None;
+        }
+        let by_engine = match context.action {
+            // What a view reads is asked for so too, once the engine has merged the view, and what
+            // the statement itself calls so in WITH.
+            A::Read { column_name: "", .. } => true,
+            A::Read { .. } => wrote || self.hiding.has_virtual,
+            A::Update { .. } | A::Delete { .. } => wrote,
+            _ => false,
+        };
+        match context.action {
+            _ if by_engine => None,
+            A::Analyze { .. } => Some(Refusal::Unavailable("ANALYZE of all tables".to_owned())),
+            _ => Some(Refusal::NoTable(table.to_owned())),
+        }
+    }
+}
 
 /// PRAGMAs that only read when they have no argument.
 const READ_WITHOUT_ARGUMENT: &[&str] = &[
@@ -135,10 +245,10 @@ fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Refusal> {
     let temporary = || Some(Refusal::Session("temporary tables, views, indexes and triggers"));
     match context.action {
         A::Select | A::Read { .. } | A::Recursive => None,
-        A::Function { function_name } => {
-            let outside = OUTSIDE_FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(function_name));
-            outside.then(|| Refusal::Outside(format!("the function {function_name}")))
-        }
+        A::Function { function_name } => (!list::is_admitted(function_name)).then(|| {
+            let why = list::refused(function_name).map(|why| format!(", which {why},")).unwrap_or_default();
+            Refusal::Outside(format!("the function {function_name}{why}"))
+        }),
         A::Pragma { pragma_name, pragma_value } => {
             let listed = |list: &[&str]| list.iter().any(|name| name.eq_ignore_ascii_case(pragma_name));
             let reads = listed(READ_WITH_ARGUMENT) || (pragma_value.is_none() && listed(READ_WITHOUT_ARGUMENT));

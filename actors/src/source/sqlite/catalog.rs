@@ -5,6 +5,7 @@ use rusqlite::Connection;
 
 use super::comments::{self, Remarks};
 use super::halt::Halt;
+use super::hiding;
 use super::opening::Opened;
 use super::outlet::Outlet;
 use super::types::Declared;
@@ -158,12 +159,15 @@ pub(super) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<sourc
     // By name alone: a table whose module is missing is listed nowhere, and fails no sign of life.
     let mut statement = connection.prepare_cached(
         "SELECT name, type, coalesce(sql, '') FROM main.sqlite_schema
-          WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT ?1",
+          WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
     )?;
-    let rows = statement.query_map([source::MOST_TABLES], |row| {
-        Ok(source::Table::new(SCHEMA.to_owned(), lossy(row, 0)?, (lossy(row, 1)?, lossy(row, 2)?)))
-    })?;
-    rows.collect()
+    let rows = statement.query_map([], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, lossy(row, 2)?)))?;
+    let rows: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
+    // What lies behind a virtual table is no table of its own.
+    let behind = hiding::owners(rows.iter().map(|(name, _, sql)| (name.as_str(), sql.as_str())));
+    let tables = rows.into_iter().filter(|(name, ..)| !behind.contains_key(&name.to_ascii_lowercase()));
+    let tables = tables.take(usize::from(source::MOST_TABLES));
+    Ok(tables.map(|(name, kind, sql)| source::Table::new(SCHEMA.to_owned(), name, (kind, sql))).collect())
 }
 
 fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Described>> {

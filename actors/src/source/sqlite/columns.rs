@@ -8,6 +8,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use super::authorizer::Warden;
+use super::hiding::Hiding;
 use super::types::{Declared, Form, digits, of_value};
 use crate::error::{Error, Result};
 use crate::reply::{Column, DataType};
@@ -18,13 +19,15 @@ pub(super) struct Described {
     pub(super) forms: Vec<Form>,
 }
 
-/// Describes the columns of `statement`, which stands at `first` if it has a row.
+/// Describes the columns of `statement`, which stands at `first` if it has a row. Of tables that are
+/// hidden only types are told.
 pub(super) fn describe(
     connection: &Connection,
     warden: &Warden,
     statement: &Statement<'_>,
     first: Option<&Row<'_>>,
     catalog: &str,
+    hiding: Option<&Hiding>,
 ) -> Result<Described> {
     let mut columns = Vec::with_capacity(statement.column_count());
     let mut forms = Vec::with_capacity(statement.column_count());
@@ -43,16 +46,19 @@ pub(super) fn describe(
         // A virtual table's column may have no metadata; then it is as good as computed.
         if let Ok(Some((schema, table, name, declared, _, not_null, key, _))) = statement.column_metadata(index) {
             let read = |text: &CStr| text.to_string_lossy().into_owned();
-            column.name = read(name);
-            column.table = Some(read(table));
-            column.schema = Some(read(schema));
-            column.catalog = Some(catalog.to_owned());
+            let table = read(table);
+            // What an exposed view shows is told, not where it has it from.
+            if !hiding.is_some_and(|hiding| hiding.hides(&table)) {
+                column.name = read(name);
+                column.table = Some(table.clone());
+                column.schema = Some(read(schema));
+                column.catalog = Some(catalog.to_owned());
+            }
             if let Some(declared) = declared.map(|words| Declared::read(&words.to_string_lossy())).filter(named) {
                 form = declared.form;
                 let row_id =
                     key && declared.data_type == DataType::BigInt && declared.name.eq_ignore_ascii_case("INTEGER");
-                column.nullable =
-                    !(not_null || (row_id && warden.trusting(|| sole_key(connection, column.table.as_deref()))));
+                column.nullable = !(not_null || (row_id && warden.trusting(|| sole_key(connection, &table))));
                 column.data_type = declared.data_type;
                 column.length = declared.length;
                 column.precision = declared.precision;
@@ -74,7 +80,7 @@ fn named(declared: &Declared) -> bool {
 
 /// Whether a table's key is one column: an INTEGER one is then the row's id and never NULL, while
 /// other keys may hold NULL for the sake of old databases (CREATE TABLE, §3.5 of its page).
-fn sole_key(connection: &Connection, table: Option<&str>) -> bool {
+fn sole_key(connection: &Connection, table: &str) -> bool {
     let count = connection
         .prepare_cached("SELECT count(*) FROM pragma_table_info(?1, 'main') WHERE pk > 0")
         .and_then(|mut statement| statement.query_row([table], |row| row.get::<_, i64>(0)));

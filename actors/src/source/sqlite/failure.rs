@@ -74,7 +74,16 @@ fn refused(refusal: &Refusal) -> Error {
         Refusal::Transaction => transaction(),
         Refusal::Session(what) => session(what),
         Refusal::Outside(what) => outside(what),
+        Refusal::NoTable(name) => Error::not_found(format!("no such table: {name}")).sqlstate("42P01"),
+        Refusal::Unavailable(what) => unavailable_here(what),
     }
+}
+
+/// What could tell of something hidden.
+pub(super) fn unavailable_here(what: &str) -> Error {
+    Error::forbidden(format!("{what} is not available on this connection"))
+        .sqlstate("42501")
+        .hint("part of the database is not exposed here: name tables that are, and use the metadata tools")
 }
 
 /// What reaches beyond the call's own data.
@@ -149,6 +158,9 @@ fn generic(message: &str) -> Error {
     let starts = |words: &str| message.starts_with(words);
     if starts("no such table") || starts("no such view") {
         return Error::not_found(message).sqlstate("42P01");
+    }
+    if message.starts_with("unable to identify the object to be reindexed") {
+        return Error::not_found("the table, index or collation to be reindexed does not exist").sqlstate("42P01");
     }
     if message.ends_with("may not be modified") {
         // The schema's own table, and the tables behind virtual ones.

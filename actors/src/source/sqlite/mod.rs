@@ -5,6 +5,9 @@
 //! read-only, with `query_only`; an authorizer judges every step of the compilation; and a
 //! compiled statement is asked whether it writes before its first step. The single writer runs
 //! each statement as a transaction of its own.
+//!
+//! What is hidden from callers is not there for them: their statements are compiled against the
+//! exposed part of the schema first (`mirror`), and an authorizer watches the real one.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,9 +37,12 @@ mod catalog;
 mod columns;
 mod comments;
 mod failure;
+mod functions;
 mod halt;
+mod hiding;
 mod keys;
 mod lexer;
+mod mirror;
 mod opening;
 mod outlet;
 mod procedure;
@@ -74,8 +80,9 @@ impl Sqlite {
         if path.as_os_str().is_empty() {
             return Err(Error::invalid("`url` names no SQLite file"));
         }
-        let readers = Lane::new(path.clone(), Role::Reader, settings.pool);
-        let writer = (settings.access == Access::ReadWrite).then(|| Lane::new(path, Role::Writer, 1));
+        let exposure = settings.exposure;
+        let readers = Lane::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
+        let writer = (settings.access == Access::ReadWrite).then(|| Lane::new(path, Role::Writer, exposure, 1));
         let connect_limits = Limits { timeout: settings.connect_timeout, rows: None };
         let (name, declared) = (settings.name, settings.declared);
         let tables = Mutex::default();

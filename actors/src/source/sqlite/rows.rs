@@ -9,13 +9,15 @@ use serde::de::IgnoredAny;
 
 use super::argument::decimal_parts;
 use super::types::Form;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::reply::{Batch, Cell};
 
 /// Rows in a full batch.
 pub(super) const FULL: usize = 256;
 /// Octets of text and blobs after which a batch is full whatever its rows.
 const FULL_OCTETS: usize = 256 * 1024;
+/// Octets of a row at most: the engine itself bounds each value alone.
+const LONGEST_ROW: usize = super::opening::LONGEST + (1 << 20);
 /// How long rows wait for a batch to fill up.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -111,8 +113,17 @@ impl Filling {
         if self.batch.rows == 0 {
             self.since = Instant::now();
         }
+        let mut octets = 0_usize;
         for (column, form) in self.forms.iter().enumerate() {
             let value = row.get_ref(column).unwrap_or(ValueRef::Null);
+            if let ValueRef::Text(value) | ValueRef::Blob(value) = value {
+                octets = octets.saturating_add(value.len());
+            }
+            if octets > LONGEST_ROW {
+                return Err(Error::new(Kind::TooLarge, "a row has more than 64 MiB")
+                    .hint("ask for fewer of its columns at once, or for a part of the longest with substr")
+                    .sqlstate("54000"));
+            }
             let slot = self.batch.slot(value, *form)?;
             self.batch.slots.push(slot);
         }

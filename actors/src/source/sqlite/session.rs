@@ -15,6 +15,7 @@ use super::halt::Halt;
 use super::opening::{Opened, Role, open};
 use super::outlet::Outlet;
 use crate::error::{Error, Kind, Result};
+use crate::source::Exposure;
 
 /// What a session does for one call.
 pub(super) type Work = Box<dyn FnOnce(&mut Opened, &Halt, &Outlet) -> Result<()> + Send>;
@@ -23,6 +24,7 @@ pub(super) type Work = Box<dyn FnOnce(&mut Opened, &Halt, &Outlet) -> Result<()>
 pub(super) struct Lane {
     path: PathBuf,
     role: Role,
+    exposure: Arc<Exposure>,
     seats: Arc<Semaphore>,
     state: Mutex<State>,
     pub(super) threads: TaskTracker,
@@ -57,9 +59,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Lane {
     /// At most `seats` sessions on the file at `path`. Nothing is opened yet.
-    pub(super) fn new(path: PathBuf, role: Role, seats: usize) -> Arc<Self> {
+    pub(super) fn new(path: PathBuf, role: Role, exposure: Arc<Exposure>, seats: usize) -> Arc<Self> {
         let seats = Arc::new(Semaphore::new(seats.clamp(1, Semaphore::MAX_PERMITS)));
-        Arc::new(Self { path, role, seats, state: Mutex::default(), threads: TaskTracker::new() })
+        Arc::new(Self { path, role, exposure, seats, state: Mutex::default(), threads: TaskTracker::new() })
     }
 
     /// Gives `work` to a session, waiting for one no longer than the job may take.
@@ -148,8 +150,9 @@ impl Lane {
         }
         let opened = match opened {
             Some(opened) => opened,
-            None => opened.insert(open(&self.path, self.role)?),
+            None => opened.insert(open(&self.path, self.role, &self.exposure)?),
         };
+        opened.switch.set(Some(Arc::clone(halt)));
         let connection = &mut opened.connection;
         let switch = Arc::clone(halt);
         connection.progress_handler(INSTRUCTIONS, Some(move || switch.reached())).map_err(Error::internal)?;

@@ -1,18 +1,21 @@
 //! Runs one statement on a session: compiled, checked, bound, streamed, and committed or undone.
 //! Threads and switches are in `session` and `halt`, values in `rows`.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::authorizer::Warden;
+use super::authorizer::{Reach, Warden};
 use super::catalog;
-use super::columns::describe;
-use super::failure::{Circumstances, outside, read_only, session, several, transaction, translate};
+use super::columns::{Described, describe};
+use super::failure::{Circumstances, outside, read_only, session, several, transaction, translate, unavailable_here};
 use super::halt::Halt;
 use super::lexer::tokens;
+use super::mirror::{Mirror, Objection};
 use super::opening::{Opened, Role};
 use super::outlet::Outlet;
 use super::rows::Filling;
@@ -108,10 +111,19 @@ fn asks(text: &str) -> bool {
 /// # Errors
 /// What SQLite said, in our words; everything it changed is then undone.
 pub(super) fn run(opened: &mut Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Result<()> {
+    let before = opened.mirrored();
+    let result = carry_out(opened, halt, outlet, order);
+    if (result.is_err() || order.dry_run) && opened.mirrored() != before {
+        opened.forget_mirror();
+    }
+    result
+}
+
+fn carry_out(opened: &Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Result<()> {
     let (connection, warden) = (&opened.connection, &opened.warden);
     // What an earlier statement was refused without failing is not this one's reason.
     let _stale = warden.refusal();
-    let run = Run { opened, halt, outlet, order };
+    let mut run = Run { opened, halt, outlet, order, mirror: None, reach: Cell::default() };
     let mut open = match order.runs {
         Runs::Together => Some(Transaction::begin(connection, warden, halt, opened.role)?),
         Runs::Once | Runs::Never => None,
@@ -119,9 +131,10 @@ pub(super) fn run(opened: &mut Opened, halt: &Halt, outlet: &Outlet, order: &Ord
     let last = order.steps.len().saturating_sub(1);
     for (number, step) in order.steps.iter().enumerate() {
         // Prepared only now: it may need what those before it made.
-        let mut prepared = connection.prepare(&step.statement.text).map_err(|error| run.explain(step, &error))?;
+        run.mirror = opened.mirror().map_err(|error| halt.verdict().unwrap_or(error))?;
+        let mut prepared = run.compile(step)?;
         if order.runs == Runs::Never {
-            let columns = describe(connection, warden, &prepared, None, &order.catalog)?.columns;
+            let columns = run.describe(&prepared, None)?.columns;
             outlet.send(Part::Columns(columns))?;
             outlet.send(Part::Done { affected: -1 })?;
             continue;
@@ -153,6 +166,10 @@ struct Run<'a> {
     halt: &'a Halt,
     outlet: &'a Outlet,
     order: &'a Order,
+    /// Present where something is hidden.
+    mirror: Option<Rc<Mirror>>,
+    /// What the statement at work does to that.
+    reach: Cell<Reach>,
 }
 
 /// What is told of a statement's end, once it is certain.
@@ -170,12 +187,69 @@ impl End {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Compiles a statement: where something is hidden, first against what is not.
+    fn compile(&self, step: &Step) -> Result<rusqlite::Statement<'a>> {
+        let opened = self.opened;
+        let internal = |error: rusqlite::Error| self.explain(step, &error);
+        opened.like_as_ever().map_err(internal)?;
+        let _earlier = opened.warden.likes();
+        let prepared = self.compile_once(step)?;
+        if !opened.warden.likes() {
+            return Ok(prepared);
+        }
+        let explains = prepared.is_explain() != 0;
+        let values = step.sets.first().map_or([].as_slice(), Vec::as_slice);
+        let changed = opened.warden.trusting(|| opened.like_by_index(&step.statement.text, values, explains));
+        // The functions changed under the statement.
+        if changed.map_err(internal)? { self.compile_once(step) } else { Ok(prepared) }
+    }
+
+    fn compile_once(&self, step: &Step) -> Result<rusqlite::Statement<'a>> {
+        let (text, by_caller) = (&step.statement.text, !step.by_administrator);
+        let compile = || self.opened.connection.prepare(text);
+        let Some(mirror) = &self.mirror else { return compile().map_err(|error| self.explain(step, &error)) };
+        self.reach.set(Reach::default());
+        if by_caller {
+            mirror.check(text).map_err(|objection| self.objected(mirror, step, objection))?;
+        }
+        let (prepared, reach) = self.opened.warden.scoped(&mirror.hiding, by_caller, compile);
+        self.reach.set(reach);
+        let prepared = prepared.map_err(|error| {
+            // Its own names were understood: what fails is in a view or a trigger.
+            let unasked = reach.uses && error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
+            mirror.hiding.withhold(self.explain(step, &error), text, unasked)
+        })?;
+        if reach.uses && by_caller && prepared.is_explain() != 0 {
+            return Err(unavailable_here("EXPLAIN of a statement that uses what is not exposed"));
+        }
+        Ok(prepared)
+    }
+
+    fn objected(&self, mirror: &Mirror, step: &Step, objection: Objection) -> Error {
+        let (refusal, error) = match objection {
+            Objection::Refused(refusal) => (Some(refusal), rusqlite::Error::InvalidQuery),
+            Objection::Engine(error) => (None, error),
+        };
+        let circumstances = Circumstances { statement: Some(&step.statement), refusal, halt: self.halt };
+        suggest(&mirror.connection, &self.opened.warden, translate(&error, circumstances))
+    }
+
     fn explain(&self, step: &Step, error: &rusqlite::Error) -> Error {
         let warden = &self.opened.warden;
         let circumstances =
             Circumstances { statement: Some(&step.statement), refusal: warden.refusal(), halt: self.halt };
-        suggest(&self.opened.connection, warden, translate(error, circumstances))
+        let error = translate(error, circumstances);
+        let Some(mirror) = &self.mirror else { return suggest(&self.opened.connection, warden, error) };
+        let text = if step.by_administrator { "" } else { &step.statement.text };
+        // A CHECK is told in its own words, which name no table.
+        let unasked = self.reach.get().changes && error.get_sqlstate() == Some("23514");
+        mirror.hiding.withhold(suggest(&mirror.connection, warden, error), text, unasked)
+    }
+
+    fn describe(&self, prepared: &rusqlite::Statement<'_>, first: Option<&rusqlite::Row<'_>>) -> Result<Described> {
+        let hiding = self.mirror.as_ref().map(|mirror| &*mirror.hiding);
+        describe(&self.opened.connection, &self.opened.warden, prepared, first, &self.order.catalog, hiding)
     }
 
     /// Refuses what may not run here; whether the statement only reads.
@@ -192,7 +266,7 @@ impl Run<'_> {
 
     /// Runs a statement to its end, which is left to be told.
     fn step(&self, step: &Step, prepared: &mut rusqlite::Statement<'_>, values: &[Value], reads: bool) -> Result<End> {
-        let (connection, warden, outlet) = (&self.opened.connection, &self.opened.warden, self.outlet);
+        let (connection, outlet) = (&self.opened.connection, self.outlet);
         let changed = connection.total_changes();
         for (at, value) in values.iter().enumerate() {
             prepared.raw_bind_parameter(at + 1, value).map_err(|error| self.explain(step, &error))?;
@@ -209,7 +283,7 @@ impl Run<'_> {
             let filling = if let Some(filling) = &mut filling {
                 filling
             } else {
-                let described = describe(connection, warden, row.as_ref(), Some(row), &self.order.catalog)?;
+                let described = self.describe(row.as_ref(), Some(row))?;
                 outlet.send(Part::Columns(described.columns))?;
                 filling.insert(Filling::new(described.forms))
             };
@@ -244,7 +318,7 @@ impl Run<'_> {
         }
         let columns = match filling {
             Some(_) => None,
-            None => Some(describe(connection, warden, prepared, None, &self.order.catalog)?.columns),
+            None => Some(self.describe(prepared, None)?.columns),
         };
         Ok(End { columns, affected })
     }

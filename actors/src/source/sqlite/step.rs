@@ -14,6 +14,8 @@ pub(super) struct Step {
     pub(super) sets: Vec<Vec<Value>>,
     /// Whether errors name the set.
     pub(super) repeats: bool,
+    /// Whether an administrator wrote it: what is hidden from callers exists for it.
+    pub(super) by_administrator: bool,
 }
 
 impl Step {
@@ -22,10 +24,10 @@ impl Step {
     /// # Errors
     /// What no session should see, or values that do not fit.
     pub(super) fn of(prepared: Prepared) -> Result<Self> {
-        let Prepared { statement, values, default_schema, by_administrator: _ } = prepared;
+        let Prepared { statement, values, default_schema, by_administrator } = prepared;
         admit(&statement, default_schema)?;
         let values = argument::bind(&statement.placeholders, &values)?;
-        Ok(Self { statement, sets: vec![values], repeats: false })
+        Ok(Self { statement, sets: vec![values], repeats: false, by_administrator })
     }
 
     /// A statement that is run once for each set of values.
@@ -42,7 +44,7 @@ impl Step {
             argument::bind(&statement.placeholders, set).map_err(|error| Repeated::failure(number, error))
         });
         let sets = bound.collect::<Result<_>>()?;
-        Ok(Self { statement, sets, repeats: true })
+        Ok(Self { statement, sets, repeats: true, by_administrator: false })
     }
 }
 

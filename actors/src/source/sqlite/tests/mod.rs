@@ -11,13 +11,17 @@ use tempfile::TempDir;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Column, Part, Results};
-use crate::source::{Access, Declared, Locator, Plan, Prepared, Settings, Source, Task, open};
+use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task, open};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
+mod bounds;
 mod facets;
 mod halting;
+mod hiding;
+mod hiding_generated;
 mod locks;
 mod procedures;
+mod reading_generated;
 mod splitting;
 mod values;
 mod writes;
@@ -35,12 +39,19 @@ pub(super) struct Options {
     pub(super) pool: usize,
     pub(super) declared: Vec<Declared>,
     pub(super) connect_timeout: Duration,
+    pub(super) exposure: Exposure,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let connect_timeout = Duration::from_secs(10);
-        Self { access: Access::ReadWrite, pool: 2, declared: Vec::new(), connect_timeout }
+        Self {
+            access: Access::ReadWrite,
+            pool: 2,
+            declared: Vec::new(),
+            connect_timeout,
+            exposure: Exposure::default(),
+        }
     }
 }
 
@@ -61,7 +72,7 @@ pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         connect_timeout: options.connect_timeout,
         declared: options.declared.into(),
         has_roles: false,
-        exposure: Arc::default(),
+        exposure: Arc::new(options.exposure),
     })
     .unwrap()
 }
