@@ -60,7 +60,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                 Ok((up, entries)) => {
                     say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
                     up.findings.iter().for_each(reach::tell);
-                    entries.iter().for_each(|entry| entry.say(&connection.name));
+                    for entry in entries {
+                        entry.say(&connection.name);
+                    }
                 }
                 Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
             }

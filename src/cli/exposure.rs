@@ -18,7 +18,7 @@ const PRINTED: usize = 20;
 /// One entry of a list.
 pub(super) struct Entry {
     list: &'static str,
-    entry: String,
+    text: String,
     matches: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn entries(connection: &Connection) -> Result<Vec<Entry>, Error
             let mut matches: Vec<String> = known.iter().filter(fits).map(written).collect();
             // Overloads share their name.
             matches.dedup();
-            entries.push(Entry { list, entry: entry.clone(), matches });
+            entries.push(Entry { list, text: entry.clone(), matches });
         }
     }
     source.close().await;
@@ -94,12 +94,12 @@ async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(String, Option<
 impl Entry {
     /// For programs.
     pub(super) fn json(&self) -> Value {
-        json!({"list": self.list, "entry": self.entry, "matches": self.matches})
+        json!({"list": self.list, "entry": self.text, "matches": self.matches})
     }
 
     /// For people; an entry that matches nothing is a warning.
     pub(super) fn say(&self, connection: &str) {
-        let Self { list, entry, matches } = self;
+        let Self { list, text: entry, matches } = self;
         if matches.is_empty() {
             let remedy =
                 if entry.contains('_') && !entry.contains('%') { "; _ is no wildcard here, only % is" } else { "" };

@@ -92,6 +92,7 @@ impl Class {
 
 /// One statement, understood and put into the source's own names.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each true or not")]
 pub struct Statement {
     /// The text for the source.
     pub text: String,

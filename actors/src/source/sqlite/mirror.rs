@@ -334,7 +334,7 @@ impl Asked {
             A::Read { table_name, column_name } => return self.reads(table_name, column_name, hiding, modules),
             // The engine itself lets no statement write its own two tables.
             A::Update { table_name: "sqlite_master", .. } => {
-                self.defines |= self.table.is_some() || self.view.is_some()
+                self.defines |= self.table.is_some() || self.view.is_some();
             }
             A::Insert { table_name: "sqlite_master" } | A::Delete { table_name: "sqlite_master" } => {}
             A::Insert { table_name } | A::Delete { table_name } | A::Update { table_name, .. } => {
