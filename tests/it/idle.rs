@@ -12,7 +12,7 @@ use crate::support::postgres::connect;
 use crate::support::process::Service;
 use crate::support::stream::Events;
 
-const LAZY: &str = "start = \"lazy\"\nidle_timeout = 1";
+const LAZY: &str = "access = \"read-write\"\nstart = \"lazy\"\nidle_timeout = 1";
 
 async fn start(connections: &str) -> TestApp {
     let app = TestApp::start_with(TempDir::new().unwrap(), "metrics = \"open\"", connections).await;

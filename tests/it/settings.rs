@@ -51,8 +51,9 @@ async fn a_statement_does_not_change_where_the_texts_of_the_next_one_end() {
     let app = fixture::with_postgres(&fixture::postgres().await, "access = \"read-write\"").await;
     let query = r"SELECT set_config('standard_conforming_strings', 'off', true); SELECT '\'', (SELECT 1) --'";
     let (status, answer) = app.query(json!({"query": query})).await;
-    let text = json!([[r"\', (SELECT 1) --"]]);
-    assert_eq!((status, &answer["results"][1]["rows"]), (200, &text), "{answer}");
+    let words = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && words.starts_with("standard_conforming_strings was changed"), "{answer}");
+    assert_eq!(app.rows(r"SELECT '\'").await, json!([[r"\"]]), "the next one has a session of its own");
 }
 
 /// A database with settings of its own, as its URL.

@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures_util::Stream;
@@ -26,6 +26,21 @@ pub(super) struct Attended {
 struct Shared {
     held: Mutex<Held>,
     patience: Duration,
+    /// Since when there is more for a reader that found nothing when it came last. It may have taken what
+    /// it was given meanwhile to where nobody reads on, and then it does not come again.
+    ready: Mutex<Option<Instant>>,
+    /// Who is to be told of it.
+    reader: Mutex<Option<Waker>>,
+}
+
+impl Wake for Shared {
+    fn wake(self: Arc<Self>) {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
 }
 
 struct Held {
@@ -40,7 +55,8 @@ impl Attended {
     /// Gives up `results` when nothing of them is taken for `patience`.
     pub(super) fn new(results: Results, patience: Duration) -> Self {
         let held = Held { results: Some(results), due: None, late: false };
-        Self { shared: Arc::new(Shared { held: Mutex::new(held), patience }), watch: None }
+        let (ready, reader) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { held: Mutex::new(held), patience, ready, reader }), watch: None }
     }
 }
 
@@ -58,7 +74,8 @@ impl Shared {
             // It is being read.
             Err(TryLockError::WouldBlock) => return Err(soon),
         };
-        match held.due {
+        let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.due.or_else(|| Some(ready? + self.patience)) {
             Some(due) if due <= Instant::now() => {
                 held.late = held.results.is_some();
                 held.results.take().ok_or(soon)
@@ -86,11 +103,14 @@ impl Stream for Attended {
         let this = &mut *self;
         let mut held = this.shared.lock();
         held.due = None;
+        *this.shared.ready.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(results) = &mut held.results else {
             let late = std::mem::take(&mut held.late);
             return Poll::Ready(late.then(|| Err(late_reader(this.shared.patience))));
         };
-        let next = Pin::new(results).poll_next(cx);
+        *this.shared.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        let waker = Waker::from(Arc::clone(&this.shared));
+        let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
         match &next {
             Poll::Ready(Some(Ok(part))) => {
                 let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
@@ -192,6 +212,21 @@ mod tests {
         assert!(left(&attended).is_some_and(|left| left > 2 * HOUR && left <= 3 * HOUR));
         assert!(attended.next().now_or_never().is_none());
         assert_eq!(left(&attended), None, "it waits for us");
+    }
+
+    #[tokio::test]
+    async fn who_found_nothing_and_does_not_come_again_is_late_too() {
+        let (source, rows) = tokio::sync::mpsc::unbounded_channel::<Result<Part, Error>>();
+        let rows = stream::unfold(rows, |mut rows| async move { rows.recv().await.map(|part| (part, rows)) });
+        let (kept, gone) = oneshot::channel::<()>();
+        let part = || Ok(Part::Rows(Box::new(Rows(0)) as Box<dyn Batch>));
+        let mut attended = Attended::new(Results::new(false, rows).keep(kept), Duration::from_millis(50));
+        source.send(part()).unwrap();
+        attended.next().await.unwrap().unwrap();
+        assert!(attended.next().now_or_never().is_none());
+        source.send(part()).unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        assert!(gone.is_ok_and(|gone| gone.is_err()), "there was more for it, and it did not come");
     }
 
     #[tokio::test]

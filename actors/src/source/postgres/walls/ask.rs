@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use futures_util::future::{join, join4, join5};
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
 use super::super::clock::Clock;
@@ -119,6 +119,15 @@ fn is_no_query(error: &tokio_postgres::Error) -> bool {
             && error.routine() == Some("interpret_AS_clause")
             && error.position().is_none()
     })
+}
+
+/// Whether the server found fault with what stands behind so many characters.
+pub(super) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
+    let position = match error.as_db_error().and_then(|error| error.position()) {
+        Some(ErrorPosition::Original(position)) => usize::try_from(*position).ok(),
+        _ => None,
+    };
+    position.is_some_and(|position| position > characters)
 }
 
 /// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no

@@ -241,7 +241,18 @@ impl Walls {
                     }
                 }
                 let shift = ask::shift().saturating_sub(before);
-                Err(self.unnamed(job.failure(&error, shift), guarded, job, knowledge).await)
+                let failure = if ask::is_behind(&error, ask::shift() + text.chars().count()) {
+                    // The server found the end of the question where the statement's own should be.
+                    let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
+                    session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
+                    match session.prepare_typed(&job.text, &[]).await {
+                        Err(own) => job.failure(&own, 0),
+                        Ok(_) => job.failure(&error, shift),
+                    }
+                } else {
+                    job.failure(&error, shift)
+                };
+                Err(self.unnamed(failure, guarded, job, knowledge).await)
             }
             Err(error) => Err(self.unnamed(error, guarded, job, knowledge).await),
         }
