@@ -45,7 +45,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
     // The first set stands for all of them where the source cannot infer a type.
     let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
     let place = Place { begins: true, ends: false, pooled: shared.pooled };
-    let job = Job { place, ..shared.job(prepared, asked, Extent::Alone)? };
+    let job = Job { place, ..shared.job(prepared, asked, Extent::Repeated)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| clock.judge(error))?;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {

@@ -76,6 +76,8 @@ pub(super) enum Extent {
     Alone,
     /// It runs behind others in one transaction.
     Among,
+    /// It runs once for each set of values.
+    Repeated,
     /// Its columns are told, and it does not run.
     Described,
 }
@@ -172,8 +174,8 @@ impl Walls {
             }
             _ => return Err(writes()),
         }
-        if !alone && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show(_)) {
-            return Err(judge::refused("EXPLAIN or SHOW beside other statements").hint("send it in a call of its own"));
+        if (!alone || extent == Extent::Repeated) && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show(_)) {
+            return Err(judge::refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let shape = shape.map(|shape| (shape, self.memory.generation()));
         let (understood, class) = (statement.understood, statement.class);

@@ -40,6 +40,12 @@ const NAMING_WORDS: [&str; 9] = [
 const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind <> 't'";
+/// Names of what belongs to a relation or refers to one, and is no relation: statistics, which have names
+/// of their own in a schema, columns, and foreign keys, which are told by the table that has them.
+const PARTS: &str = "SELECT s.stxname::text, s.stxrelid, 's' FROM pg_catalog.pg_statistic_ext s \
+    UNION ALL SELECT a.attname::text, a.attrelid, 'a' FROM pg_catalog.pg_attribute a \
+        WHERE a.attrelid = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped \
+    UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f'";
 const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
@@ -50,6 +56,9 @@ pub(in crate::source::postgres) struct Names {
     hidden: HashSet<String>,
     /// Of all of them, also those that something bears that is shown.
     denied: HashSet<String>,
+    /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
+    /// source's own words are held against them.
+    parts: HashSet<String>,
     /// Of routines that are not admitted.
     routines: HashSet<String>,
 }
@@ -68,15 +77,28 @@ impl Names {
             let rows = client.query_typed(OWN_RELATIONS, &[]).await.map_err(Error::internal)?;
             let own: Vec<Oid> =
                 rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(Error::internal)?;
-            for belonging in belongings(client, own).await?.into_values() {
+            let mut hidden_relations = HashSet::new();
+            for (oid, belonging) in belongings(client, own.clone()).await? {
                 let is_shown = belonging.is_shown(exposure);
                 let Some(relation) = belonging.0.into_iter().next() else { continue };
                 if is_shown {
-                    shown.insert(relation.name)
+                    shown.insert(relation.name);
                 } else {
-                    names.denied.insert(relation.name)
+                    hidden_relations.insert(oid);
+                    names.denied.insert(relation.name);
+                }
+            }
+            let mut shown_parts = HashSet::new();
+            for row in client.query_typed(PARTS, &[(&own, Type::OID_ARRAY)]).await.map_err(Error::internal)? {
+                let name: String = row.try_get(0).map_err(Error::internal)?;
+                let kind: String = row.try_get(2).map_err(Error::internal)?;
+                match hidden_relations.contains(&row.try_get::<_, Oid>(1).map_err(Error::internal)?) {
+                    true if kind == "s" => names.denied.insert(name),
+                    true => names.parts.insert(name),
+                    false => shown_parts.insert(name),
                 };
             }
+            names.parts.retain(|name| !shown_parts.contains(name));
             for row in client.query_typed(SCHEMAS, &[]).await.map_err(Error::internal)? {
                 let schema: String = row.try_get(0).map_err(Error::internal)?;
                 if exposure.shows_schema(&schema) {
@@ -166,6 +188,7 @@ impl Names {
     /// A word that is a hidden thing's name, or was made of one, as those of indexes and constraints are.
     fn is_hidden(&self, word: &str) -> bool {
         self.hidden.contains(word)
+            || self.parts.contains(word)
             || (word.len() > PART && self.hidden.iter().any(|name| name.len() >= PART && word.contains(name.as_str())))
     }
 }
