@@ -174,7 +174,10 @@ impl Walls {
             }
             _ => return Err(writes()),
         }
-        if (!alone || extent == Extent::Repeated) && guard.hides && matches!(outline, Outline::Explain { .. } | Outline::Show(_)) {
+        if (!alone || extent == Extent::Repeated)
+            && guard.hides
+            && matches!(outline, Outline::Explain { .. } | Outline::Show(_))
+        {
             return Err(judge::refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let shape = shape.map(|shape| (shape, self.memory.generation()));
