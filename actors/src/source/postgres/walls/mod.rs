@@ -298,7 +298,7 @@ impl Walls {
             return Ok(names);
         }
         let client = knowledge.client().await?;
-        let names = Arc::new(Names::read(&client, guard, &self.exposure).await?);
+        let names = Arc::new(Names::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
         self.names.keep(guard, &names);
         Ok(names)
     }

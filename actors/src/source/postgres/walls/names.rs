@@ -59,8 +59,37 @@ pub(in crate::source::postgres) struct Names {
     /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
     /// source's own words are held against them.
     parts: HashSet<String>,
-    /// Of routines that are not admitted.
-    routines: HashSet<String>,
+    routines: Arc<Routines>,
+}
+
+/// Names of routines. A caller whose statements are judged makes none, so that they hold longer than the
+/// others.
+#[derive(Debug, Default)]
+pub(super) struct Routines {
+    /// Of those that are not admitted.
+    refused: HashSet<String>,
+    /// Of these, the ones that callers do not see.
+    hidden: HashSet<String>,
+}
+
+impl Routines {
+    async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
+        let mut routines = Self::default();
+        let naming = NAMING_TYPES.to_vec();
+        let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
+        let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
+        for row in &rows {
+            let function = Function::read(row).map_err(Error::internal)?;
+            if function.refusal(guard, exposure).is_none() {
+                continue;
+            }
+            if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
+                routines.hidden.insert(function.name.clone());
+            }
+            routines.refused.insert(function.name);
+        }
+        Ok(routines)
+    }
 }
 
 /// Whether `schema` is one of the server's own.
@@ -69,8 +98,13 @@ pub(super) fn is_system(schema: &str) -> bool {
 }
 
 impl Names {
-    /// Reads them from the catalogue.
-    pub(super) async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
+    /// Reads them from the catalogue, but for routines that are `known`.
+    pub(super) async fn read(
+        client: &Client,
+        guard: Guard,
+        exposure: &Exposure,
+        known: Option<Arc<Routines>>,
+    ) -> Result<Self> {
         let mut names = Self::default();
         let mut shown = HashSet::new();
         if guard.hides {
@@ -108,19 +142,11 @@ impl Names {
                 };
             }
         }
-        let naming = NAMING_TYPES.to_vec();
-        let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
-        let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
-        for row in &rows {
-            let function = Function::read(row).map_err(Error::internal)?;
-            if function.refusal(guard, exposure).is_none() {
-                continue;
-            }
-            if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
-                names.denied.insert(function.name.clone());
-            }
-            names.routines.insert(function.name);
-        }
+        names.routines = match known {
+            Some(known) => known,
+            None => Arc::new(Routines::read(client, guard, exposure).await?),
+        };
+        names.denied.extend(names.routines.hidden.iter().cloned());
         names.hidden = names.denied.difference(&shown).cloned().collect();
         Ok(names)
     }
@@ -137,7 +163,7 @@ impl Names {
                 if self.denied.contains(cut) || (guard.hides && is_system(cut)) {
                     return Err(super::no_such(cut));
                 }
-                if self.routines.contains(cut) {
+                if self.routines.refused.contains(cut) {
                     return Err(refused(&format!("the function {cut}")));
                 }
                 if (guard.hides && NAMING_WORDS.contains(&cut)) || (guard.identity && cut == "pg_settings") {
@@ -146,7 +172,8 @@ impl Names {
             }
         }
         // Names of other characters than a word's stand in quotes.
-        let odd = self.denied.iter().chain(&self.routines).filter(|name| !is_word(name) || name.len() + 1 >= NAME);
+        let odd =
+            self.denied.iter().chain(&self.routines.refused).filter(|name| !is_word(name) || name.len() + 1 >= NAME);
         for name in odd {
             if text.contains(&name.replace('"', "\"\"")) {
                 return Err(super::no_such(name));
@@ -216,25 +243,45 @@ fn cut(name: &str) -> &str {
 
 /// The names as last read, for each guard.
 #[derive(Default)]
-pub(super) struct Latest(Mutex<Vec<(Guard, Instant, Arc<Names>)>>);
+pub(super) struct Latest {
+    names: Mutex<Vec<(Guard, Instant, Arc<Names>)>>,
+    routines: Mutex<Vec<(Guard, Instant, Arc<Routines>)>>,
+}
+
+fn latest<T>(kept: &Mutex<Vec<(Guard, Instant, Arc<T>)>>, guard: Guard) -> Option<Arc<T>> {
+    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = kept.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
+    Some(Arc::clone(&found.2))
+}
+
+/// Keeps what was read. There are few kinds of guard.
+fn keep<T>(kept: &Mutex<Vec<(Guard, Instant, Arc<T>)>>, guard: Guard, read: &Arc<T>) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
+    kept.push((guard, Instant::now(), Arc::clone(read)));
+}
 
 impl Latest {
     /// The names for `guard`, if they were read lately.
     pub(super) fn get(&self, guard: Guard) -> Option<Arc<Names>> {
-        let latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = latest.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
-        Some(Arc::clone(&found.2))
+        latest(&self.names, guard)
     }
 
-    /// Keeps them. There are few kinds of guard.
+    /// The names of routines, if they were read lately.
+    pub(super) fn routines(&self, guard: Guard) -> Option<Arc<Routines>> {
+        latest(&self.routines, guard)
+    }
+
+    /// Keeps them.
     pub(super) fn keep(&self, guard: Guard, names: &Arc<Names>) {
-        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
-        latest.push((guard, Instant::now(), Arc::clone(names)));
+        keep(&self.names, guard, names);
+        if self.routines(guard).is_none() {
+            keep(&self.routines, guard, &names.routines);
+        }
     }
 
-    /// Forgets them: the catalogue may have changed.
+    /// Forgets names of relations: the catalogue may have changed.
     pub(super) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
