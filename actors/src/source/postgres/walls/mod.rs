@@ -10,6 +10,7 @@ mod ask;
 pub(super) mod functions;
 mod judge;
 pub(super) mod names;
+mod redaction;
 mod shape;
 mod tree;
 
@@ -18,10 +19,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-
 use self::ask::Answer;
 use self::names::{Latest, Names};
+pub(super) use self::redaction::redacted;
+use self::redaction::{bare, withheld};
 use self::shape::{Memory, Shape};
 use super::argument;
 use super::clock::Clock;
@@ -32,7 +33,6 @@ use super::transaction::Terms;
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
-use crate::reply::{Batch, Cell, Part, Results};
 use crate::source::{Access, Exposure};
 use crate::sql::{Class, Outline, Statement, outline};
 
@@ -380,72 +380,5 @@ fn placed(error: Error, job: &Job) -> Error {
         Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
         Some(name) => error.position(name.position),
         None => error,
-    }
-}
-
-/// `results` without the names of what is hidden in their texts.
-pub(super) fn redacted(results: Results, names: Arc<Names>) -> Results {
-    let (writes, dry_run) = (results.writes, results.dry_run);
-    let parts = results.map(move |part| match part? {
-        Part::Rows(batch) => Ok(Part::Rows(Box::new(Redacted { batch, names: Arc::clone(&names) }))),
-        part => Ok(part),
-    });
-    let mut redacted = Results::new(writes, parts);
-    redacted.dry_run = dry_run;
-    redacted
-}
-
-/// Rows that the server wrote about a statement.
-struct Redacted {
-    batch: Box<dyn Batch>,
-    names: Arc<Names>,
-}
-
-impl Batch for Redacted {
-    fn rows(&self) -> usize {
-        self.batch.rows()
-    }
-
-    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
-        Ok(match self.batch.cell(row, column)? {
-            Cell::Text(text) => Cell::Text(self.names.without(&text).into_owned().into()),
-            Cell::Json(text) => Cell::Json(self.names.without(&text).into_owned().into()),
-            cell => cell,
-        })
-    }
-}
-
-/// The failure without the server's hints, which name what is near, and without hidden names.
-fn bare(error: Error, names: &Names) -> Error {
-    let message = names.without(&error.message).into_owned();
-    let mut plain = Error::new(error.kind, message).judged();
-    if let Some(sqlstate) = error.get_sqlstate() {
-        plain = plain.sqlstate(sqlstate);
-    }
-    if let Some(position) = error.get_position() {
-        plain = plain.position(position);
-    }
-    if let Some(needs) = error.get_needs() {
-        plain = plain.needs(needs);
-    }
-    if let Some(delay) = error.get_retry_after() {
-        plain = plain.retry_after(delay);
-    }
-    if let Some(detail) = error.get_detail().filter(|detail| names.without(detail) == **detail) {
-        plain = plain.detail(detail);
-    }
-    let near = matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883"));
-    match error.get_hint().filter(|hint| !near && names.without(hint) == **hint) {
-        Some(hint) => plain.hint(hint),
-        None => plain,
-    }
-}
-
-/// A failure of which nothing can be told, since it is not known what is hidden.
-fn withheld(error: &Error) -> Error {
-    let plain = Error::new(error.kind, "the source refused the statement").judged();
-    match error.get_sqlstate() {
-        Some(sqlstate) => plain.sqlstate(sqlstate),
-        None => plain,
     }
 }
