@@ -307,10 +307,9 @@ async fn no_spelling_of_a_path_goes_around_what_its_route_has() {
     .await
     .unwrap();
     let unrecorded = recorded.into_iter().filter(|(id, ..)| !found.contains_key(id));
-    // What nobody was authenticated for may only be counted.
-    let (counted, missing): (Vec<_>, Vec<_>) = unrecorded.partition(|(.., stranger)| *stranger);
-    judge(missing.into_iter().map(|(_, told, _)| format!("{told} and leaves no record")).collect(), seed);
-    assert!(counted.len() as u64 <= suppressed, "PORTICO_SEED={seed}: {} are not even counted", counted.len());
+    // What nobody was authenticated for is only counted where it comes too fast, and told once a minute.
+    let missing = unrecorded.filter(|(.., stranger)| !stranger);
+    judge(missing.map(|(_, told, _)| format!("{told} and leaves no record")).collect(), seed);
     let told = found.values().filter(|record| record["outcome"] == "invalid" && record["principal"].is_null()).count();
     assert!(told > 0 && told as u64 + suppressed >= refused, "PORTICO_SEED={seed}: {told} + {suppressed} of {refused}");
 

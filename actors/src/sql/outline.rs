@@ -282,9 +282,12 @@ impl Reader<'_> {
             (1..self.words.len()).find(|at| !self.is(*at, ADJECTIVES))?
         };
         let plain = PLAIN_OBJECTS.iter().any(|kind| kind.iter().enumerate().all(|(n, word)| self.is(at + n, &[word])));
-        // Lists may name things by their schema.
-        let renames = self.is(0, &["ALTER"]) && self.is(at, &["SCHEMA"]);
-        (plain && !renames && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
+        // Lists may name things by their schema; a domain is checked in every table that has it.
+        let elsewhere = self.is(0, &["ALTER"]) && (self.is(at, &["SCHEMA", "DOMAIN"]) || self.is(at + 1, &["ALL"]));
+        // A schema is made with statements of its own in it, a table of what was prepared.
+        let holds = (at..self.words.len()).any(|at| self.is(at, &["CREATE", "GRANT", "AUTHORIZATION", "EXECUTE"]))
+            && self.is(0, &["CREATE"]);
+        (plain && !elsewhere && !holds && !self.reaches(0, self.words.len())).then_some(Outline::Definition)
     }
 
     /// A statement about relations that it has to name.
@@ -360,6 +363,11 @@ mod tests {
             "DROP TABLE t CASCADE",
             "DROP OWNED BY x",
             "ALTER SCHEMA s RENAME TO t",
+            "ALTER DOMAIN d ADD CHECK (VALUE > 0)",
+            "ALTER TABLE ALL IN TABLESPACE a SET TABLESPACE b",
+            "CREATE SCHEMA s GRANT SELECT ON ALL TABLES IN SCHEMA t TO PUBLIC",
+            "CREATE SCHEMA s CREATE VIEW v AS SELECT 1",
+            "CREATE TABLE t AS EXECUTE s1(2)",
             "GRANT USAGE ON SCHEMA s TO r",
             "GRANT SELECT ON ALL TABLES IN SCHEMA s TO r",
             "GRANT a TO b",

@@ -6,6 +6,7 @@
 
 mod attack;
 mod corpus;
+mod found;
 mod hiding;
 mod identity;
 mod read_only;

@@ -59,8 +59,10 @@ WITH RECURSIVE held (asked, oid, step) AS (
             WHERE t.typrelid <> 0 AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
     ) AS u (oid) WHERE h.step < 16
 )
-SELECT h.asked, t.typrelid, t.oid = ANY ($2::pg_catalog.oid[]), pg_catalog.format_type(h.asked, NULL)
-FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid";
+SELECT h.asked, t.typrelid, t.oid = ANY ($2::pg_catalog.oid[]), pg_catalog.format_type(h.asked, NULL), n.nspname::text,
+    EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
+        AND d.objid = t.oid AND d.deptype = 'e')
+FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace";
 
 /// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
 /// objects.
@@ -69,7 +71,9 @@ pub(super) fn functions_query(which: &str) -> String {
         "\
 SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, {EXTENSION},
     p.proargtypes::pg_catalog.oid[] && $1::pg_catalog.oid[],
-    n.oid = pg_catalog.pg_my_temp_schema(), p.oid
+    n.oid = pg_catalog.pg_my_temp_schema(), p.oid,
+    p.prorettype = 2278 OR NOT EXISTS (SELECT FROM pg_catalog.pg_language l
+        WHERE l.oid = p.prolang AND l.lanname IN ('c', 'internal', 'sql'))
 FROM pg_catalog.pg_proc p
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 WHERE {which}"
@@ -90,6 +94,7 @@ SELECT EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalo
 
 /// A function as the catalogue has it.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each true or not")]
 pub(super) struct Function {
     pub(super) schema: String,
     pub(super) name: String,
@@ -102,6 +107,8 @@ pub(super) struct Function {
     /// Whether an argument's type is one of [`NAMING_TYPES`].
     pub(super) takes_names: bool,
     pub(super) temporary: bool,
+    /// Whether it gives nothing back, or is written in a language that can run any text.
+    returns_nothing: bool,
 }
 
 /// Holds `uses` against the guard.
@@ -113,7 +120,7 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
     if guard.hides {
         constants(uses)?;
         let mut relations = uses.relations.clone();
-        relations.extend(types(client, uses).await?);
+        relations.extend(types(client, uses, exposure).await?);
         relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
         judge_relations(client, &relations, exposure).await?;
     }
@@ -192,7 +199,13 @@ impl Function {
             takes_names: row.try_get(5)?,
             temporary: row.try_get::<_, Option<bool>>(6)?.unwrap_or(false),
             original: row.try_get::<_, Oid>(7)? < FIRST_NORMAL,
+            returns_nothing: row.try_get(8)?,
         })
+    }
+
+    /// Whether it is admitted by the literal that it takes.
+    pub(super) fn needs_literal(&self) -> bool {
+        self.takes_names || matches!(self.effect(), Some(Effect::Relation | Effect::Sequence))
     }
 
     /// Whether it is `current_setting`, which tells of what its argument names.
@@ -228,12 +241,16 @@ impl Function {
         if self.extension.is_some() && exposure.names_procedure(&self.schema, &self.name) {
             return None;
         }
+        if guard.identity && self.name == "pg_prepared_statement" {
+            return refused("tells what was prepared for others");
+        }
         match self.effect() {
             Some(Effect::Plain) => None,
             Some(Effect::Acts) => refused("acts beside its result, or runs a text as SQL"),
             Some(Effect::Tells) if guard.hides => refused("tells of the catalogue"),
             Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,
-            None if self.volatility == "i" && !(self.takes_names && guard.hides) => None,
+            // What gives nothing back does something.
+            None if self.volatility == "i" && !self.returns_nothing && !(self.takes_names && guard.hides) => None,
             None => refused("is not known to be harmless"),
         }
     }
@@ -255,10 +272,13 @@ fn constants(uses: &Uses) -> Result<()> {
 }
 
 /// The relations whose row types the statement holds.
-async fn types(client: &Client, uses: &Uses) -> Result<BTreeSet<Oid>> {
+async fn types(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>> {
     let literals: BTreeSet<Oid> = uses.constants.iter().map(|(type_, _)| *type_).collect();
     let named = uses.constants.iter().filter(|(type_, _)| *type_ == REGTYPE).map(|(_, oid)| *oid);
-    let asked: Vec<Oid> = uses.types.iter().copied().chain(named).collect();
+    let written: BTreeSet<Oid> = uses.types.iter().copied().chain(named).collect();
+    // A column of such a type shows what its owner wrote; what holds such values is taken apart.
+    let read = uses.columns.iter().filter(|type_| !NAMING_TYPES.contains(type_));
+    let asked: Vec<Oid> = written.iter().chain(read).copied().collect();
     let naming = NAMING_TYPES.to_vec();
     let arrays: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
         [(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)];
@@ -272,6 +292,14 @@ async fn types(client: &Client, uses: &Uses) -> Result<BTreeSet<Oid>> {
         if names && !(NAMING_TYPES.contains(&asked) && literals.contains(&asked)) {
             let name: String = row.try_get(3).map_err(Error::internal)?;
             return Err(refused(&format!("a value of type {name}, which may name what is not shown,")));
+        }
+        if !written.contains(&asked) {
+            continue;
+        }
+        let schema: String = row.try_get(4).map_err(Error::internal)?;
+        let extension: bool = row.try_get(5).map_err(Error::internal)?;
+        if !extension && !super::names::is_system(&schema) && !exposure.shows_schema(&schema) {
+            return Err(refused("a type that is not shown"));
         }
         if relation != 0 {
             relations.insert(relation);

@@ -147,6 +147,13 @@ impl Walls {
         if !guard.stands() {
             return Ok(None);
         }
+        if let Some(schema) = default_schema
+            && guard.hides
+            && (names::is_system(schema) || !self.exposure.shows_schema(schema))
+        {
+            let missing = format!("defaultSchema: there is no schema {schema}");
+            return Err(Error::not_found(missing).sqlstate("3F000").judged());
+        }
         let shape = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
             let types: Vec<String> = values.iter().map(|value| argument::hinted(value).name().to_owned()).collect();
@@ -224,7 +231,8 @@ impl Walls {
             Ok(Answer::Tree(tree)) => {
                 self.is_able(job, true);
                 let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
-                let lasting = self.judge(session, &tree, guarded).await.map_err(|error| placed(error, job))?;
+                let judged = self.judge(session, &tree, guarded).await;
+                let lasting = judged.map_err(|error| unnumbered(placed(error, job), &guarded.text))?;
                 session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
                 if let (Some((shape, generation)), Outline::Query, true) = (guarded.shape, &guarded.outline, lasting) {
                     self.memory.keep(shape, generation);
@@ -364,6 +372,16 @@ fn writes() -> Error {
 /// What the source says of a relation that is not there.
 fn no_such(name: &str) -> Error {
     Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
+}
+
+/// The failure without a name that the caller did not write: a number tells no name.
+fn unnumbered(error: Error, text: &str) -> Error {
+    let name = error.message.split('"').nth(1).and_then(|name| name.rsplit('.').next());
+    let written = name.is_none_or(|name| text.to_lowercase().contains(&name.to_lowercase()));
+    if written || error.get_sqlstate() != Some("42P01") {
+        return error;
+    }
+    judge::refused("what this statement names by a number")
 }
 
 /// The failure with the name as the caller wrote it, and its place.

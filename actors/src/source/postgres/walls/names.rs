@@ -24,7 +24,8 @@ const PART: usize = 4;
 /// What stands in the place of a name that was taken out.
 const TAKEN_OUT: &str = "(hidden)";
 /// Types by whose names a text can become the name of something.
-const NAMING_WORDS: [&str; 9] = [
+const NAMING_WORDS: [&str; 10] = [
+    "aclitem",
     "regproc",
     "regprocedure",
     "regoper",
@@ -36,6 +37,10 @@ const NAMING_WORDS: [&str; 9] = [
     "regrole",
 ];
 
+/// Operators of the database's own that call these functions.
+const OPERATORS: &str = "SELECT DISTINCT o.oprname::text FROM pg_catalog.pg_operator o \
+    JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+    WHERE n.nspname <> 'pg_catalog' AND o.oprcode::pg_catalog.oid = ANY ($1)";
 /// Relations of the database's own, not the catalogue's.
 const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -46,6 +51,9 @@ const PARTS: &str = "SELECT s.stxname::text, s.stxrelid, 's' FROM pg_catalog.pg_
     UNION ALL SELECT a.attname::text, a.attrelid, 'a' FROM pg_catalog.pg_attribute a \
         WHERE a.attrelid = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped \
     UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f'";
+const TYPES: &str = "SELECT t.typname::text, n.nspname::text FROM pg_catalog.pg_type t \
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
+    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND t.typelem = 0";
 const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
@@ -59,6 +67,8 @@ pub(in crate::source::postgres) struct Names {
     /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
     /// source's own words are held against them.
     parts: HashSet<String>,
+    /// The denied ones in small letters: the server folds letters as its locale has it.
+    folded: HashSet<String>,
     routines: Arc<Routines>,
 }
 
@@ -70,23 +80,31 @@ pub(super) struct Routines {
     refused: HashSet<String>,
     /// Of these, the ones that callers do not see.
     hidden: HashSet<String>,
+    /// Of somebody's own operators that call one of them.
+    operators: HashSet<String>,
 }
 
 impl Routines {
     async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
-        let mut routines = Self::default();
+        let (mut routines, mut refused) = (Self::default(), Vec::new());
         let naming = NAMING_TYPES.to_vec();
         let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
         let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
         for row in &rows {
             let function = Function::read(row).map_err(Error::internal)?;
-            if function.refusal(guard, exposure).is_none() {
+            // A name says nothing of the literal that some take.
+            if function.refusal(guard, exposure).is_none() && !(guard.hides && function.needs_literal()) {
                 continue;
             }
             if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
                 routines.hidden.insert(function.name.clone());
             }
             routines.refused.insert(function.name);
+            let oid: Oid = row.try_get(7).map_err(Error::internal)?;
+            refused.push(oid);
+        }
+        for row in client.query_typed(OPERATORS, &[(&refused, Type::OID_ARRAY)]).await.map_err(Error::internal)? {
+            routines.operators.insert(row.try_get(0).map_err(Error::internal)?);
         }
         Ok(routines)
     }
@@ -133,6 +151,12 @@ impl Names {
                 };
             }
             names.parts.retain(|name| !shown_parts.contains(name));
+            for row in client.query_typed(TYPES, &[]).await.map_err(Error::internal)? {
+                let schema: String = row.try_get(1).map_err(Error::internal)?;
+                if !exposure.shows_schema(&schema) {
+                    names.denied.insert(row.try_get(0).map_err(Error::internal)?);
+                }
+            }
             for row in client.query_typed(SCHEMAS, &[]).await.map_err(Error::internal)? {
                 let schema: String = row.try_get(0).map_err(Error::internal)?;
                 if exposure.shows_schema(&schema) {
@@ -147,6 +171,7 @@ impl Names {
             None => Arc::new(Routines::read(client, guard, exposure).await?),
         };
         names.denied.extend(names.routines.hidden.iter().cloned());
+        names.folded = names.denied.iter().map(|name| cut(&name.to_lowercase()).to_owned()).collect();
         names.hidden = names.denied.difference(&shown).cloned().collect();
         Ok(names)
     }
@@ -156,12 +181,16 @@ impl Names {
         if text.to_ascii_lowercase().contains("u&") {
             return Err(Error::invalid("query: write names without U& escapes on this connection"));
         }
+        if let Some(operator) = self.routines.operators.iter().find(|operator| text.contains(operator.as_str())) {
+            return Err(refused(&format!("the operator {operator}")));
+        }
         for word in words(text) {
             let folded = word.to_lowercase();
-            for form in [word, folded.as_str()] {
+            // An array's type has its element's name behind an underscore.
+            for form in [folded.as_str(), folded.trim_start_matches('_')] {
                 let cut = cut(form);
-                if self.denied.contains(cut) || (guard.hides && is_system(cut)) {
-                    return Err(super::no_such(cut));
+                if self.folded.contains(cut) || (guard.hides && is_system(cut)) {
+                    return Err(super::no_such(word));
                 }
                 if self.routines.refused.contains(cut) {
                     return Err(refused(&format!("the function {cut}")));
@@ -171,11 +200,10 @@ impl Names {
                 }
             }
         }
-        // Names of other characters than a word's stand in quotes.
-        let odd =
-            self.denied.iter().chain(&self.routines.refused).filter(|name| !is_word(name) || name.len() + 1 >= NAME);
-        for name in odd {
-            if text.contains(&name.replace('"', "\"\"")) {
+        // Names of other characters than a word's stand in quotes; long ones are cut.
+        let text = text.to_lowercase();
+        for name in self.folded.iter().filter(|name| !is_word(name) || name.len() + 2 >= NAME) {
+            if text.contains(&begin(name, NAME - 2).replace('"', "\"\"")) {
                 return Err(super::no_such(name));
             }
         }
@@ -224,8 +252,9 @@ fn is_word(name: &str) -> bool {
     !name.is_empty() && name.chars().all(in_word)
 }
 
+/// As the server's lexer has it: every octet beyond ASCII may stand in a name.
 fn in_word(each: char) -> bool {
-    each.is_alphanumeric() || each == '_' || each == '$'
+    each.is_ascii_alphanumeric() || each == '_' || each == '$' || !each.is_ascii()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -234,11 +263,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The name as the server cuts it.
 fn cut(name: &str) -> &str {
-    if name.len() <= NAME {
-        return name;
-    }
-    let end = (0..=NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
-    name.get(..end).unwrap_or_default()
+    begin(name, NAME)
+}
+
+/// So many octets of a text, to the last whole character.
+fn begin(text: &str, octets: usize) -> &str {
+    text.get(..text.floor_char_boundary(octets)).unwrap_or_default()
 }
 
 /// The names as last read, for each guard.

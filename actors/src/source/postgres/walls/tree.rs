@@ -212,7 +212,9 @@ impl Uses {
                 }
             }
             (":funcresulttype", Some(oid)) => keep(&mut self.casts, oid),
-            (":vartype", Some(oid)) => keep(&mut self.columns, oid),
+            (":vartype" | ":refrestype" | ":refelemtype" | ":refcontainertype", Some(oid)) => {
+                keep(&mut self.columns, oid);
+            }
             (
                 ":resulttype" | ":paramtype" | ":row_typeid" | ":array_typeid" | ":element_typeid" | ":typeId",
                 Some(oid),
