@@ -34,6 +34,7 @@ WITH RECURSIVE belongs (asked, oid, step) AS (
         SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = b.oid
         UNION ALL SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = b.oid
         UNION ALL SELECT t.oid FROM pg_catalog.pg_class t WHERE t.reltoastrelid = b.oid
+            AND (SELECT k.relkind FROM pg_catalog.pg_class k WHERE k.oid = b.oid) = 't'
         UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d
             WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = b.oid
                 AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')
@@ -148,8 +149,9 @@ async fn others_statements(client: &Client, uses: &Uses) -> Result<()> {
     if row.try_get(0).map_err(Error::internal)? { Err(refused("pg_prepared_statements")) } else { Ok(()) }
 }
 
-const CALLED: &str =
-    "p.oid = ANY ($2) OR p.oid IN (SELECT o.oprcode FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3))";
+/// Found by the index on their numbers.
+const CALLED: &str = "p.oid = ANY ($2::pg_catalog.oid[] OPERATOR(pg_catalog.||) ARRAY(\
+    SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3)))";
 
 async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
     if uses.functions.is_empty() && uses.operators.is_empty() {
