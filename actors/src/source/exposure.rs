@@ -161,6 +161,10 @@ mod tests {
         assert!(every(Some(&["Public.%"]), &[], "public") && !every(Some(&["public.%"]), &[], "crm"));
         assert!(every(None, &["audit.%"], "public") && !every(None, &["audit.log"], "audit"));
         assert!(!every(None, &["secret"], "public") && !every(Some(&["o%"]), &[], "public"));
-        assert!(!every(None, &["a_dit.%"], "audit") && !every(Some(&[]), &[], "public"));
+        assert!(
+            !every(None, &["a%dit.%"], "audit")
+                && every(None, &["a_dit.%"], "audit")
+                && !every(Some(&[]), &[], "public")
+        );
     }
 }
