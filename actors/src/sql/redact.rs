@@ -4,6 +4,10 @@
 //! one, however it is quoted. Which literal is a secret is decided by where it stands; where that leaves a
 //! doubt, it is left out.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::Dialect;
 use super::token::{self, Kind, Token, identifier};
 
@@ -37,6 +41,9 @@ const SECRET_PARTS: [&str; 11] = [
     "access_key",
     "conninfo",
 ];
+/// Finds those parts in one pass, whatever the case of their letters.
+static PARTS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(SECRET_PARTS).ok());
 /// The same as whole names.
 const SECRET_NAMES: [&str; 3] = ["pwd", "pass", "token"];
 /// The same in ATTACH and PRAGMA of SQLite.
@@ -262,7 +269,7 @@ fn is_secret_name(token: Token, text: &str) -> bool {
     let own = token.text(text);
     let name = identifier(own).to_lowercase();
     let is_coded = own.get(..2).is_some_and(|begin| begin.eq_ignore_ascii_case("u&"));
-    is_coded || SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+    is_coded || SECRET_NAMES.contains(&name.as_str()) || names_secret(&name)
 }
 
 fn is_secret_function(token: Token, text: &str) -> bool {
@@ -320,8 +327,8 @@ fn tells_secret(text: &str) -> bool {
 }
 
 fn names_secret(text: &str) -> bool {
-    let low = text.to_ascii_lowercase();
-    SECRET_PARTS.iter().any(|part| low.contains(part))
+    // The words are few and short: it is always built. Were it not, nothing would be told.
+    PARTS.as_ref().is_none_or(|parts| parts.is_match(text))
 }
 
 fn text_of<'t>(statement: &[Token], text: &'t str) -> &'t str {
@@ -331,6 +338,10 @@ fn text_of<'t>(statement: &[Token], text: &'t str) -> &'t str {
 
 /// Whether a text is an address or a connection string with a password, or a secret of ours.
 fn looks_secret(text: &str) -> bool {
+    // An address, what is assigned, and a token have one of these; a secret of ours has its own mark.
+    if !text.contains([':', '=', '>', '.', '_']) {
+        return false;
+    }
     let low = text.to_ascii_lowercase();
     let address = low.match_indices("://").any(|(at, mark)| {
         let rest = low.get(at + mark.len()..).unwrap_or_default();
@@ -346,7 +357,11 @@ fn looks_secret(text: &str) -> bool {
         })
     };
     let is_jwt = low.contains("eyj") && text.matches('.').count() >= 2;
-    address || low.contains("ptc_") || is_jwt || SECRET_PARTS.into_iter().chain(["pwd", "token"]).any(assigned)
+    address
+        || low.contains("ptc_")
+        || is_jwt
+        || ["pwd", "token"].into_iter().any(assigned)
+        || (names_secret(text) && SECRET_PARTS.into_iter().any(assigned))
 }
 
 /// Whether a literal, a name or a comment has its end.
