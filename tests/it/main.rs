@@ -13,6 +13,7 @@ mod admission;
 mod arrow_form;
 mod audit;
 mod audit_changes;
+mod audit_order;
 mod authorize;
 mod authorize_attacks;
 mod both_drivers;
