@@ -24,6 +24,7 @@ mod config;
 mod config_catalogue;
 mod contract;
 mod cross_origin;
+mod decoding;
 mod description;
 mod description_document;
 mod exposure;
