@@ -11,6 +11,7 @@ use portico_actors::auth::people::People;
 use portico_actors::auth::recording::Recording;
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings, Jwks};
+use portico_actors::budget::Budget;
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
@@ -61,6 +62,8 @@ pub struct App {
     pub tasks: Tasks,
     /// Seals what MCP clients carry for us.
     pub seal: Seal,
+    /// What the large rows of all connections share.
+    pub budget: Budget,
     features: Arc<dyn Features>,
     requests: Mutex<Throttle<String>>,
     /// What TLS shows and demands, where it is configured.
@@ -122,7 +125,8 @@ impl App {
                 observer(event);
             })
         };
-        let connections = config.connections.iter().map(runnable).collect();
+        let budget = Budget::of(config.server.bounds.max_decoding);
+        let connections = config.connections.iter().map(|connection| runnable(connection, &budget)).collect();
         let mut auth = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock_skew = config.tokens.clock_skew;
@@ -149,6 +153,7 @@ impl App {
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
             seal: Seal::new(auth.shared_secret()),
+            budget,
             certificates: config.server.tls.as_ref().map(Certificates::new),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
@@ -292,18 +297,21 @@ pub fn source_settings(connection: &Connection) -> Settings {
         declared: Arc::clone(&connection.procedures),
         has_roles: connection.identity.is_some(),
         exposure: Arc::new(connection.exposure.clone()),
+        budget: Budget::default(),
     }
 }
 
-/// What the Directory runs a connection with.
-pub(crate) fn runnable(connection: &Arc<Connection>) -> directory::Connection {
+/// What the Directory runs a connection with; its large rows share `budget` with those of others.
+pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directory::Connection {
     let dialect = match connection.locator {
         Locator::Postgres(_) => Dialect::PostgreSql,
         Locator::Sqlite(_) => Dialect::Sqlite,
     };
-    let settings = Arc::clone(connection);
-    let open =
-        move || Ok(source::narrow(source::open(source_settings(&settings))?, settings.exposure.clone(), dialect));
+    let (settings, budget) = (Arc::clone(connection), budget.clone());
+    let open = move || {
+        let source = source::open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
+        Ok(source::narrow(source, settings.exposure.clone(), dialect))
+    };
     directory::Connection {
         id: connection.id,
         name: Arc::clone(&connection.name),

@@ -113,7 +113,8 @@ impl App {
         });
         let config = read.await.map_err(|error| internal(&error))??;
         let difference = Difference::between(&running, &config);
-        let start = difference.added.iter().chain(&difference.changed).map(|connection| runnable(connection));
+        let start =
+            difference.added.iter().chain(&difference.changed).map(|connection| runnable(connection, &self.budget));
         let start: Vec<directory::Connection> = start.collect();
         let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
         let mut report = Report {

@@ -47,6 +47,7 @@
 
 pub mod auth;
 pub mod backoff;
+pub mod budget;
 pub mod call;
 pub mod connection;
 pub mod directory;

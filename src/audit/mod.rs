@@ -4,8 +4,9 @@
 //! when the disk is slow it could only lose records, or hold up the thread that told it. Here a
 //! request takes a [`Place`] in a bounded queue *before* it is worked on. Where there is none it
 //! waits, and that is the back-pressure; once it has one, its end is recorded without waiting,
-//! however it ends, also by being dropped. The last byte of an answer is sent after its record is
-//! in the queue. One thread of its own writes the queue to its file and its store (`writer`).
+//! however it ends, also by being dropped. The last byte of an answer is sent when its record is
+//! [`Written`]. One thread of its own writes the queue to its file and its store (`writer`): all that
+//! is in it at once, so that many who wait for their records wait for one write.
 
 mod bucket;
 pub mod file;
@@ -37,7 +38,7 @@ pub use record::{Happening, Record, Request, reason, shortened};
 use sinks::Sinks;
 pub use statement::{Detail, Said};
 
-/// How long a request may wait for its place.
+/// How long a request may wait for its place, and the end of its answer for its record.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the end of the service may wait for the last records.
 const LAST_CALL: Duration = Duration::from_secs(5);
@@ -212,6 +213,19 @@ impl Audit {
         }
     }
 
+    /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
+    /// that came too fast.
+    pub fn keep_at_once(&self, record: Record) {
+        let room = Arc::clone(&self.rooms).try_acquire_owned().ok();
+        let permit = room.as_ref().and_then(|_| self.sender.clone().try_reserve_owned().ok());
+        match permit {
+            Some(permit) => drop(Place { permit, room, shared: Arc::clone(&self.shared) }.keep(record)),
+            None => {
+                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Records a change that was made, and waits until that is written.
     async fn change(&self, record: Record) -> Result<()> {
         if !self.shared.takes(&record) {
@@ -302,13 +316,49 @@ pub struct Place {
 }
 
 impl Place {
-    /// Queues the record. What strangers bring about too fast is only counted.
-    pub fn keep(self, record: Record) {
+    /// Queues the record, and tells when it is written. What strangers bring about too fast is only
+    /// counted: nothing is written of it.
+    pub fn keep(self, record: Record) -> Option<Written> {
         if self.shared.takes(&record) {
-            self.permit.send(Message::Record(Queued { room: self.room, ..Queued::from(record) }));
-        } else if self.shared.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now()) {
+            let (tell, written) = oneshot::channel();
+            let failing = self.shared.failing.subscribe();
+            self.permit.send(Message::Record(Queued {
+                record: Box::new(record),
+                room: self.room,
+                written: Some(tell),
+            }));
+            return Some(Written { written, failing });
+        }
+        if self.shared.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now()) {
             // Nobody else may come for long.
             self.permit.send(Message::Wake);
         }
+        None
+    }
+}
+
+/// A record on its way to where it is kept.
+pub struct Written {
+    written: oneshot::Receiver<()>,
+    failing: watch::Receiver<bool>,
+}
+
+impl Written {
+    /// Completes when the record was handed to the operating system, or to the store. Where records
+    /// cannot be written now, what was done cannot be refused any more, and is not waited for.
+    pub async fn wait(self) {
+        let Self { written, mut failing } = self;
+        let failed = async {
+            // Without a writer nothing is written either.
+            let _ = failing.wait_for(|failing| *failing).await;
+        };
+        let settled = async {
+            tokio::select! {
+                biased;
+                _ = written => {}
+                () = failed => {}
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, settled).await;
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use portico_actors::budget::{self, Budget};
+
 use super::section::{Problem, Section};
 
 /// How much is served at once, how large a request may be, and how long a slow client is waited for.
@@ -19,6 +21,8 @@ pub struct Bounds {
     pub body_timeout: Duration,
     /// How long an answer may wait for a client that reads none of it.
     pub write_timeout: Duration,
+    /// Bytes of large rows that are in memory at once, of all connections.
+    pub max_decoding: usize,
 }
 
 impl Default for Bounds {
@@ -30,6 +34,7 @@ impl Default for Bounds {
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
+            max_decoding: Budget::DEFAULT,
         }
     }
 }
@@ -47,5 +52,10 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bo
         header_timeout: seconds(section.integer("header_timeout", 1..=300, problems), usual.header_timeout),
         body_timeout: seconds(section.integer("body_timeout", 1..=3600, problems), usual.body_timeout),
         write_timeout: seconds(section.integer("write_timeout", 1..=3600, problems), usual.write_timeout),
+        // What is not counted, and what one row could be at most.
+        max_decoding: count(
+            section.integer("max_decoding", budget::FREE as u64..=u64::from(u32::MAX), problems),
+            usual.max_decoding,
+        ),
     }
 }

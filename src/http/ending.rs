@@ -9,6 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, web};
+use portico_actors::auth::people::session::Session;
 use portico_actors::auth::recording::Door;
 use portico_actors::call::{Origin, RequestId};
 use portico_actors::directory::Entry;
@@ -77,8 +78,10 @@ pub(super) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) ->
 }
 
 /// Tells of a request that was refused before it was anybody's call: its path or its method is none
-/// that there is, or its page may not call. The audit trail records those by their status.
+/// that there is, or its page may not call. The audit trail records those by their status and
+/// the reason.
 pub(super) fn refused(request: &HttpRequest, refusal: &Error) {
+    Slot::explain(request, refusal);
     if let Some(app) = request.app_data::<web::Data<App>>() {
         Ending::beside(request, app).finish(0, Some(refusal));
     }
@@ -159,6 +162,12 @@ impl Ending {
         });
     }
 
+    /// Notes whose browser it is.
+    pub(super) fn note_session(&mut self, session: &Session) {
+        self.note(|event| event.subject.clone_from(&session.email));
+        self.record(|request| request.credential = session.credential());
+    }
+
     /// Notes who the caller claims to be, for the audit trail: nobody is authenticated yet.
     pub(super) fn note_claim(&mut self, name: &str) {
         self.record(|request| request.claimed = Some(audit::shortened(name)).filter(|name| !name.is_empty()));
@@ -203,6 +212,11 @@ impl Ending {
             request.claimed = request.claimed.take().or_else(|| failure.get_claimed().map(audit::shortened));
         });
         self.emit();
+    }
+
+    /// The request's place in the audit trail.
+    pub(super) fn slot(&self) -> Option<Rc<Slot>> {
+        self.trail.as_ref().map(|trail| Rc::clone(&trail.slot))
     }
 
     /// Somebody else tells of the end.

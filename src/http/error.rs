@@ -12,8 +12,9 @@ use portico_actors::error::{Error, Kind, Quota, bounded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ending;
 use super::policy::{Form, Policy};
+use super::{ending, trail};
+use crate::app::App;
 use crate::encode::ErrorBody;
 use crate::mcp::envelope::{Failure, Id, Standing};
 
@@ -298,6 +299,12 @@ pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
 pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
     let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
     ending::refused(&request, &error);
+    // Of a scope that has one, it leaves its record there.
+    if Policy::of(&request).is_none()
+        && let Some(app) = request.app_data::<web::Data<App>>()
+    {
+        trail::record_refusal(&request, app, &error).await;
+    }
     refusal(&request, &error)
 }
 

@@ -118,6 +118,7 @@ fn call(
         };
         account.answered = true;
         account.bytes = outcome.bytes();
+        account.close().await;
         outcome
     }
     .boxed_local()

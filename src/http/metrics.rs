@@ -42,7 +42,9 @@ async fn tell(request: &HttpRequest, app: &web::Data<App>, ending: &mut Ending) 
         }
     }
     let app = app.clone();
-    let told =
-        web::block(move || app.metrics.tell(&app.directory, app.ready(), app.running(), app.tasks.running())).await;
-    told.map_err(Error::internal)?.map_err(Error::internal)
+    let told = web::block(move || {
+        let standing = [app.running(), app.tasks.running(), app.budget.lent()];
+        app.metrics.tell(&app.directory, app.ready(), standing)
+    });
+    told.await.map_err(Error::internal)?.map_err(Error::internal)
 }

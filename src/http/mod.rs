@@ -28,6 +28,7 @@ mod path;
 mod peer;
 mod people;
 mod policy;
+mod reception;
 mod repeats;
 mod routing;
 mod socket;
@@ -136,6 +137,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(path::check))
             .wrap(from_fn(ending::identify))
             .wrap(from_fn(socket::attend))
+            .wrap(from_fn(reception::watch))
             .configure(|config| drop(routes(config)))
             .default_service(web::to(error::no_such_path))
     })

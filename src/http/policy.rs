@@ -152,14 +152,14 @@ pub(super) static AUTHORIZE: Policy = Policy {
 
 /// Where people sign in and out.
 pub(super) static SIGN_IN: Policy = Policy {
-    audit: Recording::Before(Happening::Call),
+    audit: Recording::After(Happening::Call),
     caller: Authentication::Handler("the password that is shown here, or the session that is ended"),
     ..PAGE
 };
 
-/// What people change on their pages.
+/// What people change on their pages. What is changed has its own record, which waits for no place.
 pub(super) static CHANGES: Policy =
-    Policy { audit: Recording::Before(Happening::Call), caller: Authentication::Session, ..PAGE };
+    Policy { audit: Recording::After(Happening::Call), caller: Authentication::Session, ..PAGE };
 
 /// What people look at.
 pub(super) static PAGES: Policy = PAGE;

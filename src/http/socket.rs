@@ -8,7 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -26,13 +27,20 @@ use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Kind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_tcp_user_timeout;
+use rustix::net::{Shutdown, shutdown};
 
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// A handle on a client's socket, kept as long as its connection, unless it is let go of before.
 #[derive(Clone)]
-struct Connection(Arc<Mutex<Option<OwnedFd>>>);
+pub(super) struct Connection {
+    handle: Arc<Mutex<Option<OwnedFd>>>,
+    /// Whether the kernel ends it when what was written is not taken.
+    pub(super) is_tcp: bool,
+    /// The streams of HTTP/2 that are open on it.
+    pub(super) streams: Arc<AtomicUsize>,
+}
 
 /// Keeps a handle on each new connection's socket: TCP, TLS over it, or Unix. The kernel ends a
 /// connection on which what was written is not taken for `patience`: nothing is asked of a body while
@@ -52,7 +60,8 @@ pub(super) fn attach(stream: &dyn Any, data: &mut Extensions, patience: Duration
         let _ = set_tcp_user_timeout(socket, u32::try_from(patience.as_millis()).unwrap_or(u32::MAX));
     }
     if let Ok(handle) = socket.try_clone_to_owned() {
-        data.insert(Connection(Arc::new(Mutex::new(Some(handle)))));
+        let handle = Arc::new(Mutex::new(Some(handle)));
+        data.insert(Connection { handle, is_tcp, streams: Arc::default() });
     }
 }
 
@@ -77,11 +86,11 @@ impl Socket {
     }
 
     /// Lets go of the handle, which is a descriptor of its own: what stays open for days does
-    /// without. The connection must not be used for another request; one of HTTP/2 is, and keeps its
-    /// one handle for all of them.
+    /// without, where the kernel ends a connection that nobody reads. The connection must not be used
+    /// for another request; one of HTTP/2 is, and keeps its one handle for all of them.
     pub(super) fn release(&self) {
-        if self.stream.is_none() {
-            drop(self.connection.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if self.stream.is_none() && self.connection.is_tcp {
+            drop(self.connection.lock().take());
         }
     }
 
@@ -92,8 +101,20 @@ impl Socket {
 }
 
 impl Connection {
+    fn lock(&self) -> MutexGuard<'_, Option<OwnedFd>> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, with everything that is on its way.
+    pub(super) fn end(&self) {
+        if let Some(handle) = &*self.lock() {
+            // One that has ended already needs no end.
+            let _ = shutdown(handle, Shutdown::Both);
+        }
+    }
+
     fn closed(&self) -> bool {
-        let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = self.lock();
         let Some(handle) = &*handle else { return false };
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         let mut watched = [PollFd::new(handle, gone)];

@@ -1,20 +1,28 @@
 //! A request's place in the audit trail: taken before the request is worked on, and used when it
-//! ends. What a record says of it is gathered in `ending`.
+//! ends. What a record says of it is gathered in `ending`. The end of the answer waits here until
+//! the record is written.
 
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use actix_web::body::{BoxBody, MessageBody};
+use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, web};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::auth::people::session::Session;
 use portico_actors::error::Error;
 
 use super::policy::{Policy, Recording};
 use super::{ending, error, peer};
 use crate::app::App;
-use crate::audit::{self, Happening, Place, Record};
+use crate::audit::{self, Audit, Happening, Place, Record, Written};
 
 /// Characters of a `User-Agent` at most.
 const LONGEST_AGENT: usize = 200;
@@ -28,6 +36,10 @@ pub(super) struct Slot {
     /// The account of a request whose place is only taken when it ends.
     waiting: RefCell<Option<Record>>,
     late: bool,
+    /// The record on its way.
+    written: RefCell<Option<Written>>,
+    /// Why the request was refused, where nobody gives an account of it.
+    reason: RefCell<Option<String>>,
 }
 
 impl Slot {
@@ -38,6 +50,21 @@ impl Slot {
         Some(slot)
     }
 
+    /// Notes why `request` was refused, for the record that tells of its status alone.
+    pub(super) fn explain(request: &HttpRequest, refusal: &Error) {
+        if let Some(slot) = request.extensions().get::<Rc<Self>>() {
+            slot.reason.replace(Some(reason(refusal)));
+        }
+    }
+
+    /// Waits until the record is written, where there is one by now.
+    pub(super) async fn written(&self) {
+        let written = self.written.take();
+        if let Some(written) = written {
+            written.wait().await;
+        }
+    }
+
     /// Somebody else gives the account.
     pub(super) fn disclaim(&self) {
         self.claimed.set(false);
@@ -46,11 +73,16 @@ impl Slot {
     /// Uses the place. A second account of one request has none.
     pub(super) fn keep(&self, record: impl FnOnce() -> Record) {
         if let Some(place) = self.place.take() {
-            place.keep(record());
+            self.written.replace(place.keep(record()));
         } else if self.late {
             self.waiting.replace(Some(record()));
         }
     }
+}
+
+/// Why a request was turned away before it was anybody's call, in the words that it is answered with.
+fn reason(refusal: &Error) -> String {
+    audit::shortened(&refusal.message)
 }
 
 /// What a request says of itself before anything is known of its caller.
@@ -80,13 +112,17 @@ pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &E
     // Where it cannot be recorded it is refused all the same.
     if let Ok(Some(place)) = audit.place().await {
         let said = introduce(request, app);
-        place.keep(Record {
+        let written = place.keep(Record {
             request_id: Some(ending::request_id(request).to_string()),
             address: said.address,
             agent: said.agent,
             path: said.path,
+            reason: Some(reason(refusal)),
             ..Record::of(said.event, refusal.kind.word())
         });
+        if let Some(written) = written {
+            written.wait().await;
+        }
     }
 }
 
@@ -100,7 +136,7 @@ pub(super) async fn reserve(
     let recording = Policy::of(request.request()).map(|policy| policy.audit);
     let late = matches!(recording, Some(Recording::After(_)));
     let watched = app.as_ref().filter(|_| !matches!(recording, Some(Recording::No(_))));
-    let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_deref()?))) else {
+    let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let place = if late { Ok(None) } else { audit.place().await };
@@ -112,37 +148,91 @@ pub(super) async fn reserve(
         }
     };
     request.extensions_mut().insert(Rc::clone(&slot));
+    let _deserted = Deserted { slot: Rc::clone(&slot), audit: Arc::clone(audit) };
     let (id, said) = (ending::request_id(request.request()), introduce(request.request(), app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !slot.claimed.get() {
         slot.keep(|| {
             let status = response.status();
-            let person = response.request().extensions().get::<Person>().map(|person| person.0.clone());
+            let session = response.request().extensions().get::<Person>().map(|person| person.0.clone());
             let outcome = if status.is_success() { "ok" } else { "refused" };
             Record {
                 request_id: Some(id.to_string()),
-                principal: person.unwrap_or_default(),
+                credential: session.as_ref().and_then(Session::credential),
+                principal: session.map(|session| session.email).unwrap_or_default(),
                 address: said.address,
                 agent: said.agent,
                 code: Some(status.as_u16().to_string()),
+                reason: slot.reason.take(),
                 path: said.path,
                 ..Record::of(said.event, outcome)
             }
         });
     }
-    let waiting = slot.waiting.take();
-    if let Some(record) = waiting {
-        match audit.place().await {
-            Ok(Some(place)) => place.keep(record),
-            Ok(None) => {}
+    let waits = slot.waiting.borrow().is_some();
+    if waits {
+        let place = audit.place().await;
+        let record = slot.waiting.take();
+        match place {
+            Ok(place) => drop(slot.written.replace(place.zip(record).and_then(|(place, record)| place.keep(record)))),
             Err(refusal) => {
                 let refused = error::refusal(response.request(), &refusal);
                 return Ok(response.into_response(refused));
             }
         }
     }
-    Ok(response)
+    // What was told of by now was so before the first byte.
+    slot.written().await;
+    Ok(response.map_body(|_, body| match body.size() {
+        BodySize::Stream => BoxBody::new(Withheld { body, slot, held: None }),
+        BodySize::None | BodySize::Sized(_) => body,
+    }))
 }
 
-/// The person whose browser a request came from, for its record.
-pub(super) struct Person(pub(super) String);
+/// Keeps the account of a request whose client has left before its place was taken.
+struct Deserted {
+    slot: Rc<Slot>,
+    audit: Arc<Audit>,
+}
+
+impl Drop for Deserted {
+    fn drop(&mut self) {
+        if let Some(record) = self.slot.waiting.take() {
+            self.audit.keep_at_once(record);
+        }
+    }
+}
+
+/// A body that is still being made, whose call ends with it: what comes when the record is on its way,
+/// the last piece or the end alone, waits until that is written.
+struct Withheld {
+    body: BoxBody,
+    slot: Rc<Slot>,
+    held: Option<(Piece, LocalBoxFuture<'static, ()>)>,
+}
+
+type Piece = Option<Result<Bytes, <BoxBody as MessageBody>::Error>>;
+
+impl MessageBody for Withheld {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Piece> {
+        let this = &mut *self;
+        if this.held.is_none() {
+            let piece = ready!(Pin::new(&mut this.body).poll_next(cx));
+            let Some(written) = this.slot.written.take() else { return Poll::Ready(piece) };
+            this.held = Some((piece, written.wait().boxed_local()));
+        }
+        if let Some((_, written)) = &mut this.held {
+            ready!(written.poll_unpin(cx));
+        }
+        Poll::Ready(this.held.take().and_then(|(piece, _)| piece))
+    }
+}
+
+/// The session of the person whose browser a request came from, for its record.
+pub(super) struct Person(pub(super) Session);

@@ -166,6 +166,15 @@ impl Account {
     pub(super) fn of(ending: Ending) -> Self {
         Self { summary: Summary::default(), answered: false, bytes: 0, ending }
     }
+
+    /// Gives the account, and waits until it is written: the answer may go by more than one way from here.
+    pub(super) async fn close(self) {
+        let slot = self.ending.slot();
+        drop(self);
+        if let Some(slot) = slot {
+            slot.written().await;
+        }
+    }
 }
 
 impl Drop for Account {

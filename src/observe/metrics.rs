@@ -102,6 +102,7 @@ pub struct Traffic {
     pub sent: Counter,
     running: Gauge,
     tasks: Gauge,
+    decoding: Gauge,
     /// Streams of events that are open.
     pub streams: Gauge,
     /// Requests that were refused because too many were worked on.
@@ -238,6 +239,8 @@ impl Metrics {
         registry.register("http_requests_running", "Requests that are worked on", traffic.running.clone());
         registry.register("http_requests_refused", "Requests refused for the load", traffic.refused.clone());
         registry.register("mcp_tasks_running", "MCP calls that go on as tasks", traffic.tasks.clone());
+        let decoding = traffic.decoding.clone();
+        registry.register_with_unit("decoding", "Large rows on their way into an answer", Unit::Bytes, decoding);
         registry.register("http_streams_open", "Streams of events that are open", traffic.streams.clone());
     }
 
@@ -304,15 +307,22 @@ impl Metrics {
         }
     }
 
-    /// Looks at what stands, with so many requests that are worked on and so many tasks that run, and writes everything in
-    /// the form of [`CONTENT_TYPE`].
+    /// Looks at what stands, with so many requests that are worked on, so many tasks that run and so much lent of the
+    /// budget, and writes everything in the form of [`CONTENT_TYPE`].
     ///
     /// # Errors
     /// The format has no place for a value; it has one for each of ours.
-    pub fn tell(&self, directory: &Directory, ready: bool, running: usize, tasks: usize) -> Result<String, fmt::Error> {
+    pub fn tell(
+        &self,
+        directory: &Directory,
+        ready: bool,
+        [running, tasks, lent]: [usize; 3],
+    ) -> Result<String, fmt::Error> {
         self.ready.set(i64::from(ready));
-        self.traffic.running.set(i64::try_from(running).unwrap_or(i64::MAX));
-        self.traffic.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
+        let traffic = &self.traffic;
+        for (gauge, value) in [(&traffic.running, running), (&traffic.tasks, tasks), (&traffic.decoding, lent)] {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
         let _alone = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         // What stood at the last look may be idle now, or gone.
         self.states.clear();

@@ -126,6 +126,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
         declared: procedures().into(),
         has_roles: false,
         exposure: std::sync::Arc::default(),
+        budget: portico_actors::budget::Budget::default(),
     })
     .unwrap();
     let plan = Plan::alone(task, access);

@@ -123,6 +123,7 @@ async fn a_call_leaves_one_record_whatever_the_way() {
         (&json!(format!("/mcp/connections/{CONNECTION}")), &json!("invalid_client"))
     );
     assert_eq!(found[7]["code"], "403");
+    assert_eq!(found[7]["reason"], "the Origin header names a page that may not call this service");
 
     let text = std::fs::read_to_string(trail(&app)).unwrap();
     for secret in [&app.writer.secret, &app.agent.secret, "ptc_pat_wrong", "quagga"] {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::audit::{records, service, trail};
-use crate::support::app::{CONNECTION, Caller, eventually, read};
+use crate::support::app::{CONNECTION, Caller, read};
 use crate::support::person::Person;
 
 #[actix_web::test]
@@ -60,9 +60,17 @@ async fn changes_on_pages_are_recorded_with_who_from_where_and_what() {
     for change in &changes {
         assert_eq!((&change["principal"], &change["address"]), (&json!(email), &json!("127.0.0.1")), "{change}");
         assert!(change["requestId"].is_string() && change["object"].is_object(), "{change}");
-        let call = all.iter().find(|it| it["event"] == "call" && it["requestId"] == change["requestId"]);
-        assert!(call.is_some(), "{change}");
+        let call = all.iter().find(|it| it["event"] == "call" && it["requestId"] == change["requestId"]).unwrap();
+        assert_eq!(call["credential"], json!(pat.id), "the session began with it: {call}");
     }
+    // Also where the page refuses it.
+    assert_eq!(person.post("/account/tokens", &[("csrf", "wrong")]).await.status, 403);
+    let refused = records(&trail(&app)).pop().unwrap();
+    assert_eq!(
+        (&refused["outcome"], &refused["principal"], &refused["credential"]),
+        (&json!("forbidden"), &json!(email), &json!(pat.id))
+    );
+    assert!(refused["reason"].as_str().unwrap().contains("form"), "{refused}");
     assert!(changes[7]["before"]["disabledAt"].is_null() && changes[7]["after"]["disabledAt"].is_string());
     let text = std::fs::read_to_string(trail(&app)).unwrap();
     assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains(&root.secret));
@@ -81,9 +89,6 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
     let without_cookie = person.post("/sign-in", &[("email", "eve@example.com"), ("secret", "x")]).await;
     assert_eq!(without_cookie.status, 403);
     let path = trail(&app);
-    // The record of a call is queued before its answer ends, and written behind.
-    let told = |who: &str| records(&path).iter().any(|record| record["claimed"] == who);
-    eventually(|| told("eve@example.com")).await;
     let all = records(&path);
     let posts: Vec<_> = all
         .iter()
@@ -110,7 +115,6 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
     let refused = asked.basic_auth(&app.reader.name, Some(&app.reader.secret)).send().await.unwrap();
     let (status, body) = read(refused).await;
     assert!(status == 401 && !body.to_string().contains("revoked"), "{body}");
-    eventually(|| told(&app.reader.name)).await;
     let all = records(&path);
     let last = all.iter().rfind(|record| record["path"] == "/api/connections").unwrap();
     assert_eq!(

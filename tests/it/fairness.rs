@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::StreamExt as _;
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use serde_json::{Value, json};
@@ -12,9 +13,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio_postgres::Client;
 
-use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, read};
+use crate::support::app::{CONNECTION, DEADLINE, TestApp, connection, eventually, pace, read, within};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};
+use crate::support::process::Service;
+use crate::support::tls::{Authority, TLS};
 
 /// Waits until so many statements of `app`'s connection wait at the source for a lock that a test holds.
 async fn until_waiting(admin: &Client, wanted: i64) {
@@ -117,6 +120,86 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
     assert!(told.contains("1500") && told.contains("nothing of the answer was read for 1 s"), "{told}");
     let timed_out = |event: &Event| matches!(event, Event::CallEnded(call) if call.failure == Some(Kind::TimedOut));
     eventually(|| app.events.lock().unwrap().iter().any(timed_out)).await;
+}
+
+/// A service that speaks HTTP/2 on a port and HTTP/1 on a Unix socket, with a client of each and where it asks.
+async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest::Client, String); 2]) {
+    let folder = TempDir::new().unwrap();
+    let authority = Authority::new("own");
+    authority.sign(folder.path(), "server");
+    let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]";
+    let service = Service::start(folder, &format!("{listen}\n{server}\n{TLS}"), table).await;
+    let unix = reqwest::Client::builder().no_proxy().read_timeout(2 * DEADLINE);
+    let unix = unix.unix_socket(service.folder.path().join("portico.sock")).build().unwrap();
+    let secured = format!("https://localhost:{}", service.port());
+    let clients = [(authority.speaking(None, &[b"h2"]), secured), (unix, "http://localhost".to_owned())];
+    (service, clients)
+}
+
+fn ask(service: &Service, (client, url): &(reqwest::Client, String), query: &str) -> reqwest::RequestBuilder {
+    let request = client.post(format!("{url}/api/query")).json(&json!({"query": query, "timeout": 300}));
+    request.basic_auth(&service.writer.name, Some(&service.writer.secret))
+}
+
+#[actix_web::test]
+async fn so_does_one_over_http2_and_over_a_unix_socket() {
+    let table =
+        connection(CONNECTION, "shop", &fixture::postgres().await, "pool = 1\nreader_timeout = 1\nqueue_timeout = 60");
+    let (service, clients) = both_doors("write_timeout = 600", &table).await;
+    for door in 0..2 {
+        let long = "SELECT repeat('x', 1000) FROM generate_series(1, 100000000)";
+        let mut late = ask(&service, &clients[door], long).send().await.unwrap();
+        assert!(late.chunk().await.unwrap().is_some(), "the answer has begun");
+        // By the other door: the only session is another's as soon as the reader is late.
+        let (status, document) = read(ask(&service, &clients[1 - door], "SELECT 1").send().await.unwrap()).await;
+        assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[1]])));
+        let mut rest = Vec::new();
+        while let Some(piece) = within("the rest", late.chunk()).await.unwrap() {
+            rest.extend_from_slice(&piece);
+            rest.drain(..rest.len().saturating_sub(1000));
+        }
+        let rest = String::from_utf8(rest).unwrap();
+        let (_, told) = rest.rsplit_once("\"error\":").expect("the document tells of its end");
+        assert!(told.contains("1500") && told.contains("nothing of the answer was read for 1 s"), "{told}");
+    }
+}
+
+#[actix_web::test]
+async fn a_client_that_takes_nothing_loses_its_connection() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    // What the kernel sees to on TCP, where the client takes octets in HTTP/1.
+    let (service, clients) = both_doors("write_timeout = 1\nmax_calls = 1", &table).await;
+    for door in 0..2 {
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
+        let mut late = ask(&service, &clients[door], endless).send().await.unwrap();
+        assert!(late.chunk().await.unwrap().is_some(), "the answer has begun");
+        // Its place among the running calls is another's.
+        let mut pace = pace();
+        while ask(&service, &clients[1 - door], "SELECT 1").send().await.unwrap().status() == 429 {
+            pace.tick().await;
+        }
+        let end = async { while late.chunk().await.is_ok_and(|piece| piece.is_some()) {} };
+        within("the end of its connection", end).await;
+    }
+}
+
+#[actix_web::test]
+async fn one_http2_connection_has_no_more_requests_than_anybody_needs() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let (service, clients) = both_doors("body_timeout = 300", &table).await;
+    let (client, url) = &clients[0];
+    // Nobody is authenticated: a body is waited for that does not come.
+    let endless = || reqwest::Body::wrap_stream(futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    let form = "application/x-www-form-urlencoded";
+    let post = || client.post(format!("{url}/oauth/token")).header("content-type", form).body(endless()).send();
+    let requests = (0..1_001).map(|_| tokio::spawn(post()));
+    let mut requests: futures_util::stream::FuturesUnordered<_> = requests.collect();
+    // None of them is answered before the one too many: then their connection has ended.
+    let ended = within("the end of the connection", requests.next()).await.unwrap().unwrap();
+    assert!(ended.is_err() || ended.is_ok_and(|answer| answer.status() == 429));
+    assert_eq!(read(ask(&service, &clients[1], "SELECT 1").send().await.unwrap()).await.0, 200);
 }
 
 #[actix_web::test]

@@ -4,15 +4,9 @@ use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use reqwest::Version;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -21,58 +15,8 @@ use crate::support::fixture;
 use crate::support::mcp::ENDLESS;
 use crate::support::postgres::connect;
 use crate::support::process::Service;
+use crate::support::tls::{Authority, TLS};
 use portico_actors::event::Event;
-
-/// An authority that signs certificates for servers and clients.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut parameters = CertificateParams::default();
-        parameters.distinguished_name.push(DnType::CommonName, name);
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Self(CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    /// Writes `name`.pem and `name`.key.
-    fn sign(&self, folder: &Path, name: &str) {
-        let key = KeyPair::generate().unwrap();
-        let parameters = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        let certificate = parameters.signed_by(&key, &self.0).unwrap();
-        std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
-        std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-    }
-
-    /// A client that trusts this authority, with the certificate `name` of `folder` if one is named.
-    fn client(&self, identity: Option<(&Path, &str)>) -> reqwest::Client {
-        self.speaking(identity, &[b"h2", b"http/1.1"])
-    }
-
-    fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.0.der().clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let builder = builder.with_root_certificates(roots);
-        let mut config = match identity {
-            None => builder.with_no_client_auth(),
-            Some((folder, name)) => {
-                let chain = CertificateDer::from_pem_file(folder.join(format!("{name}.pem"))).unwrap();
-                let key = PrivateKeyDer::from_pem_file(folder.join(format!("{name}.key"))).unwrap();
-                builder.with_client_auth_cert(vec![chain], key).unwrap()
-            }
-        };
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        reqwest::Client::builder()
-            .no_proxy()
-            .read_timeout(std::time::Duration::from_secs(120))
-            .tls_backend_preconfigured(config)
-            .build()
-            .unwrap()
-    }
-}
-
-const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
 
 async fn secured(service: &Service, client: &reqwest::Client) -> Result<Version, reqwest::Error> {
     let request = client.post(format!("https://localhost:{}/api/query", service.port()));

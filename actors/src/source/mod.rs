@@ -20,6 +20,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::call::{Argument, Facet, Limits, Narrow, Notices};
 use crate::error::Result;
 use crate::identity::Assumed;
@@ -324,6 +325,8 @@ pub struct Settings {
     pub has_roles: bool,
     /// What exists for callers. The driver refuses every use of what does not.
     pub exposure: Arc<Exposure>,
+    /// What large rows share, with those of other connections.
+    pub budget: Budget,
 }
 
 /// Where a database is.

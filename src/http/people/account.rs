@@ -88,7 +88,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         let Some(visitor) = Visitor::find(&request, &app).await? else {
             return Ok(page::go("/sign-in?next=/account", &[]));
         };
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         show(&app, &visitor, None).await
     })
     .await
@@ -99,7 +99,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         let scope = form.need("scope")?;
         let scope = Scope::from_word(scope).ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
         let new = NewPat {
@@ -137,7 +137,7 @@ async fn change(
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id is no UUID"))?;
         work(&visitor.people, &visitor.secret, id).await?;
         Ok(page::go("/account", &[]))

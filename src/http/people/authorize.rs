@@ -122,7 +122,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         };
         match visitor {
             Some(visitor) => {
-                ending.note(|event| event.subject.clone_from(&visitor.session.email));
+                ending.note_session(&visitor.session);
                 consent::show(&app, &ask, &visitor, request.query_string())
             }
             None => sign_in::show(&request, &app, &next, Some(&ask.client.name)),

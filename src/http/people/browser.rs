@@ -79,7 +79,7 @@ impl Visitor {
         let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
         let session = app.people.session(&secret).await?;
         if let Some(session) = &session {
-            request.extensions_mut().insert(Person(session.email.clone()));
+            request.extensions_mut().insert(Person(session.clone()));
         }
         Ok(session.map(|session| {
             let people = app.people.at(ending::door(request, app, Some(&session.email)));

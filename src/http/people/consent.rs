@@ -104,7 +104,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             return Ok(page::go(&sign_in::path(&next), &[]));
         }
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         let ask = match authorize::again(form.need("request")?, &app).await? {
             Ok(ask) => ask,
             Err(response) => return Ok(response),

@@ -84,9 +84,8 @@ pub(super) async fn answer(
         }
         Err(failure) => {
             // Who was in session is known, although their form is refused.
-            let person = request.extensions().get::<Person>().map(|person| person.0.clone());
-            if let Some(person) = person {
-                ending.note(|event| event.subject = person);
+            if let Some(Person(session)) = request.extensions().get::<Person>() {
+                ending.note_session(session);
             }
             ending.finish(0, Some(&failure));
             // Whoever has no session is asked to begin one, and then has to begin again.

@@ -120,7 +120,7 @@ pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State)
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
         Ok(page::go("/sign-in", &[Cookie::Session.clear(&app)]))
     })

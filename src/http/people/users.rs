@@ -62,7 +62,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         let Some(visitor) = Visitor::find(&request, &app).await? else {
             return Ok(page::go("/sign-in?next=/users", &[]));
         };
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         let people = Form::parse(request.query_string()).get("tab") == Some("people");
         show(&app, &visitor, people, None).await
     })
@@ -79,7 +79,7 @@ async fn of_form(
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        ending.note_session(&visitor.session);
         visitor.session.must_administer()?;
         work(&app, &visitor, &form).await
     })

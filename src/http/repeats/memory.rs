@@ -17,6 +17,8 @@ use super::Digests;
 pub(super) const LARGEST: usize = 1024 * 1024;
 /// Bytes of all answers together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of the answers of one caller: whoever has many large ones pushes out their own.
+const MOST_BYTES_PER_CALLER: usize = 8 * 1024 * 1024;
 /// Answers of one caller.
 const MOST_PER_CALLER: usize = 1_000;
 /// Answers of all callers.
@@ -78,6 +80,12 @@ struct Entry {
     state: State,
 }
 
+impl Entry {
+    fn bytes(&self) -> usize {
+        if let State::Kept(stored) = &self.state { stored.body.len() } else { 0 }
+    }
+}
+
 /// Everything that is kept.
 #[derive(Default)]
 pub(in crate::http) struct Memory {
@@ -91,6 +99,20 @@ struct Shelf {
     /// Ended ones, the oldest first.
     ended: VecDeque<(Instant, Key)>,
     bytes: usize,
+    /// What each caller has of these.
+    callers: HashMap<[u8; 32], Share>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Share {
+    answers: usize,
+    bytes: usize,
+}
+
+impl Share {
+    fn is_too_large(self) -> bool {
+        self.answers > MOST_PER_CALLER || self.bytes > MOST_BYTES_PER_CALLER
+    }
 }
 
 impl Memory {
@@ -119,31 +141,52 @@ impl Shelf {
     fn end(&mut self, key: Key, state: State, now: Instant) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         entry.state = state;
-        if let State::Kept(stored) = &entry.state {
-            self.bytes += stored.body.len();
-        }
-        let own = self.ended.iter().filter(|(_, other)| other.subject == key.subject).count();
-        if own >= MOST_PER_CALLER
-            && let Some(oldest) = self.ended.iter().position(|(_, other)| other.subject == key.subject)
-        {
-            self.forget(oldest);
-        }
+        let bytes = entry.bytes();
+        let share = self.callers.entry(key.subject).or_default();
+        share.answers += 1;
+        share.bytes += bytes;
+        self.bytes += bytes;
         self.ended.push_back((now, key));
+        while self.callers.get(&key.subject).is_some_and(|share| share.is_too_large()) {
+            self.forget_oldest_of(key.subject);
+        }
         self.forget_old(now);
     }
 
     fn forget_old(&mut self, now: Instant) {
         while let Some((since, _)) = self.ended.front()
-            && (now.duration_since(*since) >= KEPT_FOR || self.bytes > MOST_BYTES || self.ended.len() > MOST)
+            && now.duration_since(*since) >= KEPT_FOR
         {
             self.forget(0);
+        }
+        while self.bytes > MOST_BYTES || self.ended.len() > MOST {
+            // Whoever has most makes room.
+            let too_many = self.ended.len() > MOST;
+            let most = self.callers.iter().max_by_key(|(_, own)| if too_many { own.answers } else { own.bytes });
+            let Some(subject) = most.map(|(subject, _)| *subject) else { return };
+            self.forget_oldest_of(subject);
+        }
+    }
+
+    fn forget_oldest_of(&mut self, subject: [u8; 32]) {
+        match self.ended.iter().position(|(_, key)| key.subject == subject) {
+            Some(oldest) => self.forget(oldest),
+            None => {
+                self.callers.remove(&subject);
+            }
         }
     }
 
     fn forget(&mut self, place: usize) {
         let Some((_, key)) = self.ended.remove(place) else { return };
-        if let Some(Entry { state: State::Kept(stored), .. }) = self.entries.remove(&key) {
-            self.bytes -= stored.body.len();
+        let bytes = self.entries.remove(&key).map_or(0, |entry| entry.bytes());
+        self.bytes -= bytes;
+        if let Some(share) = self.callers.get_mut(&key.subject) {
+            share.bytes -= bytes;
+            share.answers -= 1;
+            if share.answers == 0 {
+                self.callers.remove(&key.subject);
+            }
         }
     }
 }
@@ -218,9 +261,18 @@ mod tests {
         for number in 0..100 {
             keep(&memory, key("large", number), LARGEST);
         }
+        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by large answers");
+        assert!(matches!(Memory::find(&memory, key("large", 99), 1), Found::Kept(_)));
+        // Many together fill it, and those who have most make room.
+        for caller in 0..20 {
+            (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
+        }
+        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by many others");
         let shelf = memory.shelf();
         assert!(shelf.bytes <= MOST_BYTES && shelf.bytes > MOST_BYTES - 2 * LARGEST, "{}", shelf.bytes);
         assert_eq!(shelf.entries.len(), shelf.ended.len());
+        assert_eq!(shelf.callers.values().map(|share| share.answers).sum::<usize>(), shelf.ended.len());
+        assert_eq!(shelf.callers.values().map(|share| share.bytes).sum::<usize>(), shelf.bytes);
     }
 
     #[test]

@@ -13,3 +13,4 @@ pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod results;
 pub(crate) mod stream;
+pub(crate) mod tls;

@@ -42,6 +42,7 @@ impl Subject {
             declared: Arc::new([]),
             has_roles: false,
             exposure: Arc::default(),
+            budget: portico_actors::budget::Budget::default(),
         };
         open(settings).map(|source| Self { source })
     }

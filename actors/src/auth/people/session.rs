@@ -18,6 +18,8 @@ use crate::principal::{Reach, Scope};
 pub const SESSION_IDLE: Duration = Duration::from_hours(2);
 /// A session ends after so long in any case.
 pub const SESSION_LIFETIME: Duration = Duration::from_hours(12);
+/// Sessions of one person at most. One more ends the one that was not used for longest.
+pub const MOST_SESSIONS: i64 = 100;
 
 /// Begins the secret of every visit without a session.
 const VISIT_PREFIX: &str = "ptc_vi_";
@@ -43,6 +45,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// The id of the token that it began with, as records of the audit trail have it.
+    pub fn credential(&self) -> Option<String> {
+        self.token_id.map(|id| id.to_string())
+    }
+
     /// Whether it may administer the service.
     pub fn administers(&self) -> bool {
         self.whole && self.scope == Scope::Admin

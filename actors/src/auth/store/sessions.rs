@@ -7,7 +7,7 @@ use super::connection::{Connection, Optional, Row};
 use super::users::{self, email_key};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
-use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME, Session};
+use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
@@ -119,6 +119,13 @@ fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str
         .execute(
             "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
             named_params! { ":idle": now.before(SESSION_IDLE), ":old": now.before(SESSION_LIFETIME) },
+        )
+        .map_err(broken)?;
+    connection
+        .execute(
+            "DELETE FROM sessions WHERE user_id = :user AND digest NOT IN
+                 (SELECT digest FROM sessions WHERE user_id = :user ORDER BY seen_at DESC, created_at DESC LIMIT :most)",
+            named_params! { ":user": user, ":most": MOST_SESSIONS - 1 },
         )
         .map_err(broken)?;
     connection

@@ -90,7 +90,7 @@ impl Postgres {
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when it cannot be honoured.
     pub fn open(settings: Settings, address: &Address) -> Result<Self> {
-        let connector = Arc::new(Connector::new(address, settings.connect_timeout)?);
+        let connector = Arc::new(Connector::new(address, settings.connect_timeout)?.within(&settings.budget));
         let types = Arc::new(CustomTypes::new());
         let roles = if address.login.is_some() { catalog::LOGINS } else { catalog::MEMBERS };
         let roles = settings.has_roles.then_some(roles);

@@ -13,7 +13,7 @@ use super::clock::Clock;
 use super::prepared::{Made, make_ready};
 use super::printed::Printing;
 use super::rows::{self, Rows};
-use super::running::{self, Rows as Answer};
+use super::running::{self, Fetched, Rows as Answer};
 use super::session::Session;
 use super::statement::{Job, admit};
 use super::transaction::{Place, closing, give_up, undoing};
@@ -26,10 +26,6 @@ use crate::sql::Class;
 
 /// Runs that were sent and not yet read.
 const AHEAD: usize = 64;
-/// Rows of one batch at most.
-const BATCH_ROWS: usize = 256;
-/// Octets of one batch, give or take a row.
-const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Runs `repeated`, a result for each set.
 pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_>, clock: Clock) -> Result<Results> {
@@ -132,14 +128,10 @@ impl Runs {
 
     async fn step(&mut self) -> Result<Part> {
         let Some(mut rows) = self.reading.take() else { return self.open().await };
-        let mut batch = Vec::new();
-        let mut octets = 0;
-        while !self.complete && batch.len() < BATCH_ROWS && octets < BATCH_OCTETS {
+        let mut batch = Fetched::default();
+        while !self.complete && !batch.is_full() {
             match self.clock.bound(rows.next()).await? {
-                Some(Ok(row)) => {
-                    octets += row.raw_size_bytes();
-                    batch.push(row);
-                }
+                Some(Ok(row)) => batch.push(row, &self.session),
                 Some(Err(error)) => return Err(self.failure(&error).await),
                 None => self.complete = true,
             }

@@ -12,7 +12,7 @@ use super::cells::{Form, Raw, decode};
 use super::clock::Clock;
 use super::knowledge::Knowledge;
 use super::relations::Relations;
-use super::running::Running;
+use super::running::{Fetched, Running};
 use super::session::Session;
 use super::statement::{Answer, Job, Progress, Seen, Values, finish};
 use super::types;
@@ -52,7 +52,7 @@ pub(super) async fn columns(seen: &[Seen], text: &str, connection: &str, knowled
 /// One result on its way to the reader.
 pub(super) struct Reading {
     columns: Option<Arc<[Column]>>,
-    batch: Option<Vec<Row>>,
+    batch: Option<Fetched>,
     stage: Stage,
     forms: Arc<[Form]>,
     facet: Option<Facet>,
@@ -167,7 +167,7 @@ impl Reading {
         }
     }
 
-    fn part(&self, rows: Vec<Row>) -> Part {
+    fn part(&self, rows: Fetched) -> Part {
         let rows = Rows { rows, forms: Arc::clone(&self.forms) };
         Part::Rows(match self.facet {
             Some(facet) => Box::new(Described { rows, facet }),
@@ -200,13 +200,13 @@ impl Reading {
 
 /// Rows in the wire's own octets.
 pub(super) struct Rows {
-    rows: Vec<Row>,
+    rows: Fetched,
     forms: Arc<[Form]>,
 }
 
 impl Rows {
     /// Some rows with one form for each column.
-    pub(super) fn new(rows: Vec<Row>, forms: Arc<[Form]>) -> Self {
+    pub(super) fn new(rows: Fetched, forms: Arc<[Form]>) -> Self {
         Self { rows, forms }
     }
 }
@@ -217,7 +217,7 @@ impl Batch for Rows {
     }
 
     fn octets(&self) -> usize {
-        self.rows.iter().map(Row::raw_size_bytes).sum()
+        self.rows.octets()
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {

@@ -2,6 +2,7 @@
 //! end is cancelled at the source, and the session is kept only when its state is certain.
 
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,6 +14,7 @@ use tokio_postgres::{Row, RowStream};
 
 use super::failure;
 use super::session::Session;
+use crate::budget::Loan;
 
 /// Rows of one batch at most.
 const BATCH_ROWS: usize = 256;
@@ -68,6 +70,44 @@ pub(super) fn rows(rows: RowStream) -> Rows {
     Box::pin(rows)
 }
 
+/// Rows that came in, and what the large ones of them were lent.
+#[derive(Default)]
+pub(super) struct Fetched {
+    rows: Vec<Row>,
+    octets: usize,
+    lent: Vec<Loan>,
+}
+
+impl Fetched {
+    /// Whether it has as much as a batch should have.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH_ROWS || self.octets >= BATCH_OCTETS
+    }
+
+    /// Adds a row that came in on `session`.
+    pub(super) fn push(&mut self, row: Row, session: &Session) {
+        let octets = row.raw_size_bytes();
+        self.octets += octets;
+        if octets >= BATCH_OCTETS {
+            self.lent.extend(session.lent().take(octets));
+        }
+        self.rows.push(row);
+    }
+
+    /// About how many octets the rows have.
+    pub(super) fn octets(&self) -> usize {
+        self.octets
+    }
+}
+
+impl Deref for Fetched {
+    type Target = [Row];
+
+    fn deref(&self) -> &[Row] {
+        &self.rows
+    }
+}
+
 /// What the end of a transaction came to.
 pub(super) struct Ended {
     /// Whether what was done stays done; a deferred constraint fails here.
@@ -109,12 +149,14 @@ struct State {
 impl Running {
     /// Sends `opening`, and an `end` that is not held back right behind it, once it is first polled.
     pub(super) fn new(session: Arc<Session>, opening: BoxFuture<'static, WireResult<Rows>>, end: End) -> Self {
+        // What was asked on it before was read.
+        session.lent().clear();
         let state = State { session, opening: Some(opening), rows: None, end, affected: 0, cancelled: false };
         Self { state: Some(state) }
     }
 
     /// Some rows as soon as there is one, `None` behind the last.
-    pub(super) async fn batch(&mut self) -> WireResult<Option<Vec<Row>>> {
+    pub(super) async fn batch(&mut self) -> WireResult<Option<Fetched>> {
         match &mut self.state {
             Some(state) => poll_fn(|cx| state.poll_batch(cx)).await,
             None => Ok(None),
@@ -157,7 +199,7 @@ impl Drop for Running {
 }
 
 impl State {
-    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<WireResult<Option<Vec<Row>>>> {
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<WireResult<Option<Fetched>>> {
         if let Some(opening) = &mut self.opening {
             let opened = opening.poll_unpin(cx);
             if let End::Sent(end) = &mut self.end {
@@ -171,15 +213,11 @@ impl State {
                 Err(error) => return Poll::Ready(Err(self.noticed(error))),
             }
         }
-        let mut batch = Vec::new();
-        let mut octets = 0;
-        while batch.len() < BATCH_ROWS && octets < BATCH_OCTETS {
+        let mut batch = Fetched::default();
+        while !batch.is_full() {
             let Some(rows) = &mut self.rows else { break };
             match rows.as_mut().poll_next(cx) {
-                Poll::Ready(Some(Ok(row))) => {
-                    octets += row.raw_size_bytes();
-                    batch.push(row);
-                }
+                Poll::Ready(Some(Ok(row))) => batch.push(row, &self.session),
                 Poll::Ready(Some(Err(error))) => {
                     self.rows = None;
                     return Poll::Ready(Err(self.noticed(error)));

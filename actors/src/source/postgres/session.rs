@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::connecting::Wire;
+use super::connecting::{Lent, Wire};
 use super::notices::Hearer;
 use super::pooled;
 use super::sessions::{Pooled, Shared};
@@ -127,6 +127,11 @@ impl Session {
         &self.runtime
     }
 
+    /// What its large rows were lent.
+    pub(super) fn lent(&self) -> &Lent {
+        self.wire().lent()
+    }
+
     /// Asks the source to cancel what runs.
     pub(super) async fn cancel(&self) -> std::io::Result<()> {
         self.wire().canceller().cancel().await
@@ -170,6 +175,7 @@ impl Drop for Session {
         self.sessions.forget_running(self.number);
         self.hearer.set(None);
         let (Some(object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
+        object.wire.lent().clear();
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
             return self.sessions.put_back(object, slot, &self.runtime);
         }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::join4;
 use tokio::time::timeout;
-use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Oid, Type};
 
@@ -18,7 +17,7 @@ use super::failure;
 use super::identity;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
-use super::running::{self, Running};
+use super::running::{self, Fetched, Running};
 use super::session::Session;
 use super::transaction::{Frame, Place, Terms, beginning, ending, give_up, search_path};
 use super::walls::Guarded;
@@ -81,7 +80,7 @@ pub(super) struct Answer {
     pub(super) columns: Vec<Seen>,
     pub(super) forms: Vec<Form>,
     /// Some rows, or `None` when the statement has ended without any (more).
-    pub(super) first: Option<Vec<Row>>,
+    pub(super) first: Option<Fetched>,
     pub(super) progress: Progress,
     /// Characters in front of the statement's own text in what was sent.
     pub(super) shift: usize,

@@ -25,6 +25,7 @@ use self::statement::{Order, Runs};
 use self::step::Step;
 use super::catalog::{Assembled, columns};
 use super::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
+use crate::budget::Budget;
 use crate::call::{Facet, Limits, Narrow};
 use crate::error::{Error, Kind, Result};
 use crate::pattern::matches;
@@ -69,6 +70,7 @@ struct Inner {
     /// As last read: a ping that finds every session at work reads none.
     tables: Mutex<Arc<[Table]>>,
     connect_limits: Limits,
+    budget: Budget,
 }
 
 impl Sqlite {
@@ -84,9 +86,9 @@ impl Sqlite {
         let readers = Lane::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
         let writer = (settings.access == Access::ReadWrite).then(|| Lane::new(path, Role::Writer, exposure, 1));
         let connect_limits = Limits { timeout: settings.connect_timeout, rows: None };
-        let (name, declared) = (settings.name, settings.declared);
+        let (name, declared, budget) = (settings.name, settings.declared, settings.budget);
         let tables = Mutex::default();
-        Ok(Self { inner: Arc::new(Inner { name, declared, readers, writer, tables, connect_limits }) })
+        Ok(Self { inner: Arc::new(Inner { name, declared, readers, writer, tables, connect_limits, budget }) })
     }
 }
 
@@ -238,7 +240,8 @@ impl Inner {
             None if wants_writer && !explains && runs != Runs::Never => return Err(failure::read_only()),
             _ => (&self.readers, false),
         };
-        let order = Order { steps, runs, access, rows: limits.rows, catalog: Arc::clone(&self.name), dry_run };
+        let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
+        let order = Order { steps, runs, access, rows, catalog, dry_run, budget };
         let results = order.results();
         let work: Work = Box::new(move |opened, halt, outlet| statement::run(opened, halt, outlet, &order));
         let (first, inlet) = start(lane, limits, abandoned, work, results).await?;

@@ -13,7 +13,8 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::halt::Halt;
-use super::rows::Decoded;
+use super::rows::{Decoded, too_large};
+use crate::budget::{Budget, Loan};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Part;
 
@@ -86,6 +87,24 @@ impl Outlet {
             }
         }
         self.send(Part::Rows(Box::new(batch)))
+    }
+
+    /// Waits until `budget` has room for so many octets of a row.
+    ///
+    /// # Errors
+    /// It never has; or see [`Outlet::send`].
+    pub(super) fn borrow(&self, budget: &Budget, octets: usize) -> Result<Loan> {
+        if octets > budget.most() {
+            return Err(too_large(budget.most()));
+        }
+        let lent = wait(async {
+            tokio::select! {
+                biased;
+                () = self.halt.stopped() => None,
+                lent = budget.lend(octets) => Some(lent),
+            }
+        });
+        lent.ok_or_else(|| self.gone())
     }
 
     /// Ends the answer with a failure.

@@ -8,7 +8,9 @@ use rusqlite::types::ValueRef;
 use serde::de::IgnoredAny;
 
 use super::argument::decimal_parts;
+use super::opening::LONGEST;
 use super::types::Form;
+use crate::budget::{FREE, Loan};
 use crate::error::{Error, Kind, Result};
 use crate::reply::{Batch, Cell};
 
@@ -17,7 +19,7 @@ pub(super) const FULL: usize = 256;
 /// Octets of text and blobs after which a batch is full whatever its rows.
 const FULL_OCTETS: usize = 256 * 1024;
 /// Octets of a row at most: the engine itself bounds each value alone.
-const LONGEST_ROW: usize = super::opening::LONGEST + (1 << 20);
+const LONGEST_ROW: usize = LONGEST + (1 << 20);
 /// How long rows wait for a batch to fill up.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -29,6 +31,8 @@ pub(super) struct Decoded {
     slots: Vec<Slot>,
     text: String,
     octets: Vec<u8>,
+    /// What its large rows were lent.
+    lent: Vec<Loan>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -108,23 +112,24 @@ impl Filling {
         Self { forms, batch, target: 1, since: Instant::now() }
     }
 
-    /// Takes one row.
-    pub(super) fn push(&mut self, row: &rusqlite::Row<'_>) -> Result<()> {
+    /// Takes one row. For a large one `lend` makes room first.
+    pub(super) fn push(&mut self, row: &rusqlite::Row<'_>, lend: impl FnOnce(usize) -> Result<Loan>) -> Result<()> {
         if self.batch.rows == 0 {
             self.since = Instant::now();
         }
-        let mut octets = 0_usize;
+        let value = |column| row.get_ref(column).unwrap_or(ValueRef::Null);
+        let octets = (0..self.forms.len()).fold(0_usize, |octets, column| match value(column) {
+            ValueRef::Text(value) | ValueRef::Blob(value) => octets.saturating_add(value.len()),
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => octets,
+        });
+        if octets > LONGEST_ROW {
+            return Err(too_large(LONGEST));
+        }
+        if octets > FREE {
+            self.batch.lent.push(lend(octets)?);
+        }
         for (column, form) in self.forms.iter().enumerate() {
-            let value = row.get_ref(column).unwrap_or(ValueRef::Null);
-            if let ValueRef::Text(value) | ValueRef::Blob(value) = value {
-                octets = octets.saturating_add(value.len());
-            }
-            if octets > LONGEST_ROW {
-                return Err(Error::new(Kind::TooLarge, "a row has more than 64 MiB")
-                    .hint("ask for fewer of its columns at once, or for a part of the longest with substr")
-                    .sqlstate("54000"));
-            }
-            let slot = self.batch.slot(value, *form)?;
+            let slot = self.batch.slot(value(column), *form)?;
             self.batch.slots.push(slot);
         }
         self.batch.rows += 1;
@@ -147,6 +152,13 @@ impl Filling {
     }
 }
 
+/// A row that has more than so many octets.
+pub(super) fn too_large(most: usize) -> Error {
+    Error::new(Kind::TooLarge, format!("a row has more than {} MiB", most / 1024 / 1024))
+        .hint("ask for fewer of its columns at once, or for a part of the longest with substr")
+        .sqlstate("54000")
+}
+
 impl Decoded {
     /// Whether it is so large that few of its kind should be in memory.
     pub(super) fn is_heavy(&self) -> bool {
@@ -154,7 +166,7 @@ impl Decoded {
     }
 
     fn empty(columns: usize) -> Self {
-        Self { columns, rows: 0, slots: Vec::new(), text: String::new(), octets: Vec::new() }
+        Self { columns, rows: 0, slots: Vec::new(), text: String::new(), octets: Vec::new(), lent: Vec::new() }
     }
 
     fn slot(&mut self, value: ValueRef<'_>, form: Form) -> Result<Slot> {

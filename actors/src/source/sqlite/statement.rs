@@ -20,6 +20,7 @@ use super::opening::{Opened, Role};
 use super::outlet::Outlet;
 use super::rows::Filling;
 use super::step::Step;
+use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Column, Part};
@@ -48,6 +49,8 @@ pub(super) struct Order {
     pub(super) catalog: Arc<str>,
     /// Whether everything is undone at the end.
     pub(super) dry_run: bool,
+    /// What its large rows share with others.
+    pub(super) budget: Budget,
 }
 
 impl Order {
@@ -287,7 +290,7 @@ impl<'a> Run<'a> {
                 outlet.send(Part::Columns(described.columns))?;
                 filling.insert(Filling::new(described.forms))
             };
-            filling.push(row)?;
+            filling.push(row, |octets| outlet.borrow(&self.order.budget, octets))?;
             if let Some(batch) = filling.full() {
                 outlet.send_rows(batch)?;
             }

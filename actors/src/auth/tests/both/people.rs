@@ -9,7 +9,7 @@ use crate::auth::people::authorization::{
     Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Issued, REFRESH_LIFETIME, Redemption, Refresh,
 };
 use crate::auth::people::client::{ClientKind, NewClient};
-use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME};
+use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Auth, AuthSettings, GrantError};
 use crate::error::Kind;
@@ -103,6 +103,22 @@ async fn a_session_ends_unused_and_after_half_a_day_in_any_case() {
     assert!(desk.people.session(&desk.session).await.unwrap().is_none(), "it was not used");
     let refused = desk.people.approve(&desk.session, desk.approval(Scope::Read, &[SALES])).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Unauthenticated);
+}
+
+#[actix::test]
+async fn a_person_has_a_bounded_number_of_sessions_and_the_newest_stay() {
+    let desk = Desk::open().await;
+    let in_force = async |session: &SecretString| desk.people.session(session).await.unwrap().is_some();
+    let mut sessions = vec![desk.session.clone()];
+    for _ in 1..MOST_SESSIONS {
+        desk.house.pass(1);
+        sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap());
+    }
+    // A look at one would be a use of it.
+    desk.house.pass(1);
+    sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap());
+    assert!(!in_force(&sessions[0]).await, "the oldest makes room");
+    assert!(in_force(&sessions[1]).await && in_force(&sessions[sessions.len() - 1]).await);
 }
 
 #[actix::test]

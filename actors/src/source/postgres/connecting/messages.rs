@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::budget::FREE;
+
 /// Octets of a row at most: a value of 64 MiB, and what stands around it.
 const MOST_OF_ROW: usize = 64 * 1024 * 1024 + 64 * 1024;
 /// Octets of any other message at most. The longest that is of use describes 1,600 columns.
@@ -63,6 +65,10 @@ pub(super) struct Messages {
     pub(super) out: Vec<u8>,
     /// Something was refused: nothing more is read.
     pub(super) over: bool,
+    /// A row begins that is so large that there has to be room for it first.
+    pub(super) announced: Option<usize>,
+    /// Octets of a row at most.
+    most_of_row: usize,
 }
 
 enum State {
@@ -77,10 +83,11 @@ enum State {
 }
 
 impl Messages {
-    /// Nothing has come in. The first `unframed` octets are no message.
-    pub(super) fn new(pin: Arc<Pin>, unframed: usize) -> Self {
+    /// Nothing has come in. For rows there is `room` altogether. The first `unframed` octets are no message.
+    pub(super) fn new(pin: Arc<Pin>, room: usize, unframed: usize) -> Self {
         let state = if unframed == 0 { State::Head([0; HEAD], 0) } else { State::Body(unframed) };
-        Self { state, pin, wrong: [const { None }; PINNED.len()], out: Vec::new(), over: false }
+        let (wrong, most_of_row) = ([const { None }; PINNED.len()], MOST_OF_ROW.min(room));
+        Self { state, pin, wrong, out: Vec::new(), over: false, announced: None, most_of_row }
     }
 
     /// How many of the next octets pass as they are.
@@ -145,10 +152,16 @@ impl Messages {
             self.over = true;
             return;
         };
-        let most = if matches!(tag, b'D' | b'd' | b'E' | b'N') { MOST_OF_ROW } else { MOST };
+        let most = match tag {
+            b'D' => self.most_of_row,
+            // What is cut takes no room.
+            b'd' | b'E' | b'N' => MOST_OF_ROW,
+            _ => MOST,
+        };
         if left > most {
-            return self.refuse_size(tag, left);
+            return self.refuse_size(tag, left, most);
         }
+        self.announced = Some(left).filter(|left| tag == b'D' && *left > FREE);
         self.state = match tag {
             b'E' | b'N' if left > LONG => State::Cut { cut: Cut::new(tag), left },
             // ParameterStatus and ReadyForQuery.
@@ -194,7 +207,7 @@ impl Messages {
         self.out.extend_from_slice(message);
     }
 
-    fn refuse_size(&mut self, tag: u8, size: usize) {
+    fn refuse_size(&mut self, tag: u8, size: usize, most: usize) {
         let (what, hint) = match tag {
             b'D' | b'd' => (
                 "a row of the answer",
@@ -203,7 +216,7 @@ impl Messages {
             b'E' | b'N' => ("what the source says of the statement", "raise shorter messages"),
             _ => ("a message of the source", "ask for less at once"),
         };
-        let most = if size > MOST_OF_ROW { MOST_OF_ROW } else { MOST } / 1024 / 1024;
+        let most = most / 1024 / 1024;
         let message =
             format!("{what} has {size} bytes, of which {most} MiB are read at most; the statement was cancelled");
         self.refuse(LIMIT, &message, hint, TOO_LARGE);
@@ -308,7 +321,7 @@ mod tests {
     fn pinned(pooled: bool) -> Messages {
         let pin = Arc::<Pin>::default();
         pin.set(pooled);
-        Messages::new(pin, 0)
+        Messages::new(pin, usize::MAX, 0)
     }
 
     #[test]
@@ -365,7 +378,7 @@ mod tests {
             back.feed(&message(b'Z', b"I"));
             assert!(!back.over, "what was set back is right again");
         }
-        let mut fresh = Messages::new(Arc::default(), 1);
+        let mut fresh = Messages::new(Arc::default(), usize::MAX, 1);
         fresh.feed(&[b"N".to_vec(), set("standard_conforming_strings", "off"), message(b'Z', b"I")].concat());
         assert!(!fresh.over, "a fresh session was not told yet");
     }
@@ -378,7 +391,7 @@ mod tests {
         ) {
             let all: Vec<u8> = sent.iter().flat_map(|(tag, body)| message(*tag, body)).collect();
             let all = [vec![b'N'; skip], all].concat();
-            let mut messages = Messages::new(Arc::default(), skip);
+            let mut messages = Messages::new(Arc::default(), usize::MAX, skip);
             let (mut out, mut rest, mut turn) = (Vec::new(), all.as_slice(), 0);
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(cuts[turn % cuts.len()].min(rest.len()));

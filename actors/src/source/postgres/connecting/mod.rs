@@ -2,6 +2,7 @@
 //! it is one that will do. What is told to it afterwards is in `session.rs`.
 
 mod cancel;
+mod lending;
 mod messages;
 mod options;
 mod parameters;
@@ -27,6 +28,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(super) use self::cancel::Canceller;
 use self::cancel::Place;
+use self::lending::Lending;
+pub(super) use self::lending::Lent;
 use self::messages::Pin;
 pub(super) use self::messages::TOO_LARGE;
 use self::options::{Host, Mode, Options, Target};
@@ -36,6 +39,7 @@ use self::stream::{Below, Bounded, Socket};
 use self::tls::Connectors;
 use super::notices::{self, Hearer};
 use super::{failure, login};
+use crate::budget::Budget;
 use crate::error::{Error, Kind, Result};
 use crate::source::address::{Address, Login, Password, Pooler, of_role};
 
@@ -54,6 +58,8 @@ pub(super) struct Connector {
     role: Option<Arc<str>>,
     /// What stands between us and the source.
     pub(super) pooler: Pooler,
+    /// What the large rows of its sessions share.
+    budget: Budget,
 }
 
 /// A session, with the task that drives it.
@@ -63,6 +69,7 @@ pub(super) struct Wire {
     hearer: Arc<Hearer>,
     tls: MakeRustlsConnect,
     pin: Arc<Pin>,
+    lent: Arc<Lent>,
     /// Where it leads, and the name that its certificate has to bear.
     place: Place,
     name: String,
@@ -96,7 +103,13 @@ impl Connector {
             },
         };
         let tls = Connectors::new(Arc::clone(&options.tls))?;
-        Ok(Self { options, passwords, tls, login: address.login.clone(), role: None, pooler: address.pooler })
+        let (login, pooler) = (address.login.clone(), address.pooler);
+        Ok(Self { options, passwords, tls, login, role: None, pooler, budget: Budget::default() })
+    }
+
+    /// The same for sessions whose large rows share `budget` with others.
+    pub(super) fn within(self, budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..self }
     }
 
     /// How callers sign in as roles of their own, where they do.
@@ -125,7 +138,8 @@ impl Connector {
             }
         }
         let tls = Connectors::unread(Arc::clone(&options.tls));
-        Ok(Self { options, passwords, tls, login: None, role: Some(Arc::clone(role)), pooler: self.pooler })
+        let (role, budget) = (Some(Arc::clone(role)), self.budget.clone());
+        Ok(Self { options, passwords, tls, login: None, role, pooler: self.pooler, budget })
     }
 
     /// The database that sessions lead to.
@@ -292,7 +306,9 @@ impl Connector {
         // Whether TLS is asked for: the answer is one octet.
         let asks =
             config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
-        let stream = Bounded::new(socket, Arc::clone(&pin), usize::from(asks));
+        let lending = Lending::of(self.budget.clone());
+        let lent = Arc::clone(&lending.lent);
+        let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
         let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
@@ -300,7 +316,8 @@ impl Connector {
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&hearer)));
         let pooled = self.pooler == Pooler::Transaction;
-        let wire = Wire { client, driver, hearer, tls: tls.clone(), pin, place, name: name.to_owned(), pooled };
+        let (tls, name) = (tls.clone(), name.to_owned());
+        let wire = Wire { client, driver, hearer, tls, pin, lent, place, name, pooled };
         if target == Target::Any {
             return Ok(wire);
         }
@@ -329,6 +346,11 @@ impl Wire {
     /// strings, than every session is told.
     pub(super) fn pin(&self) {
         self.pin.set(self.pooled);
+    }
+
+    /// What its large rows were lent.
+    pub(super) fn lent(&self) -> &Lent {
+        &self.lent
     }
 
     /// Hears what the source says beside its answers.

@@ -15,7 +15,9 @@ use tokio_postgres::Config;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
 use super::cancel::Place;
+use super::lending::Lending;
 use super::messages::{self, Messages};
+use crate::budget::Loan;
 
 /// Octets that are read at once, but in the middle of a long message.
 const READ: usize = 8 * 1024;
@@ -89,6 +91,9 @@ pub(super) struct Bounded<S> {
     stream: S,
     messages: Messages,
     pin: Arc<messages::Pin>,
+    lending: Lending,
+    /// A large row was announced: of it nothing more is read until there is room.
+    waiting: Option<(usize, BoxFuture<'static, Loan>)>,
     read: Box<[u8]>,
     /// How much of what is handed on was taken.
     taken: usize,
@@ -96,9 +101,22 @@ pub(super) struct Bounded<S> {
 
 impl<S> Bounded<S> {
     /// The first `unframed` octets that are read are no message.
-    pub(super) fn new(stream: S, pin: Arc<messages::Pin>, unframed: usize) -> Self {
-        let messages = Messages::new(Arc::clone(&pin), unframed);
-        Self { stream, messages, pin, read: vec![0; READ].into(), taken: 0 }
+    pub(super) fn new(stream: S, pin: Arc<messages::Pin>, lending: Lending, unframed: usize) -> Self {
+        let messages = Messages::new(Arc::clone(&pin), lending.budget.most(), unframed);
+        Self { stream, messages, pin, lending, waiting: None, read: vec![0; READ].into(), taken: 0 }
+    }
+
+    /// Waits for room for what was announced.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(octets) = self.messages.announced.take() {
+            self.waiting = Some((octets, self.lending.budget.lend(octets).boxed()));
+        }
+        if let Some((octets, loan)) = &mut self.waiting {
+            let loan = ready!(loan.poll_unpin(cx));
+            self.lending.lent.add(*octets, loan);
+            self.waiting = None;
+        }
+        Poll::Ready(())
     }
 }
 
@@ -120,6 +138,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
             if this.messages.over {
                 return Poll::Ready(Err(io::Error::other("a message of the server was refused")));
             }
+            ready!(this.poll_room(cx));
             if buffer.remaining() <= this.messages.passes() {
                 let before = buffer.filled().len();
                 ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
@@ -172,8 +191,8 @@ where
 
     fn connect(self, stream: Bounded<S>) -> Self::Future {
         // Nothing is read ahead of the one octet that agrees upon TLS.
-        let Bounded { stream, pin, .. } = stream;
+        let Bounded { stream, pin, lending, .. } = stream;
         let connecting = self.0.connect(stream);
-        async move { connecting.await.map(|stream| Bounded::new(stream, pin, 0)) }.boxed()
+        async move { connecting.await.map(|stream| Bounded::new(stream, pin, lending, 0)) }.boxed()
     }
 }

@@ -211,6 +211,7 @@ async fn a_dropped_source_ends_its_threads_and_lets_answers_finish() {
         declared: [].into(),
         has_roles: false,
         exposure: std::sync::Arc::default(),
+        budget: crate::budget::Budget::default(),
     };
     let source = Sqlite::open(settings, path).unwrap();
     let text = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i FROM n";

@@ -73,6 +73,7 @@ pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
         declared: options.declared.into(),
         has_roles: false,
         exposure: Arc::new(options.exposure),
+        budget: crate::budget::Budget::default(),
     })
     .unwrap()
 }

@@ -1,0 +1,107 @@
+//! How much of what sources answer with may be in memory at one time before it goes out, for the whole
+//! process. A row that is small counts against nothing and touches nothing that is shared.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Octets of a row that are nobody's concern. A session has few such rows at a time.
+pub const FREE: usize = 1024 * 1024;
+
+/// The octets that larger rows share. Clones share them too.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    most: usize,
+    left: Arc<Semaphore>,
+    peak: AtomicUsize,
+}
+
+/// Octets that were lent, given back when this is dropped.
+#[derive(Debug)]
+pub struct Loan {
+    _octets: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::of(Self::DEFAULT)
+    }
+}
+
+impl Budget {
+    /// Octets that are shared, unless configured.
+    pub const DEFAULT: usize = 256 * 1024 * 1024;
+
+    /// So many octets.
+    pub fn of(most: usize) -> Self {
+        let most = most.min(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Shared { most, left: Arc::new(Semaphore::new(most)), peak: AtomicUsize::new(0) }))
+    }
+
+    /// How many there are. A larger row can never be read.
+    pub fn most(&self) -> usize {
+        self.0.most
+    }
+
+    /// How many are lent now.
+    pub fn lent(&self) -> usize {
+        self.0.most - self.0.left.available_permits()
+    }
+
+    /// How many were lent at one time at most.
+    pub fn peak(&self) -> usize {
+        self.0.peak.load(Ordering::Relaxed)
+    }
+
+    /// Waits for so many, in the order of those who ask.
+    pub fn lend(&self, octets: usize) -> impl Future<Output = Loan> + Send + use<> {
+        let budget = self.clone();
+        async move {
+            let wanted = u32::try_from(octets.min(budget.most())).unwrap_or(u32::MAX);
+            // It is never closed.
+            let octets = Arc::clone(&budget.0.left).acquire_many_owned(wanted).await.ok();
+            budget.0.peak.fetch_max(budget.lent(), Ordering::Relaxed);
+            Loan { _octets: octets }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_asked_first_is_served_first_and_what_is_dropped_is_given_back() {
+        let budget = Budget::of(10);
+        let first = budget.lend(6).await;
+        let mut large = Box::pin(budget.lend(10));
+        assert!((&mut large).now_or_never().is_none());
+        let mut small = Box::pin(budget.lend(1));
+        assert!((&mut small).now_or_never().is_none(), "there is room, and it is not its turn");
+        drop(first);
+        let large = large.await;
+        assert_eq!((budget.lent(), budget.peak()), (10, 10));
+        drop(large);
+        drop(small.await);
+        drop(Box::pin(budget.lend(20)).await);
+        assert_eq!((budget.lent(), budget.peak()), (0, 10));
+    }
+
+    #[tokio::test]
+    async fn who_waits_no_more_stands_in_nobodys_way() {
+        let budget = Budget::of(10);
+        let held = budget.lend(5).await;
+        let mut large = Box::pin(budget.lend(10));
+        assert!((&mut large).now_or_never().is_none());
+        drop(large);
+        drop(budget.lend(5).await);
+        drop(held);
+        assert_eq!(budget.lent(), 0);
+    }
+}
