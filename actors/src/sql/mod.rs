@@ -14,7 +14,6 @@ mod guard;
 pub mod invariants;
 mod mask;
 mod names;
-mod opaque;
 mod outline;
 mod placeholder;
 mod procedure;
@@ -30,7 +29,6 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
-pub use self::opaque::{opaque, reads_unnamed};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;
