@@ -135,6 +135,12 @@ impl Statement {
     pub fn original_position(&self, position: usize) -> usize {
         rewrite::original(&self.anchors, position)
     }
+
+    /// The same statement with `edits` of its text, in order; positions lead back to that text.
+    pub(crate) fn edited(&self, edits: Vec<Edit>) -> Self {
+        let (text, anchors) = rewrite::apply(&self.text, 0..self.text.len(), 0, &edits);
+        Self { text, edits, anchors, ..self.clone() }
+    }
 }
 
 /// A range of the caller's text that was replaced.
