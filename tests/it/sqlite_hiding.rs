@@ -22,7 +22,7 @@ const FORMS: &[&str] = &[
     "DELETE FROM orders WHERE EXISTS (SELECT 1 FROM {T})",
     "CREATE VIEW peek AS SELECT * FROM {T}",
     "CREATE TABLE peek AS SELECT * FROM {T}",
-    "DROP TABLE IF EXISTS {T}",
+    "DROP TABLE {T}",
     "DELETE FROM {T}",
     "SELECT name FROM sqlite_schema",
     "SELECT * FROM pragma_table_list",

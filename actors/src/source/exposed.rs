@@ -1,25 +1,20 @@
 //! A source of which callers see a part: what its lists hide is in no listing, no profile and no
-//! hint, and a statement or call that names it is told that there is no such thing. Which names
-//! are hidden is in `exposure`.
-//!
-//! Names in a statement are all that is looked at, and so a statement that could do more than its
-//! names show is refused. What a function, a view or a procedure of the source reads on its own is
-//! not looked at: there the grants of the database itself are the wall.
+//! hint, and a call of a procedure that is hidden is told that there is no such thing. Which names
+//! are hidden is in `exposure`. What a statement may use is judged by the drivers, which ask their
+//! engines.
 
-use std::cell::LazyCell;
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::{BoxFuture, ready};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 
 use super::exposure::Exposure;
-use super::{Access, Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
-use crate::call::{Facet, Limits, Narrow};
+use super::{Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
+use crate::call::Facet;
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Batch, Cell, Part, Results};
-use crate::sql::{Class, Dialect, Named, Statement, opaque, reads_unnamed};
+use crate::sql::Dialect;
 
 /// Shows of `source` what `exposure` lets pass.
 pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, dialect: Dialect) -> Arc<dyn Source> {
@@ -90,14 +85,8 @@ impl Shared {
                 Ok(self.narrowed(facet, self.source.run(plan).await?))
             }
             Task::Statement(_) | Task::Statements(_) | Task::Columns(_) | Task::Batch(_) => {
-                self.check_all(&plan).await?;
-                let results = self.source.run(plan).await;
-                if self.dialect == Dialect::Sqlite {
-                    // Its driver names nothing hidden.
-                    return results;
-                }
-                // Of a script also those of its later statements.
-                Ok(results.map_err(without_names)?.mend(|error| ready(without_names(error)).boxed()))
+                self.check_schemas(&plan.task)?;
+                self.source.run(plan).await
             }
             Task::Procedure(invocation) => {
                 self.settle(invocation).await?;
@@ -129,146 +118,30 @@ impl Shared {
         Results::new(false, parts)
     }
 
-    /// Refuses a plan whose statements name what is hidden.
-    async fn check_all(&self, plan: &Plan) -> Result<()> {
+    /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
+    /// understood, judges this too.
+    fn check_schemas(&self, task: &Task) -> Result<()> {
         if self.dialect == Dialect::PostgreSql {
-            // The driver judges by what the server understood.
             return Ok(());
         }
-        let prepared = match &plan.task {
+        let prepared = match task {
             Task::Statement(prepared) => std::slice::from_ref(prepared),
             Task::Statements(all) | Task::Columns(all) => all.as_slice(),
-            Task::Batch(batch) => return self.check(&batch.statement, batch.default_schema.as_ref(), plan).await,
-            Task::Describe(..) | Task::Procedure(_) => &[],
+            Task::Batch(_) | Task::Describe(..) | Task::Procedure(_) => &[],
         };
         // What an administrator wrote may read what callers do not see.
-        for prepared in prepared.iter().filter(|prepared| !prepared.by_administrator) {
-            self.check(&prepared.statement, prepared.default_schema.as_ref(), plan).await?;
-        }
-        Ok(())
-    }
-
-    /// Refuses a statement that names what is hidden.
-    async fn check(&self, statement: &Statement, default_schema: Option<&String>, plan: &Plan) -> Result<()> {
-        if let Some(schema) = default_schema
-            && !self.exposure.shows_schema(schema)
-        {
-            return Err(Error::not_found(format!("defaultSchema: there is no schema {schema}")).sqlstate("3F000"));
-        }
-        // The engine itself tells its driver what a statement uses.
-        if self.dialect == Dialect::Sqlite {
-            return Ok(());
-        }
-        if let Some(what) = opaque(statement, self.dialect).or_else(|| reads_unnamed(statement, self.dialect)) {
-            return Err(Error::forbidden(format!("{what} is not available on this connection"))
-                .sqlstate("42501")
-                .hint("write the statement itself, with the names of its tables"));
-        }
-        let profile = self.profile();
-        let hidden = LazyCell::new(|| self.hidden_routines(&profile));
-        for name in &statement.names {
-            if name.parts.iter().any(|part| part.starts_with("u&\"") || part.starts_with("U&\"")) {
-                return Err(Error::invalid("query: write names without U& escapes on this connection"));
-            }
-            if (name.called && hides_routine(&hidden, name)) || self.is_catalogue(name) {
-                return Err(self.no_such(name, statement.class));
-            }
-        }
-        let tables: Vec<&Named> = statement.names.iter().filter(|name| !name.called).collect();
-        if tables.is_empty() {
-            return Ok(());
-        }
-        let first = default_schema.or(profile.default_schema.as_ref());
-        let wanted: HashSet<String> =
-            tables.iter().flat_map(|name| name.parts.iter()).map(|part| part.to_lowercase()).collect();
-        let known = by_name(self.tables(&wanted, plan).await?);
-        for name in tables {
-            if self.hides_table(name, &known, first.map(String::as_str)) {
-                return Err(self.no_such(name, statement.class));
-            }
-        }
-        Ok(())
-    }
-
-    /// Schema and name of the source's own tables of these names.
-    async fn tables(&self, wanted: &HashSet<String>, asking: &Plan) -> Result<Vec<(String, String)>> {
-        let plan = Plan {
-            task: Task::Describe(Facet::Tables, Narrow::default()),
-            access: Access::ReadOnly,
-            limits: Limits { rows: None, ..asking.limits },
-            abandoned: asking.abandoned.clone(),
-            dry_run: false,
-            notices: None,
-            identity: asking.identity.clone(),
-            trace: None,
+        let of_callers = prepared.iter().filter(|prepared| !prepared.by_administrator);
+        let batch = match task {
+            Task::Batch(batch) => batch.default_schema.as_ref(),
+            _ => None,
         };
-        let mut results = self.source.run(plan).await?;
-        let mut found = Vec::new();
-        while let Some(part) = results.next().await {
-            let Part::Rows(batch) = part? else { continue };
-            for row in 0..batch.rows() {
-                let (schema, table) = (text(batch.as_ref(), row, 1)?, text(batch.as_ref(), row, 2)?);
-                if wanted.contains(&table.to_lowercase()) {
-                    found.push((schema, table));
-                }
+        let mut schemas = of_callers.filter_map(|prepared| prepared.default_schema.as_ref()).chain(batch);
+        match schemas.find(|schema| !self.exposure.shows_schema(schema)) {
+            Some(schema) => {
+                Err(Error::not_found(format!("defaultSchema: there is no schema {schema}")).sqlstate("3F000"))
             }
+            None => Ok(()),
         }
-        Ok(found)
-    }
-
-    fn hides_table(&self, name: &Named, known: &Known, first: Option<&str>) -> bool {
-        let (schema, table) = match name.parts.as_slice() {
-            [table] => (None, table),
-            [schema, table, ..] => (Some(schema), table),
-            [] => return false,
-        };
-        let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
-        let Some(found) = known.get(&table.to_lowercase()) else { return false };
-        let hidden = |(schema, table): &(String, String)| !self.exposure.shows_table(schema, table);
-        if let Some(schema) = schema {
-            return found.iter().any(|found| same(&found.0, schema) && hidden(found));
-        }
-        // The first schema on the path decides; what is in others may be on the path too.
-        match found.iter().find(|(schema, _)| first.is_some_and(|first| same(schema, first))) {
-            Some(found) => hidden(found),
-            None => found.iter().any(hidden),
-        }
-    }
-
-    /// The routines that callers do not see.
-    fn hidden_routines(&self, profile: &Profile) -> Known {
-        let hidden = profile.procedures.iter().filter(|known| !self.shows(known));
-        by_name(hidden.map(|known| (known.schema.clone(), known.name.clone())))
-    }
-
-    /// The engine's own catalogue knows everything, and so tells what is hidden.
-    fn is_catalogue(&self, name: &Named) -> bool {
-        let starts =
-            |part: &str, prefix: &str| part.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
-        match self.dialect {
-            Dialect::PostgreSql => match name.parts.as_slice() {
-                [relation] => !name.called && starts(relation, "pg_"),
-                [schema, ..] => !name.called && is_engine_schema(schema),
-                [] => false,
-            },
-            Dialect::Sqlite => name.parts.iter().any(|part| starts(part, "sqlite_") && !name.called),
-        }
-    }
-
-    /// What the source itself says of a name that it does not know.
-    fn no_such(&self, name: &Named, class: Class) -> Error {
-        let shown = name.parts.join(".");
-        let error = match (name.called, self.dialect) {
-            // Of the kind of what is not there at all.
-            (true, _) => Error::new(Kind::Rejected, format!("function {shown} does not exist")).sqlstate("42883"),
-            (false, Dialect::PostgreSql) => {
-                Error::not_found(format!("relation \"{shown}\" does not exist")).sqlstate("42P01")
-            }
-            (false, Dialect::Sqlite) => Error::not_found(format!("no such table: {shown}")).sqlstate("42P01"),
-        };
-        // PostgreSQL tells the place in what it plans.
-        let planned = matches!(class, Class::Select | Class::Insert | Class::Update);
-        if self.dialect == Dialect::PostgreSql && planned { error.position(name.position) } else { error }
     }
 
     /// Makes the call name a procedure that callers may see, with its schema.
@@ -308,39 +181,6 @@ impl Shared {
             None => error
                 .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
         }
-    }
-}
-
-/// Schema and name of things by their name in small letters: a statement may have very many names.
-type Known = HashMap<String, Vec<(String, String)>>;
-
-fn by_name(all: impl IntoIterator<Item = (String, String)>) -> Known {
-    let mut known = Known::new();
-    for (schema, name) in all {
-        known.entry(name.to_lowercase()).or_default().push((schema, name));
-    }
-    known
-}
-
-fn hides_routine(hidden: &Known, name: &Named) -> bool {
-    let (schema, routine) = match name.parts.as_slice() {
-        [routine] => (None, routine),
-        [schema, routine, ..] => (Some(schema), routine),
-        [] => return false,
-    };
-    let mut found = hidden.get(&routine.to_lowercase()).into_iter().flatten();
-    found.any(|(known, _)| schema.is_none_or(|schema| known.eq_ignore_ascii_case(schema)))
-}
-
-/// A source's own hint may name what is hidden.
-fn without_names(error: Error) -> Error {
-    if !matches!(error.get_sqlstate(), Some("42P01" | "42703" | "42883")) || error.get_hint().is_none() {
-        return error;
-    }
-    let bare = Error::new(error.kind, error.message.clone()).sqlstate(error.get_sqlstate().unwrap_or_default());
-    match error.get_position() {
-        Some(position) => bare.position(position),
-        None => bare,
     }
 }
 

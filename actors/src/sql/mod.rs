@@ -14,7 +14,6 @@ mod guard;
 pub mod invariants;
 mod mask;
 mod names;
-mod opaque;
 mod outline;
 mod placeholder;
 mod procedure;
@@ -30,7 +29,6 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
-pub use self::opaque::{opaque, reads_unnamed};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;
@@ -136,6 +134,12 @@ impl Statement {
     /// characters counted from 1.
     pub fn original_position(&self, position: usize) -> usize {
         rewrite::original(&self.anchors, position)
+    }
+
+    /// The same statement with `edits` of its text, in order; positions lead back to that text.
+    pub(crate) fn edited(&self, edits: Vec<Edit>) -> Self {
+        let (text, anchors) = rewrite::apply(&self.text, 0..self.text.len(), 0, &edits);
+        Self { text, edits, anchors, ..self.clone() }
     }
 }
 

@@ -16,7 +16,7 @@ use self::knowledge::Knowledge;
 use self::sessions::Sessions;
 use self::statement::{Job, Values};
 use self::transaction::{Place, Terms};
-use self::walls::{Extent, Walls};
+use self::walls::{Extent, Guarded, Walls};
 use super::address::{Address, Pooler};
 use super::{Access, Finding, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
 use crate::error::{Error, Result};
@@ -43,6 +43,7 @@ pub mod login;
 mod network;
 mod notices;
 mod numeric;
+mod own;
 mod pooled;
 mod prepared;
 mod printed;
@@ -210,9 +211,10 @@ impl Shared {
         }
         let redaction = clock.bound(self.walls.redaction(&job, &self.knowledge)).await??;
         let answer = statement::execute(self, &job, &clock).await?;
+        let brief = job.guarded.as_ref().is_some_and(Guarded::is_brief);
         let results = rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await;
         Ok(match redaction {
-            Some(names) => walls::redacted(results, names),
+            Some(names) => walls::redacted(results, names, brief),
             None => results,
         })
     }

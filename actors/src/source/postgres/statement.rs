@@ -20,7 +20,7 @@ use super::prepared::{described, prepared};
 use super::running::{self, Fetched, Running};
 use super::session::Session;
 use super::transaction::{Frame, Place, Terms, beginning, ending, give_up, search_path};
-use super::walls::Guarded;
+use super::walls::{self, Guarded};
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
@@ -164,7 +164,9 @@ impl Job {
             failure.kind = Kind::Invalid;
             failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
         }
-        failure
+        // Without a context it is not said from within a function or a trigger.
+        let own = error.as_db_error().is_some_and(|error| error.where_().is_none());
+        if own && self.guarded.as_ref().is_some_and(Guarded::hides) { walls::uttered(failure) } else { failure }
     }
 }
 

@@ -190,7 +190,7 @@ impl Scope {
             // What a view reads is asked for so too, once the engine has merged the view, and what
             // the statement itself calls so in WITH.
             A::Read { column_name: "", .. } => true,
-            A::Read { .. } => wrote || self.hiding.has_virtual,
+            A::Read { .. } => wrote || self.hiding.has_virtual(),
             A::Update { .. } | A::Delete { .. } => wrote,
             _ => false,
         };

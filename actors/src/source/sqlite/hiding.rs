@@ -6,9 +6,13 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::Connection;
 
 use super::catalog::{SCHEMA, lossy};
+use super::failure::unavailable_here;
 use super::lexer::{Kind, tokens};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::source::Exposure;
+
+/// In front of a table's name.
+const SCHEMA_DOT: &str = "main.";
 
 /// What a row of the schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +108,8 @@ pub(super) struct Hiding {
     agents: HashSet<String>,
     /// Tables behind virtual ones.
     behind: HashSet<String>,
-    /// Whether there are virtual tables, which read and write on their own.
-    pub(super) has_virtual: bool,
+    /// Virtual tables, which read and write on their own.
+    virtuals: HashSet<String>,
 }
 
 impl Hiding {
@@ -116,10 +120,16 @@ impl Hiding {
         let mut hiding = Self::default();
         for object in objects.iter().filter(is_table) {
             let name = object.name.to_ascii_lowercase();
-            let judged = owners.get(&name).map_or(object.name.as_str(), String::as_str);
-            let side = if exposure.shows_table(SCHEMA, judged) { &mut hiding.shown } else { &mut hiding.hidden };
+            let shown = match owners.get(&name) {
+                // Only its name tells to what it belongs: what the lists hide by that name stays hidden.
+                Some(owner) => exposure.shows_table(SCHEMA, owner) && !exposure.hides_table(SCHEMA, &name),
+                None => exposure.shows_table(SCHEMA, &object.name),
+            };
+            if object.what == What::Virtual {
+                hiding.virtuals.insert(name.clone());
+            }
+            let side = if shown { &mut hiding.shown } else { &mut hiding.hidden };
             side.insert(name);
-            hiding.has_virtual |= object.what == What::Virtual;
         }
         hiding.behind = owners.into_keys().collect();
         for object in objects {
@@ -149,6 +159,16 @@ impl Hiding {
         self.behind.contains(&name.to_ascii_lowercase())
     }
 
+    /// Whether there are virtual tables.
+    pub(super) fn has_virtual(&self) -> bool {
+        !self.virtuals.is_empty()
+    }
+
+    /// Whether the table `name` is a virtual one.
+    pub(super) fn is_virtual(&self, name: &str) -> bool {
+        self.virtuals.contains(&name.to_ascii_lowercase())
+    }
+
     /// Whether the index or trigger `name` is one of a hidden table.
     pub(super) fn hides_part(&self, name: &str) -> bool {
         self.belongings.contains(&name.to_ascii_lowercase())
@@ -159,13 +179,15 @@ impl Hiding {
         self.agents.contains(&name.to_ascii_lowercase())
     }
 
-    /// `error` without its words where they name something hidden that `text`, the caller's own,
-    /// does not name. With `unasked` they are withheld in any case.
-    pub(super) fn withhold(&self, error: Error, text: &str, unasked: bool) -> Error {
-        let (words, text) = (error.message.to_ascii_lowercase(), text.to_ascii_lowercase());
-        let tells = |name: &String| has_name(&words, name) && !has_name(&text, name);
-        if !(unasked || self.hidden.iter().chain(&self.belongings).any(tells)) {
+    /// `error` without its words where they name something hidden, whether or not its caller has guessed
+    /// the name. With `unasked` they are withheld in any case.
+    pub(super) fn withhold(&self, error: Error, unasked: bool) -> Error {
+        let words = error.message.to_ascii_lowercase();
+        if !(unasked || self.hidden.iter().chain(&self.belongings).any(|name| has_name(&words, name))) {
             return error;
+        }
+        if error.get_sqlstate() == Some("42P07") {
+            return unavailable_here("the name").because(error.message);
         }
         let told = match error.kind {
             ErrorKind::Conflict => "a constraint was violated in a table that is not exposed on this connection",
@@ -176,13 +198,15 @@ impl Hiding {
     }
 }
 
-/// Whether `name` stands in `words` by itself.
+/// Whether `name` stands in `words` by itself, and not as that of a table's column.
 fn has_name(words: &str, name: &str) -> bool {
     let in_name = |each: char| each.is_alphanumeric() || matches!(each, '_' | '$');
     words.match_indices(name).any(|(at, _)| {
-        let before = words.get(..at).and_then(|before| before.chars().next_back());
+        let before = words.get(..at).unwrap_or_default();
         let behind = words.get(at + name.len()..).and_then(|behind| behind.chars().next());
-        !before.is_some_and(in_name) && !behind.is_some_and(in_name)
+        let of_schema = before.strip_suffix(SCHEMA_DOT).is_some_and(|rest| !rest.ends_with(in_name));
+        let is_column = before.ends_with('.') && !of_schema;
+        !before.ends_with(in_name) && !behind.is_some_and(in_name) && !is_column
     })
 }
 
@@ -212,14 +236,34 @@ mod tests {
     #[test]
     fn words_that_name_what_is_hidden_are_withheld() {
         let hiding = Hiding { hidden: HashSet::from(["people".to_owned()]), ..Hiding::default() };
-        let told =
-            |message: &str, text: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), text, false).message;
-        assert!(told("UNIQUE constraint failed: People.email", "INSERT INTO t VALUES (1)").contains("not exposed"));
-        for (message, text) in [
-            ("UNIQUE constraint failed: peoples.email", ""),
-            ("there is already a table named people", "CREATE TABLE People (a)"),
-        ] {
-            assert_eq!(told(message, text), message);
+        let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), false).message;
+        for message in
+            ["UNIQUE constraint failed: People.email", "no such table: main.people", "error in view people: x"]
+        {
+            assert!(told(message).contains("not exposed"), "{message}");
         }
+        for message in ["UNIQUE constraint failed: peoples.email", "NOT NULL constraint failed: cities.people"] {
+            assert_eq!(told(message), message);
+        }
+        let taken = Error::new(ErrorKind::Rejected, "there is already a table named people").sqlstate("42P07");
+        assert_eq!(hiding.withhold(taken, false).message, "the name is not available on this connection");
+    }
+
+    #[test]
+    fn what_is_hidden_by_its_own_name_does_not_belong_to_what_is_shown() {
+        let object = |name: &str, sql: &str, what| Object {
+            what,
+            name: name.to_owned(),
+            table: name.to_owned(),
+            sql: sql.to_owned(),
+        };
+        let objects = [
+            object("docs", "CREATE VIRTUAL TABLE docs USING fts4(body, content='')", What::Virtual),
+            object("docs_stat", "CREATE TABLE docs_stat(a)", What::Table),
+            object("docs_segdir", "CREATE TABLE docs_segdir(a)", What::Table),
+        ];
+        let tables = crate::source::Names { shown: None, hidden: vec!["docs_stat".to_owned()] };
+        let hiding = Hiding::new(&objects, &Exposure { tables, ..Exposure::default() });
+        assert!(hiding.hides("docs_stat") && hiding.shows("docs_segdir") && hiding.is_virtual("Docs"));
     }
 }

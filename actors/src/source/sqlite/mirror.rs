@@ -72,18 +72,19 @@ impl Mirror {
         furnish(connection, &mirror, &objects, &hiding)?;
         let judge = Judge::default();
         judge.lock().modules = names(&mirror, "SELECT lower(name) FROM pragma_module_list")?;
-        let authorizer = judge.authorizer(&hiding);
+        let authorizer = judge.authorizer(&hiding, exposure);
         mirror.authorizer(Some(authorizer))?;
         Ok(Self { connection: mirror, hiding, version, exposure: Arc::clone(exposure), judge })
     }
 
-    /// Refuses a caller's statement that uses what is hidden.
+    /// Refuses a caller's statement that uses what is hidden. Whether it does nothing at all, such as one
+    /// that drops what is not there.
     ///
     /// # Errors
     /// Why it may not run.
-    pub(super) fn check(&self, text: &str) -> Result<(), Objection> {
+    pub(super) fn check(&self, text: &str) -> Result<bool, Objection> {
         let (explains, asked) = self.compile(text, None)?;
-        match (&asked.view, &asked.table) {
+        let checked = match (&asked.view, &asked.table) {
             _ if explains => Ok(()),
             (Some(view), _) => self.try_out(text, |_| {
                 // What the view reads is only asked for when somebody reads the view.
@@ -92,9 +93,21 @@ impl Mirror {
             (None, Some(table)) if !asked.selects && !is_engine(table) => {
                 self.try_out(text, |before| self.keys(before))
             }
-            (None, None) if asked.alters => self.try_out(text, |before| self.keys(before)),
+            (None, None) if asked.alters => self.try_out(text, |before| self.keys(before).and_then(|()| self.named())),
             _ => Ok(()),
+        };
+        checked.map(|()| asked.is_idle())
+    }
+
+    /// Refuses a new name that callers would not see: whether or not there is something that bears it.
+    fn named(&self) -> Result<(), Objection> {
+        for name in names(&self.connection, "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")? {
+            let stands_in = self.hiding.hides(&name) && MODULES.contains(&name.to_ascii_lowercase().as_str());
+            if !(is_engine(&name) || self.hiding.shows(&name) || stands_in) {
+                free(&name, &self.exposure).map_or(Ok(()), |refusal| Err(Objection::Refused(refusal)))?;
+            }
         }
+        Ok(())
     }
 
     /// Compiles a statement, which may use the view `made`; whether it asks for a plan only, and what else.
@@ -154,6 +167,12 @@ impl Mirror {
             |row| row.get(0),
         )
     }
+}
+
+/// Why callers may not take this name for a table or view of theirs.
+fn free(name: &str, exposure: &Exposure) -> Option<Refusal> {
+    let free = exposure.shows_table(super::catalog::SCHEMA, name);
+    (!free).then(|| Refusal::Unavailable(format!("the name {name}")))
 }
 
 fn quoted(name: &str) -> String {
@@ -295,13 +314,14 @@ impl Judge {
     fn authorizer(
         &self,
         hiding: &Arc<Hiding>,
+        exposure: &Arc<Exposure>,
     ) -> impl for<'c> FnMut(AuthContext<'c>) -> Authorization + Send + 'static {
-        let (judge, hiding) = (self.clone(), Arc::clone(hiding));
+        let (judge, hiding, exposure) = (self.clone(), Arc::clone(hiding), Arc::clone(exposure));
         move |context| {
             let mut state = judge.lock();
             let State { asked, modules } = &mut *state;
             let Some(asked) = asked else { return Authorization::Allow };
-            match asked.refuses(&context.action, &hiding, modules) {
+            match asked.refuses(&context.action, (&hiding, &exposure), modules) {
                 None => Authorization::Allow,
                 Some(refusal) => {
                     asked.refusal.get_or_insert(refusal);
@@ -313,12 +333,32 @@ impl Judge {
 }
 
 impl Asked {
-    fn refuses(&mut self, action: &AuthAction<'_>, hiding: &Hiding, modules: &[String]) -> Option<Refusal> {
+    /// Whether the engine asked for nothing.
+    fn is_idle(&self) -> bool {
+        !(self.selects || self.alters || self.defines) && self.table.is_none() && self.view.is_none()
+    }
+
+    fn refuses(
+        &mut self,
+        action: &AuthAction<'_>,
+        (hiding, exposure): (&Hiding, &Exposure),
+        modules: &[String],
+    ) -> Option<Refusal> {
         use AuthAction as A;
         match *action {
             A::Select => self.selects = true,
-            A::CreateTable { table_name } => self.table = Some(table_name.to_owned()),
-            A::CreateView { view_name } => self.view = Some(view_name.to_owned()),
+            A::CreateTable { table_name } => {
+                self.table = Some(table_name.to_owned());
+                return free(table_name, exposure);
+            }
+            A::CreateView { view_name } => {
+                self.view = Some(view_name.to_owned());
+                return free(view_name, exposure);
+            }
+            // Under its new name others could seem to belong to it.
+            A::AlterTable { table_name, .. } if hiding.is_virtual(table_name) => {
+                return Some(Refusal::Unavailable("ALTER TABLE of a virtual table".to_owned()));
+            }
             A::AlterTable { .. } => (self.alters, self.defines) = (true, true),
             A::CreateIndex { .. }
             | A::DropIndex { .. }

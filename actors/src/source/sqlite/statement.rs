@@ -98,6 +98,9 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
     Ok(())
 }
 
+/// Drops nothing: the engine keeps such names for itself.
+const DROP_NOTHING: &str = "DROP TABLE IF EXISTS main.sqlite_portico_nothing";
+
 /// Whether `text` only asks for a plan.
 pub(super) fn explains(text: &str) -> bool {
     tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("EXPLAIN"))
@@ -214,14 +217,18 @@ impl<'a> Run<'a> {
         let Some(mirror) = &self.mirror else { return compile().map_err(|error| self.explain(step, &error)) };
         self.reach.set(Reach::default());
         if by_caller {
-            mirror.check(text).map_err(|objection| self.objected(mirror, step, objection))?;
+            let idle = mirror.check(text).map_err(|objection| self.objected(mirror, step, objection))?;
+            if idle && tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("DROP")) {
+                // What it would drop if it were there is not, or is not for its caller.
+                return self.opened.connection.prepare(DROP_NOTHING).map_err(|error| self.explain(step, &error));
+            }
         }
         let (prepared, reach) = self.opened.warden.scoped(&mirror.hiding, by_caller, compile);
         self.reach.set(reach);
         let prepared = prepared.map_err(|error| {
             // Its own names were understood: what fails is in a view or a trigger.
             let unasked = reach.uses && error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
-            mirror.hiding.withhold(self.explain(step, &error), text, unasked)
+            mirror.hiding.withhold(self.explain(step, &error), unasked)
         })?;
         if reach.uses && by_caller && prepared.is_explain() != 0 {
             return Err(unavailable_here("EXPLAIN of a statement that uses what is not exposed"));
@@ -244,10 +251,9 @@ impl<'a> Run<'a> {
             Circumstances { statement: Some(&step.statement), refusal: warden.refusal(), halt: self.halt };
         let error = translate(error, circumstances);
         let Some(mirror) = &self.mirror else { return suggest(&self.opened.connection, warden, error) };
-        let text = if step.by_administrator { "" } else { &step.statement.text };
         // A CHECK is told in its own words, which name no table.
         let unasked = self.reach.get().changes && error.get_sqlstate() == Some("23514");
-        mirror.hiding.withhold(suggest(&mirror.connection, warden, error), text, unasked)
+        mirror.hiding.withhold(suggest(&mirror.connection, warden, error), unasked)
     }
 
     fn describe(&self, prepared: &rusqlite::Statement<'_>, first: Option<&rusqlite::Row<'_>>) -> Result<Described> {

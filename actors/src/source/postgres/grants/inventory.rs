@@ -1,10 +1,12 @@
 //! What there is in a database, and who may do what with it: read from the catalogue in a handful of
 //! questions, whatever the number of things. What of it callers see is in `shown.rs`.
 
-use tokio_postgres::types::{FromSql, Oid, Type};
+use futures_util::future::try_join3;
+use tokio_postgres::types::{Oid, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use crate::error::{Error, Result};
+use super::super::own::{ask, get};
+use crate::error::Result;
 
 /// Whose rights are asked for.
 #[derive(Clone, Copy)]
@@ -251,10 +253,9 @@ pub(super) struct Needed {
 /// What `relations` need to be read, and to be written where that is asked for.
 pub(super) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> Result<Needed> {
     let mut needed = Needed::default();
-    let rows = client.query_typed(NEEDED, &[(&relations, Type::OID_ARRAY), (&writes, Type::BOOL)]).await;
-    for row in rows.map_err(Error::internal)? {
-        let set = if get(&row, 1)? { &mut needed.sequences } else { &mut needed.routines };
-        set.insert(get(&row, 0)?);
+    for row in &ask(client, NEEDED, &[(&relations, Type::OID_ARRAY), (&writes, Type::BOOL)]).await? {
+        let set = if get(row, 1)? { &mut needed.sequences } else { &mut needed.routines };
+        set.insert(get(row, 0)?);
     }
     Ok(needed)
 }
@@ -263,23 +264,16 @@ impl Inventory {
     /// Reads everything, with the rights of `whose`.
     pub(super) async fn read(client: &Client, whose: Whose) -> Result<Self> {
         let role = whose.oid();
-        let ask = async |statement: String| {
-            client.query_typed(&statement, &[(&role, Type::OID)]).await.map_err(Error::internal)
-        };
-        let schemas = ask(whose.schemas()).await?;
-        let relations = ask(whose.relations()).await?;
-        let routines = ask(whose.routines()).await?;
+        let (schemas, relations, routines) = (whose.schemas(), whose.relations(), whose.routines());
+        let whom: &[(&(dyn ToSql + Sync), Type)] = &[(&role, Type::OID)];
+        let (schemas, relations, routines) =
+            try_join3(ask(client, &schemas, whom), ask(client, &relations, whom), ask(client, &routines, whom)).await?;
         Ok(Self {
             schemas: schemas.iter().map(schema).collect::<Result<_>>()?,
             relations: relations.iter().map(relation).collect::<Result<_>>()?,
             routines: routines.iter().map(routine).collect::<Result<_>>()?,
         })
     }
-}
-
-/// One column of a row of ours.
-pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
-    row.try_get(column).map_err(Error::internal)
 }
 
 fn held(row: &Row, column: usize) -> Result<Held> {

@@ -4,7 +4,8 @@
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use super::inventory::{Inventory, Relation, Routine, Whose, get, needed};
+use super::super::own::{ask, get};
+use super::inventory::{Inventory, Relation, Routine, Whose, needed};
 use super::shown::{Sight, Sights};
 use crate::error::{Error, Result};
 use crate::source::{Access, Finding, Grade, Settings, printable};
@@ -68,8 +69,8 @@ pub(in crate::source::postgres) async fn reach(
     settings: &Settings,
     role: Option<&str>,
 ) -> Result<Vec<Finding>> {
-    let row = client.query_typed_opt(USER, &[(&role, Type::TEXT)]).await.map_err(Error::internal)?;
-    let user = user(&row.ok_or_else(|| Error::internal("the session's user is in no catalogue"))?)?;
+    let rows = ask(client, USER, &[(&role, Type::TEXT)]).await?;
+    let user = user(rows.first().ok_or_else(|| Error::internal("the session's user is in no catalogue"))?)?;
     let hides = !settings.exposure.is_everything();
     let mut findings = powers(&user, &settings.name);
     let bounded = !user.is_superuser && user.superusers.is_empty();
@@ -188,7 +189,7 @@ async fn asking(client: &Client, settings: &Settings, user: &User) -> Result<Vec
         return Ok(vec![tell("it is a standby", "lead the connection to a primary, or let grants hold its user")]);
     }
     let statement = without_temp(settings.has_roles);
-    let rows = client.query_typed(&statement, &[(&user.oid, Type::OID)]).await.map_err(Error::internal)?;
+    let rows = ask(client, &statement, &[(&user.oid, Type::OID)]).await?;
     let roles = rows.iter().map(|row| get::<String>(row, 0)).collect::<Result<Vec<String>>>()?;
     if roles.is_empty() {
         return Ok(Vec::new());

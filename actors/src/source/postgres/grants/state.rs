@@ -3,7 +3,8 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
-use super::inventory::{Held, get};
+use super::super::own::{ask, get};
+use super::inventory::Held;
 use super::script::{MARK, quoted};
 use crate::error::{Error, Result};
 
@@ -99,12 +100,12 @@ impl State {
         let (mut role, mut defaults) = (None, Vec::new());
         if let Some(row) = row {
             let oid: Oid = get(&row, 0)?;
-            for row in client.query_typed(DEFAULTS, &[(&oid, Type::OID)]).await.map_err(Error::internal)? {
+            for row in &ask(client, DEFAULTS, &[(&oid, Type::OID)]).await? {
                 defaults.push(DefaultRight {
-                    owner: get(&row, 0)?,
-                    schema: get(&row, 1)?,
-                    kind: get(&row, 2)?,
-                    rights: get(&row, 3)?,
+                    owner: get(row, 0)?,
+                    schema: get(row, 1)?,
+                    kind: get(row, 2)?,
+                    rights: get(row, 3)?,
                 });
             }
             role = Some(Role {

@@ -85,6 +85,33 @@ pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock)
     Ok(Answer::Tree(tree))
 }
 
+/// What the server says of a statement of definition, which is run and not kept: its transaction is the
+/// caller's to undo.
+pub(super) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Result<(), tokio_postgres::Error> {
+    if !job.place.begins {
+        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&job.text, &[])).await;
+        return saved.and(made).map(drop);
+    }
+    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let (opened, role, path, made) = join4(
+        session.batch_execute(&begin),
+        identity::assume(session, &job.identity, Frame::ReadWrite),
+        search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
+        session.execute_typed(&job.text, &[]),
+    )
+    .await;
+    opened.and(role).and(path).and(made).map(drop)
+}
+
+/// Takes back what an earlier attempt left, where it had `begun` something.
+pub(super) async fn start_over(session: &Session, job: &Job, begun: bool) {
+    if job.place.begins {
+        let _nothing_open = session.batch_execute("ROLLBACK").await;
+    } else if begun && session.batch_execute(STEP_BACK).await.is_err() {
+        step_back(session, job.frame(), job.place).await;
+    }
+}
+
 async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::Error> {
     let longest = i32::try_from(LONGEST + 1).unwrap_or(i32::MAX);
     session.query_typed_one(READ, &[(&longest, Type::INT4)]).await

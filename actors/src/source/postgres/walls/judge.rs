@@ -4,13 +4,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tokio_postgres::Client;
-use tokio_postgres::types::{Oid, Type};
+use futures_util::future::join4;
+use tokio_postgres::types::{Oid, ToSql, Type};
+use tokio_postgres::{Client, Row};
 
+use super::super::own::{ask, get};
 use super::Guard;
 use super::functions::{self, EXTENSION, Effect, SIGNATURE};
 use super::tree::Uses;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::identity::SETTINGS;
 use crate::source::Exposure;
 
@@ -81,8 +83,10 @@ WHERE {which}"
     )
 }
 
-/// Whether a view reads `pg_settings`, itself or through others: then to update it is to set.
-const READS_SETTINGS: &str = "\
+/// What a caller with a role may not name, or not write, among these relations: the view of what was
+/// prepared on a session, for whichever caller had it before; and `pg_settings`, itself or behind views, to
+/// update which is to set.
+const SETTING: &str = "\
 WITH RECURSIVE reads (oid) AS (
     SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
     UNION
@@ -91,7 +95,8 @@ WITH RECURSIVE reads (oid) AS (
     JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
         AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
 )
-SELECT EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
+SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid = ANY ($1),
+    EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
 
 /// A function as the catalogue has it.
 #[derive(Debug)]
@@ -112,64 +117,70 @@ pub(super) struct Function {
     returns_nothing: bool,
 }
 
-/// Holds `uses` against the guard.
+/// Holds `uses` against the guard. What has to be known for that is asked for in one round trip, but for
+/// relations that only types lead to.
 ///
 /// # Errors
-/// What is not available, and why; [`Kind::Internal`] when the catalogue cannot be read.
+/// What is not available, and why; [`Kind::Internal`](crate::error::Kind::Internal) when the catalogue cannot be read.
 pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
-    functions(client, uses, guard, exposure).await?;
+    let mut relations = uses.relations.clone();
+    relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
+    let (called, held, belong, setting) = join4(
+        called(client, uses),
+        held(client, uses, guard),
+        found(client, guard, &relations),
+        setting(client, uses, guard),
+    )
+    .await;
+    functions(&called?, uses, guard, exposure)?;
     if guard.hides {
         constants(uses)?;
-        let mut relations = uses.relations.clone();
-        relations.extend(types(client, uses, exposure).await?);
-        relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
-        judge_relations(client, &relations, exposure).await?;
+        let behind = types(&held?, uses, exposure)?;
+        shown(&relations, belong?, exposure)?;
+        let behind: BTreeSet<Oid> = behind.difference(&relations).copied().collect();
+        shown(&behind, found(client, guard, &behind).await?, exposure)?;
     }
-    if guard.identity {
-        others_statements(client, uses).await?;
+    match setting?.first() {
+        Some(row) if get(row, 0)? => Err(refused("pg_prepared_statements")),
+        Some(row) if get(row, 1)? && !uses.only_reads() => Err(refused("a change of pg_settings")),
+        _ => Ok(()),
     }
-    if guard.identity && !uses.only_reads() && !uses.relations.is_empty() {
-        let relations: Vec<Oid> = uses.relations.iter().copied().collect();
-        let row =
-            client.query_typed_one(READS_SETTINGS, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
-        if row.try_get(0).map_err(Error::internal)? {
-            return Err(refused("a change of pg_settings"));
-        }
-    }
-    Ok(())
 }
 
-/// The view of what was prepared on a session: for whichever caller had it before.
-const PREPARED: &str = "SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid \
-    = ANY ($1::pg_catalog.oid[])";
+type Arrays<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-async fn others_statements(client: &Client, uses: &Uses) -> Result<()> {
+async fn setting(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+    if !guard.identity || uses.relations.is_empty() {
+        return Ok(Vec::new());
+    }
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
-    let row = client.query_typed_one(PREPARED, &[(&relations, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
-    if row.try_get(0).map_err(Error::internal)? { Err(refused("pg_prepared_statements")) } else { Ok(()) }
+    ask(client, SETTING, &[(&relations, Type::OID_ARRAY)]).await
 }
 
 /// Found by the index on their numbers.
 const CALLED: &str = "p.oid = ANY ($2::pg_catalog.oid[] OPERATOR(pg_catalog.||) ARRAY(\
     SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3)))";
 
-async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     if uses.functions.is_empty() && uses.operators.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let called: Vec<Oid> = uses.functions.iter().copied().collect();
+    let functions: Vec<Oid> = uses.functions.iter().copied().collect();
     let operators: Vec<Oid> = uses.operators.iter().copied().collect();
     let naming = NAMING_TYPES.to_vec();
-    let arrays: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
-        [(&naming, Type::OID_ARRAY), (&called, Type::OID_ARRAY), (&operators, Type::OID_ARRAY)];
-    let rows = client.query_typed(&functions_query(CALLED), &arrays).await.map_err(Error::internal)?;
-    if rows.len() < called.len() {
+    let arrays: &Arrays<'_> =
+        &[(&naming, Type::OID_ARRAY), (&functions, Type::OID_ARRAY), (&operators, Type::OID_ARRAY)];
+    ask(client, &functions_query(CALLED), arrays).await
+}
+
+fn functions(called: &[Row], uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+    if called.len() < uses.functions.len() {
         return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
     }
-    for row in &rows {
-        let function = Function::read(row).map_err(Error::internal)?;
+    for row in called {
+        let function = Function::read(row)?;
         if let Some(refusal) = function.refusal(guard, exposure) {
-            let oid: Oid = row.try_get(7).map_err(Error::internal)?;
+            let oid: Oid = get(row, 7)?;
             let mut settings = uses.literals_of(oid).peekable();
             let harmless = function.reads_setting()
                 && settings.peek().is_some()
@@ -191,17 +202,17 @@ async fn functions(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposu
 
 impl Function {
     /// Reads a row of [`functions_query`].
-    pub(super) fn read(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
+    pub(super) fn read(row: &Row) -> Result<Self> {
         Ok(Self {
-            schema: row.try_get(0)?,
-            name: row.try_get(1)?,
-            signature: row.try_get(2)?,
-            volatility: row.try_get(3)?,
-            extension: row.try_get(4)?,
-            takes_names: row.try_get(5)?,
-            temporary: row.try_get::<_, Option<bool>>(6)?.unwrap_or(false),
-            original: row.try_get::<_, Oid>(7)? < FIRST_NORMAL,
-            returns_nothing: row.try_get(8)?,
+            schema: get(row, 0)?,
+            name: get(row, 1)?,
+            signature: get(row, 2)?,
+            volatility: get(row, 3)?,
+            extension: get(row, 4)?,
+            takes_names: get(row, 5)?,
+            temporary: get::<Option<bool>>(row, 6)?.unwrap_or(false),
+            original: get::<Oid>(row, 7)? < FIRST_NORMAL,
+            returns_nothing: get(row, 8)?,
         })
     }
 
@@ -234,11 +245,8 @@ impl Function {
             return refused("is temporary");
         }
         if !self.is_builtin() && self.extension.is_none() {
-            if exposure.shows_procedure(&self.schema, &self.name) {
-                return None;
-            }
-            let missing = format!("function {} does not exist", self.signature);
-            return Some(Error::new(Kind::Rejected, missing).sqlstate("42883").judged());
+            let shown = exposure.shows_procedure(&self.schema, &self.name);
+            return (!shown).then(by_number);
         }
         if self.extension.is_some() && exposure.names_procedure(&self.schema, &self.name) {
             return None;
@@ -273,48 +281,59 @@ fn constants(uses: &Uses) -> Result<()> {
     Ok(())
 }
 
-/// The relations whose row types the statement holds.
-async fn types(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>> {
-    let literals: BTreeSet<Oid> = uses.constants.iter().map(|(type_, _)| *type_).collect();
-    let named = uses.constants.iter().filter(|(type_, _)| *type_ == REGTYPE).map(|(_, oid)| *oid);
-    let written: BTreeSet<Oid> = uses.types.iter().copied().chain(named).collect();
+/// What the types hold that the statement names, makes or reads.
+async fn held(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+    if !guard.hides {
+        return Ok(Vec::new());
+    }
     // A column of such a type shows what its owner wrote; what holds such values is taken apart.
-    let read = uses.columns.iter().filter(|type_| !NAMING_TYPES.contains(type_));
-    let asked: Vec<Oid> = written.iter().chain(read).copied().collect();
+    let read = uses.columns.iter().filter(|type_| !NAMING_TYPES.contains(type_)).copied();
+    let asked: Vec<Oid> = written(uses).into_iter().chain(read).collect();
     let naming = NAMING_TYPES.to_vec();
-    let arrays: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)];
-    let rows = client.query_typed(TYPES, &arrays).await.map_err(Error::internal)?;
+    ask(client, TYPES, &[(&asked, Type::OID_ARRAY), (&naming, Type::OID_ARRAY)]).await
+}
+
+/// The types that the statement itself names, also as constants.
+fn written(uses: &Uses) -> BTreeSet<Oid> {
+    uses.types.iter().copied().chain(named_types(uses)).collect()
+}
+
+fn named_types(uses: &Uses) -> impl Iterator<Item = Oid> {
+    uses.constants.iter().filter(|(type_, _)| *type_ == REGTYPE).map(|(_, oid)| *oid)
+}
+
+/// The relations whose row types these types hold.
+fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>> {
+    let literals: BTreeSet<Oid> = uses.constants.iter().map(|(type_, _)| *type_).collect();
+    let written = written(uses);
+    let mut missing: BTreeSet<Oid> = named_types(uses).collect();
     let mut relations = BTreeSet::new();
-    for row in &rows {
-        let asked: Oid = row.try_get(0).map_err(Error::internal)?;
-        let relation: Oid = row.try_get(1).map_err(Error::internal)?;
-        let names: bool = row.try_get(2).map_err(Error::internal)?;
+    for row in held {
+        let asked: Oid = get(row, 0)?;
+        missing.remove(&asked);
+        let (relation, names): (Oid, bool) = (get(row, 1)?, get(row, 2)?);
         // A plain literal of such a type was looked at by itself.
         if names && !(NAMING_TYPES.contains(&asked) && literals.contains(&asked)) {
-            let name: String = row.try_get(3).map_err(Error::internal)?;
+            let name: String = get(row, 3)?;
             return Err(refused(&format!("a value of type {name}, which may name what is not shown,")));
         }
         if !written.contains(&asked) {
             continue;
         }
-        let schema: String = row.try_get(4).map_err(Error::internal)?;
-        let extension: bool = row.try_get(5).map_err(Error::internal)?;
+        let (schema, extension): (String, bool) = (get(row, 4)?, get(row, 5)?);
         if !extension && !super::names::is_system(&schema) && !exposure.shows_schema(&schema) {
-            return Err(refused("a type that is not shown"));
+            return Err(by_number());
         }
         if relation != 0 {
             relations.insert(relation);
         }
     }
-    Ok(relations)
+    // A number that is nothing's is told like one of what is hidden.
+    if missing.is_empty() { Ok(relations) } else { Err(by_number()) }
 }
 
-async fn judge_relations(client: &Client, relations: &BTreeSet<Oid>, exposure: &Exposure) -> Result<()> {
-    if relations.is_empty() {
-        return Ok(());
-    }
-    let mut found = belongings(client, relations.iter().copied().collect()).await?;
+/// Refuses relations that are not shown, of which it was found what they belong to.
+fn shown(relations: &BTreeSet<Oid>, mut found: HashMap<Oid, Belonging>, exposure: &Exposure) -> Result<()> {
     for oid in relations {
         let belonging = found.remove(oid).unwrap_or_default();
         if !belonging.is_shown(exposure) {
@@ -324,19 +343,24 @@ async fn judge_relations(client: &Client, relations: &BTreeSet<Oid>, exposure: &
     Ok(())
 }
 
+async fn found(client: &Client, guard: Guard, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
+    if !guard.hides || relations.is_empty() {
+        return Ok(HashMap::new());
+    }
+    belongings(client, relations.iter().copied().collect()).await
+}
+
 /// The relations with these numbers, each with what it belongs to.
 pub(super) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
-    let rows = client.query_typed(RELATIONS, &[(&asked, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
     let mut found: HashMap<Oid, Belonging> = HashMap::new();
-    for row in &rows {
-        let oid: Oid = row.try_get(0).map_err(Error::internal)?;
+    for row in &ask(client, RELATIONS, &[(&asked, Type::OID_ARRAY)]).await? {
         let relation = Relation {
-            schema: row.try_get::<_, Option<String>>(2).map_err(Error::internal)?.unwrap_or_default(),
-            name: row.try_get::<_, Option<String>>(3).map_err(Error::internal)?.unwrap_or_default(),
-            composite: row.try_get::<_, Option<String>>(4).map_err(Error::internal)?.is_some_and(|kind| kind == "c"),
-            temporary: row.try_get::<_, Option<bool>>(5).map_err(Error::internal)?.unwrap_or(false),
+            schema: get::<Option<String>>(row, 2)?.unwrap_or_default(),
+            name: get::<Option<String>>(row, 3)?.unwrap_or_default(),
+            composite: get::<Option<String>>(row, 4)?.is_some_and(|kind| kind == "c"),
+            temporary: get::<Option<bool>>(row, 5)?.unwrap_or(false),
         };
-        found.entry(oid).or_default().0.push(relation);
+        found.entry(get(row, 0)?).or_default().0.push(relation);
     }
     Ok(found)
 }
@@ -378,15 +402,21 @@ impl Belonging {
     }
 
     fn refusal(&self) -> Error {
-        let Some(relation) = self.0.first() else { return refused("a relation that is not there") };
-        if super::names::is_system(&relation.schema) {
-            return Error::not_found(format!("relation \"{}.{}\" does not exist", relation.schema, relation.name))
-                .sqlstate("42P01")
-                .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
-                .judged();
+        match self.0.first() {
+            Some(Relation { schema, name, .. }) if super::names::is_system(schema) => {
+                Error::not_found(format!("relation \"{schema}.{name}\" does not exist"))
+                    .sqlstate("42P01")
+                    .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
+                    .judged()
+            }
+            _ => by_number(),
         }
-        super::no_such(&relation.name)
     }
+}
+
+/// The refusal of what is not shown and what is not there at all, where the statement names neither.
+fn by_number() -> Error {
+    refused("what this statement uses without its name, by a number or an operator,")
 }
 
 /// The refusal of something that may not be used on this connection.

@@ -9,21 +9,24 @@
 mod ask;
 pub(super) mod functions;
 mod judge;
+mod mask;
 pub(super) mod names;
+mod plan;
 mod redaction;
 mod shape;
+mod told;
 mod tree;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::ask::Answer;
 use self::names::{Latest, Names};
-pub(super) use self::redaction::redacted;
-use self::redaction::{bare, withheld};
+pub(super) use self::redaction::{redacted, uttered};
 use self::shape::{Memory, Shape};
+use self::told::Refusal;
 use super::argument;
 use super::clock::Clock;
 use super::knowledge::Knowledge;
@@ -93,12 +96,36 @@ pub(super) struct Guarded {
     /// Whether the reader understood it, and what class it found.
     understood: bool,
     class: Class,
+    /// Set where its plan may hold what is hidden: then conditions and columns are not told.
+    brief: OnceLock<()>,
 }
 
 impl Guarded {
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(super) fn is_alone(&self) -> bool {
         self.shape.is_some()
+    }
+
+    /// Whether it stands where something is hidden.
+    pub(super) fn hides(&self) -> bool {
+        self.guard.hides
+    }
+
+    /// Whether of its plan only the nodes are told.
+    pub(super) fn is_brief(&self) -> bool {
+        self.brief.get().is_some()
+    }
+
+    /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
+    fn tell_briefly(&self) -> Result<()> {
+        let Outline::Explain { query, .. } = &self.outline else { return Ok(()) };
+        let options = self.text.get(..query.start).unwrap_or_default().to_ascii_uppercase();
+        if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
+            let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";
+            return Err(judge::refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
+        }
+        self.brief.get_or_init(|| ());
+        Ok(())
     }
 }
 
@@ -189,7 +216,15 @@ impl Walls {
         }
         let shape = shape.map(|shape| (shape, self.memory.generation()));
         let (understood, class) = (statement.understood, statement.class);
-        Ok(Some(Guarded { guard, outline, text: statement.text.clone(), shape, understood, class }))
+        Ok(Some(Guarded {
+            guard,
+            outline,
+            text: statement.text.clone(),
+            shape,
+            understood,
+            class,
+            brief: OnceLock::new(),
+        }))
     }
 
     /// Judges the statement of `job` on the session that it will run on, before its own transaction begins
@@ -199,6 +234,20 @@ impl Walls {
     /// What is not available, what the source itself refuses, and what keeps it from being judged.
     pub(super) async fn check(&self, session: &Session, job: &Job, clock: &Clock, knowledge: &Knowledge) -> Result<()> {
         let Some(guarded) = &job.guarded else { return Ok(()) };
+        match self.inspect(session, job, guarded, clock, knowledge).await {
+            Err(refusal) => Err(self.told(refusal, session, (job, guarded), clock, knowledge).await),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    async fn inspect(
+        &self,
+        session: &Session,
+        job: &Job,
+        guarded: &Guarded,
+        clock: &Clock,
+        knowledge: &Knowledge,
+    ) -> Result<(), Refusal> {
         let whole = 0..guarded.text.len();
         let query = match &guarded.outline {
             Outline::Query | Outline::Other(_) => whole,
@@ -214,12 +263,13 @@ impl Walls {
                 whole
             }
             Outline::Definition | Outline::Call => {
-                return self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job));
+                let admitted = self.admit(&guarded.text, guarded.guard, knowledge).await;
+                return Ok(admitted.map_err(|error| placed(error, job))?);
             }
             Outline::Show(_) => return Ok(()),
         };
         if self.able(job) == Some(false) {
-            return self.judge_by_names(guarded, job, knowledge).await;
+            return Ok(self.judge_by_names(guarded, job, knowledge).await?);
         }
         let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
         let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
@@ -232,43 +282,55 @@ impl Walls {
                 self.is_able(job, true);
                 let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
                 let judged = self.judge(session, &tree, guarded).await;
-                let lasting = judged.map_err(|error| unnumbered(placed(error, job), &guarded.text))?;
+                let lasting = judged.map_err(|error| placed(error, job))?;
                 session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
                 if let (Some((shape, generation)), Outline::Query, true) = (guarded.shape, &guarded.outline, lasting) {
                     self.memory.keep(shape, generation);
                 }
                 Ok(())
             }
-            Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes()),
+            Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes().into()),
             Ok(Answer::NoQuery) => Err(match &guarded.outline {
-                Outline::Other(word) if !word.is_empty() => judge::refused(word),
-                _ => judge::refused("this kind of statement"),
+                Outline::Other(word) if !word.is_empty() => judge::refused(word).into(),
+                _ => judge::refused("this kind of statement").into(),
             }),
             Ok(Answer::Refused(error)) => {
-                if self.able(job).is_none() && ask::may_be_unable(&error) && job.place.begins {
-                    session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
-                    let able = ask::can_be_asked(session, job, clock).await;
-                    self.is_able(job, able);
-                    if !able {
-                        return self.judge_by_names(guarded, job, knowledge).await;
-                    }
-                }
                 let shift = ask::shift().saturating_sub(before);
-                let failure = if ask::is_behind(&error, ask::shift() + text.chars().count()) {
-                    // The server found the end of the question where the statement's own should be.
-                    let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
-                    session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
-                    match session.prepare_typed(&job.text, &[]).await {
-                        Err(own) => job.failure(&own, 0),
-                        Ok(_) => job.failure(&error, shift),
-                    }
-                } else {
-                    job.failure(&error, shift)
-                };
-                Err(self.unnamed(failure, guarded, job, knowledge).await)
+                let end = ask::shift() + text.chars().count();
+                self.refused(&error, (shift, end), session, (job, guarded), clock, knowledge).await
             }
-            Err(error) => Err(self.unnamed(error, guarded, job, knowledge).await),
+            Err(error) => Err(Refusal::of_server(error)),
         }
+    }
+
+    /// What follows when the server does not take the question, in which so many characters stand in front
+    /// of the statement, and so many before its end.
+    async fn refused(
+        &self,
+        error: &tokio_postgres::Error,
+        (shift, end): (usize, usize),
+        session: &Session,
+        (job, guarded): (&Job, &Guarded),
+        clock: &Clock,
+        knowledge: &Knowledge,
+    ) -> Result<(), Refusal> {
+        if self.able(job).is_none() && ask::may_be_unable(error) && job.place.begins {
+            session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
+            let able = ask::can_be_asked(session, job, clock).await;
+            self.is_able(job, able);
+            if !able {
+                return Ok(self.judge_by_names(guarded, job, knowledge).await?);
+            }
+        }
+        if ask::is_behind(error, end) {
+            // The server found the end of the question where the statement's own should be.
+            let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
+            session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
+            if let Err(own) = session.prepare_typed(&job.text, &[]).await {
+                return Err(Refusal::of_server(job.failure(&own, 0)));
+            }
+        }
+        Err(Refusal::of_server(job.failure(error, shift)))
     }
 
     /// Whether the verdict holds for every statement of this shape.
@@ -282,6 +344,10 @@ impl Walls {
             return Err(writes());
         }
         judge::judge(session, &uses, guarded.guard, &self.exposure).await?;
+        let explains = matches!(guarded.outline, Outline::Explain { .. });
+        if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
+            guarded.tell_briefly()?;
+        }
         Ok(!uses.depends_on_literals())
     }
 
@@ -293,6 +359,9 @@ impl Walls {
         {
             let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
             return Err(judge::refused(why));
+        }
+        if guarded.guard.hides {
+            guarded.tell_briefly()?;
         }
         self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job))
     }
@@ -309,40 +378,6 @@ impl Walls {
         let names = Arc::new(Names::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
         self.names.keep(guard, &names);
         Ok(names)
-    }
-
-    /// What the server said of a statement that names something hidden would tell that it is there.
-    async fn unnamed(&self, error: Error, guarded: &Guarded, job: &Job, knowledge: &Knowledge) -> Error {
-        if !guarded.guard.hides || error.kind == Kind::Unavailable {
-            return error;
-        }
-        let Ok(names) = self.names(guarded.guard, knowledge).await else { return withheld(&error) };
-        match names.first_in(&guarded.text) {
-            Some(name) => placed(no_such(name), job),
-            None => bare(error, &names),
-        }
-    }
-
-    /// A failure of the source without the names of what is hidden.
-    pub(super) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
-        let of_ours = matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal);
-        if !self.hides() || of_ours || error.is_judged() {
-            return error;
-        }
-        match self.names(Guard { hides: true, identity: false, read_only: false }, knowledge).await {
-            Ok(names) => bare(error, &names),
-            Err(_) => withheld(&error),
-        }
-    }
-
-    /// What takes hidden names out of the values of `job`, which are the server's own words.
-    pub(super) async fn redaction(&self, job: &Job, knowledge: &Knowledge) -> Result<Option<Arc<Names>>> {
-        match &job.guarded {
-            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
-                self.names(*guard, knowledge).await.map(Some)
-            }
-            _ => Ok(None),
-        }
     }
 
     fn able(&self, job: &Job) -> Option<bool> {
@@ -374,14 +409,9 @@ fn no_such(name: &str) -> Error {
     Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
 }
 
-/// The failure without a name that the caller did not write: a number tells no name.
-fn unnumbered(error: Error, text: &str) -> Error {
-    let name = error.message.split('"').nth(1).and_then(|name| name.rsplit('.').next());
-    let written = name.is_none_or(|name| text.to_lowercase().contains(&name.to_lowercase()));
-    if written || error.get_sqlstate() != Some("42P01") {
-        return error;
-    }
-    judge::refused("what this statement names by a number")
+/// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
+fn is_of_ours(error: &Error) -> bool {
+    matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
 }
 
 /// The failure with the name as the caller wrote it, and its place.

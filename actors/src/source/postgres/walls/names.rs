@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
-use tokio_postgres::types::{Oid, ToSql, Type};
+use tokio_postgres::types::{Oid, Type};
 
+use super::super::own::{ask, get};
 use super::Guard;
 use super::judge::{Function, NAMING_TYPES, belongings, functions_query, refused};
 use crate::error::{Error, Result};
@@ -67,6 +68,8 @@ pub(in crate::source::postgres) struct Names {
     /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
     /// source's own words are held against them.
     parts: HashSet<String>,
+    /// Of columns, foreign keys and statistics of what is shown.
+    shown_parts: HashSet<String>,
     /// The denied ones in small letters: the server folds letters as its locale has it.
     folded: HashSet<String>,
     routines: Arc<Routines>,
@@ -88,10 +91,8 @@ impl Routines {
     async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
         let (mut routines, mut refused) = (Self::default(), Vec::new());
         let naming = NAMING_TYPES.to_vec();
-        let arrays: [(&(dyn ToSql + Sync), Type); 1] = [(&naming, Type::OID_ARRAY)];
-        let rows = client.query_typed(&functions_query("true"), &arrays).await.map_err(Error::internal)?;
-        for row in &rows {
-            let function = Function::read(row).map_err(Error::internal)?;
+        for row in &ask(client, &functions_query("true"), &[(&naming, Type::OID_ARRAY)]).await? {
+            let function = Function::read(row)?;
             // A name says nothing of the literal that some take.
             if function.refusal(guard, exposure).is_none() && !(guard.hides && function.needs_literal()) {
                 continue;
@@ -100,11 +101,10 @@ impl Routines {
                 routines.hidden.insert(function.name.clone());
             }
             routines.refused.insert(function.name);
-            let oid: Oid = row.try_get(7).map_err(Error::internal)?;
-            refused.push(oid);
+            refused.push(get::<Oid>(row, 7)?);
         }
-        for row in client.query_typed(OPERATORS, &[(&refused, Type::OID_ARRAY)]).await.map_err(Error::internal)? {
-            routines.operators.insert(row.try_get(0).map_err(Error::internal)?);
+        for row in &ask(client, OPERATORS, &[(&refused, Type::OID_ARRAY)]).await? {
+            routines.operators.insert(get(row, 0)?);
         }
         Ok(routines)
     }
@@ -126,9 +126,8 @@ impl Names {
         let mut names = Self::default();
         let mut shown = HashSet::new();
         if guard.hides {
-            let rows = client.query_typed(OWN_RELATIONS, &[]).await.map_err(Error::internal)?;
-            let own: Vec<Oid> =
-                rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(Error::internal)?;
+            let rows = ask(client, OWN_RELATIONS, &[]).await?;
+            let own: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
             let mut hidden_relations = HashSet::new();
             for (oid, belonging) in belongings(client, own.clone()).await? {
                 let is_shown = belonging.is_shown(exposure);
@@ -140,25 +139,22 @@ impl Names {
                     names.denied.insert(relation.name);
                 }
             }
-            let mut shown_parts = HashSet::new();
-            for row in client.query_typed(PARTS, &[(&own, Type::OID_ARRAY)]).await.map_err(Error::internal)? {
-                let name: String = row.try_get(0).map_err(Error::internal)?;
-                let kind: String = row.try_get(2).map_err(Error::internal)?;
-                match hidden_relations.contains(&row.try_get::<_, Oid>(1).map_err(Error::internal)?) {
+            for row in &ask(client, PARTS, &[(&own, Type::OID_ARRAY)]).await? {
+                let (name, kind): (String, String) = (get(row, 0)?, get(row, 2)?);
+                match hidden_relations.contains(&get::<Oid>(row, 1)?) {
                     true if kind == "s" => names.denied.insert(name),
                     true => names.parts.insert(name),
-                    false => shown_parts.insert(name),
+                    false => names.shown_parts.insert(name),
                 };
             }
-            names.parts.retain(|name| !shown_parts.contains(name));
-            for row in client.query_typed(TYPES, &[]).await.map_err(Error::internal)? {
-                let schema: String = row.try_get(1).map_err(Error::internal)?;
-                if !exposure.shows_schema(&schema) {
-                    names.denied.insert(row.try_get(0).map_err(Error::internal)?);
+            names.parts.retain(|name| !names.shown_parts.contains(name));
+            for row in &ask(client, TYPES, &[]).await? {
+                if !exposure.shows_schema(&get::<String>(row, 1)?) {
+                    names.denied.insert(get(row, 0)?);
                 }
             }
-            for row in client.query_typed(SCHEMAS, &[]).await.map_err(Error::internal)? {
-                let schema: String = row.try_get(0).map_err(Error::internal)?;
+            for row in &ask(client, SCHEMAS, &[]).await? {
+                let schema: String = get(row, 0)?;
                 if exposure.shows_schema(&schema) {
                     shown.insert(schema)
                 } else {
@@ -178,8 +174,8 @@ impl Names {
 
     /// Refuses a text in which anything stands that could name what is hidden or not admitted.
     pub(super) fn admit(&self, text: &str, guard: Guard) -> Result<()> {
-        if text.to_ascii_lowercase().contains("u&") {
-            return Err(Error::invalid("query: write names without U& escapes on this connection"));
+        if has_escapes(text) {
+            return Err(escapes());
         }
         if let Some(operator) = self.routines.operators.iter().find(|operator| text.contains(operator.as_str())) {
             return Err(refused(&format!("the operator {operator}")));
@@ -210,18 +206,26 @@ impl Names {
         Ok(())
     }
 
-    /// Whether `text` holds the name of something hidden.
-    pub(super) fn first_in(&self, text: &str) -> Option<&str> {
-        let named = words(text).find_map(|word| {
-            let folded = word.to_lowercase();
-            self.hidden.get(cut(word)).or_else(|| self.hidden.get(cut(&folded)))
-        });
-        named.map(String::as_str).or_else(|| self.odd_in(text))
+    /// Whether `word`, as it stands in a text, may be the name of something hidden; with `alone` only
+    /// where nothing bears the name that is shown.
+    pub(super) fn is_one(&self, word: &str, alone: bool) -> bool {
+        let folded = word.to_lowercase();
+        // An array's type has its element's name behind an underscore.
+        [word, folded.as_str(), folded.trim_start_matches('_')]
+            .into_iter()
+            .map(cut)
+            .any(|form| if alone { self.hidden.contains(form) } else { self.folded.contains(form) })
     }
 
-    fn odd_in(&self, text: &str) -> Option<&str> {
-        let odd = self.hidden.iter().filter(|name| !is_word(name));
-        odd.map(String::as_str).find(|name| text.contains(&name.replace('"', "\"\"")))
+    /// The names that are no words, and so stand in quotes.
+    pub(super) fn odd(&self, alone: bool) -> impl Iterator<Item = &str> {
+        let names = if alone { &self.hidden } else { &self.denied };
+        names.iter().map(String::as_str).filter(|name| !is_word(name))
+    }
+
+    /// Whether a column, foreign key or statistics of what is shown are called so.
+    pub(super) fn is_shown_part(&self, word: &str) -> bool {
+        self.shown_parts.contains(word) || self.shown_parts.contains(&word.to_lowercase())
     }
 
     /// The text without the names of what is hidden.
@@ -248,6 +252,16 @@ impl Names {
     }
 }
 
+/// Whether a name or a text may be written with U& in `text`.
+pub(super) fn has_escapes(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("u&")
+}
+
+/// The refusal of a text that is only read where it has no escapes.
+pub(super) fn escapes() -> Error {
+    Error::invalid("query: write names without U& escapes on this connection").judged()
+}
+
 fn is_word(name: &str) -> bool {
     !name.is_empty() && name.chars().all(in_word)
 }
@@ -258,7 +272,19 @@ fn in_word(each: char) -> bool {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|each: char| !in_word(each)).filter(|word| !word.is_empty())
+    words_at(text).map(|(_, word)| word)
+}
+
+/// The words of a text, each with its place.
+pub(super) fn words_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 0;
+    let words = text.split(|each: char| !in_word(each)).map(move |word| {
+        let at = next;
+        // What is between words is ASCII.
+        next += word.len() + 1;
+        (at, word)
+    });
+    words.filter(|(_, word)| !word.is_empty())
 }
 
 /// The name as the server cuts it.
@@ -267,7 +293,7 @@ fn cut(name: &str) -> &str {
 }
 
 /// So many octets of a text, to the last whole character.
-fn begin(text: &str, octets: usize) -> &str {
+pub(super) fn begin(text: &str, octets: usize) -> &str {
     text.get(..text.floor_char_boundary(octets)).unwrap_or_default()
 }
 

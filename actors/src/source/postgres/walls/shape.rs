@@ -3,10 +3,9 @@
 //! own; any other is remembered by all of itself.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-
-use sha2::{Digest, Sha256};
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -14,31 +13,27 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// Verdicts of one connection that are kept at most, 16 octets each and their time.
 const MOST: usize = 16_384;
 
+/// Keys of this process. Nobody who does not know them can find two texts of one shape (SipHash).
+static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+
 /// What a statement was judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Shape([u8; 16]);
+pub(super) struct Shape([u64; 2]);
 
 impl Shape {
     /// The shape of `text`, where `terms` say all else that decides about it.
     pub(super) fn of(text: &str, terms: &[&str]) -> Self {
-        let mut digest = Sha256::new();
-        for term in terms {
-            digest.update(u64::try_from(term.len()).unwrap_or(u64::MAX).to_le_bytes());
-            digest.update(term);
-        }
-        match masked(text.as_bytes()) {
-            Some(masked) => {
-                digest.update([1]);
-                digest.update(masked);
+        let masked = masked(text.as_bytes());
+        Self(KEYS.each_ref().map(|key| {
+            let mut hasher = key.build_hasher();
+            for term in terms {
+                hasher.write_usize(term.len());
+                hasher.write(term.as_bytes());
             }
-            None => {
-                digest.update([0]);
-                digest.update(text);
-            }
-        }
-        let mut shape = [0; 16];
-        shape.iter_mut().zip(digest.finalize()).for_each(|(to, from)| *to = from);
-        Self(shape)
+            hasher.write_u8(masked.is_some().into());
+            hasher.write(masked.as_deref().unwrap_or(text.as_bytes()));
+            hasher.finish()
+        }))
     }
 }
 
@@ -121,9 +116,9 @@ fn closing(text: &[u8], start: usize, quote: u8) -> Option<usize> {
     }
 }
 
-/// The shapes that were admitted lately.
+/// The shapes that were admitted lately. Nearly all who come only look.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<Admitted>);
+pub(super) struct Memory(RwLock<Admitted>);
 
 #[derive(Default)]
 struct Admitted {
@@ -135,17 +130,17 @@ struct Admitted {
 impl Memory {
     /// Whether this shape was admitted lately.
     pub(super) fn knows(&self, shape: &Shape) -> bool {
-        self.lock().shapes.get(shape).is_some_and(|since| since.elapsed() < LIFETIME)
+        self.read().shapes.get(shape).is_some_and(|since| since.elapsed() < LIFETIME)
     }
 
     /// To be handed to [`Memory::keep`]: what is found from now on holds for this moment.
     pub(super) fn generation(&self) -> u64 {
-        self.lock().generation
+        self.read().generation
     }
 
     /// Remembers what was admitted, unless everything was forgotten since `generation`.
     pub(super) fn keep(&self, shape: Shape, generation: u64) {
-        let mut admitted = self.lock();
+        let mut admitted = self.write();
         if admitted.generation != generation {
             return;
         }
@@ -160,13 +155,17 @@ impl Memory {
 
     /// Forgets everything: the catalogue may have changed.
     pub(super) fn forget(&self) {
-        let mut admitted = self.lock();
+        let mut admitted = self.write();
         admitted.generation += 1;
         admitted.shapes.clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Admitted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Admitted> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Admitted> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) const SCHEMA: &str = "
     CREATE TABLE lines (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders (id) ON DELETE CASCADE, qty);
     CREATE TABLE hidden_child (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders (id) ON DELETE CASCADE);
     CREATE TABLE hidden_log (what TEXT, CONSTRAINT mark CHECK (what <> 'mark'));
+    CREATE UNIQUE INDEX hidden_taken ON hidden_log (what) WHERE what = 'taken';
+    INSERT INTO hidden_log VALUES ('taken');
     CREATE TABLE counters (id INTEGER PRIMARY KEY AUTOINCREMENT, label);
     CREATE INDEX hidden_index ON hidden_people (secret);
     CREATE TRIGGER hidden_trigger AFTER UPDATE ON hidden_people BEGIN SELECT 1; END;
@@ -124,11 +126,16 @@ async fn what_would_tell_of_the_hidden_is_refused_in_clear_words() {
         ("CREATE TABLE oracle (a, FOREIGN KEY (a) REFERENCES \"Hidden_People\")", "42P01", "no such table"),
         ("ALTER TABLE lines ADD COLUMN a REFERENCES hidden_people (id)", "42P01", "no such table: hidden_people"),
         ("ALTER TABLE lines ADD CHECK ((SELECT count(*) FROM hidden_people) > 9)", "42601", "subqueries"),
-        ("DROP TABLE IF EXISTS hidden_people", "42P01", "no such table"),
-        ("DROP VIEW IF EXISTS hidden_view", "42P01", "no such table"),
-        ("DROP INDEX IF EXISTS hidden_index", "42P01", "no such table"),
-        ("DROP TRIGGER IF EXISTS hidden_trigger", "42P01", "no such table"),
-        ("DROP TABLE IF EXISTS sealed", "42P01", "no such table"),
+        ("CREATE TABLE hidden_people (a)", "42501", "the name hidden_people is not available"),
+        ("CREATE TABLE IF NOT EXISTS Hidden_Anything (a)", "42501", "the name Hidden_Anything is not available"),
+        ("CREATE TABLE hidden_people AS SELECT 1 AS a", "42501", "the name hidden_people is not available"),
+        ("CREATE VIEW hidden_people AS SELECT 1 AS a", "42501", "the name hidden_people is not available"),
+        ("ALTER TABLE twin RENAME TO hidden_people", "42501", "the name hidden_people is not available"),
+        ("ALTER TABLE twin RENAME TO hidden_anything", "42501", "the name hidden_anything is not available"),
+        ("CREATE INDEX hidden_index ON twin (id)", "42501", "the name is not available"),
+        ("ALTER TABLE docs RENAME TO open_docs", "42501", "ALTER TABLE of a virtual table is not available"),
+        ("INSERT INTO orders (total, note) VALUES (1, 'mark') -- hidden_log", "23514", "not exposed"),
+        ("INSERT INTO orders (total, note) VALUES (2, 'taken') -- hidden_log", "23505", "not exposed"),
         ("ANALYZE", "42501", "ANALYZE of all tables is not available"),
         ("REINDEX", "42501", "REINDEX of all tables is not available"),
         ("REINDEX hidden_index", "42P01", "does not exist"),
@@ -146,6 +153,35 @@ async fn what_would_tell_of_the_hidden_is_refused_in_clear_words() {
     assert_eq!((error.kind, error.get_hint()), (Kind::NotFound, None));
     let error = fixture.error("SELECT totl FROM orders", Access::ReadWrite).await;
     assert_eq!(error.get_hint(), Some("did you mean total?"));
+}
+
+#[tokio::test]
+async fn to_drop_what_is_hidden_if_it_exists_does_nothing() {
+    let fixture = hiding();
+    let before = content(&fixture);
+    for (what, name) in [
+        ("TABLE", "hidden_people"),
+        ("VIEW", "hidden_view"),
+        ("INDEX", "hidden_index"),
+        ("TRIGGER", "hidden_trigger"),
+        ("TABLE", "sealed"),
+    ] {
+        for access in [Access::ReadWrite, Access::ReadOnly] {
+            let outcome = async |name: &str| match fixture
+                .source
+                .run(plan(&format!("DROP {what} IF EXISTS {name}"), access))
+                .await
+            {
+                Ok(results) => whole(results).await.map(drop).map_err(|error| all_words(&error)),
+                Err(error) => Err(all_words(&error)),
+            };
+            assert_eq!(outcome(name).await, outcome("nothing_at_all").await, "{name}, {access:?}");
+            assert!(access == Access::ReadOnly || outcome(name).await.is_ok(), "{name}");
+        }
+        let error = fixture.error(&format!("DROP {what} {name}"), Access::ReadWrite).await;
+        assert!(error.message.starts_with("no such"), "{name}: {error:?}");
+    }
+    assert_eq!(content(&fixture), before);
 }
 
 #[tokio::test]

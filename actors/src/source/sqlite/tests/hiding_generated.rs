@@ -110,7 +110,6 @@ const OTHERS: &[&str] = &[
     "DELETE FROM {T} WHERE id = 1 RETURNING *",
     "WITH w AS (SELECT 1) DELETE FROM {T}",
     "DROP TABLE {T}",
-    "DROP TABLE IF EXISTS {T}",
     "ALTER TABLE {T} ADD COLUMN more",
     "ALTER TABLE {T} RENAME TO renamed",
     "ALTER TABLE {T} RENAME COLUMN secret TO open",

@@ -1,0 +1,22 @@
+//! Questions of our own about the catalogue: asked in one round trip, and read by the place of a column.
+
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use crate::error::{Error, Result};
+
+/// The rows that `question` answers with for these values.
+///
+/// # Errors
+/// [`Kind::Internal`](crate::error::Kind::Internal): the question is ours.
+pub(super) async fn ask(client: &Client, question: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>> {
+    client.query_typed(question, values).await.map_err(Error::internal)
+}
+
+/// One column of a row of ours.
+///
+/// # Errors
+/// [`Kind::Internal`](crate::error::Kind::Internal): it is of another type than was asked for.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
+    row.try_get(column).map_err(Error::internal)
+}
