@@ -4,6 +4,7 @@
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::server::say;
 use crate::support::app::{CONNECTION, TestApp, connection};
 use crate::support::postgres::{TestPostgres, connect};
 
@@ -93,4 +94,87 @@ async fn what_was_found_is_refused_and_tells_nothing() {
         let (status, answer) = app.query(json!({"query": query})).await;
         assert_eq!((status, answer.get("error")), (200, None), "{query}: {answer}");
     }
+}
+
+const PLANS: &str = "
+CREATE TABLE vaulted (id int, wage int, note text); INSERT INTO vaulted VALUES (1, 4711, 'a'), (2, 4712, 'b');
+CREATE INDEX vaulted_wage ON vaulted (wage);
+CREATE VIEW wages AS SELECT id, note FROM vaulted WHERE wage < 4711 + length(note);
+CREATE TABLE plain (id int PRIMARY KEY, note text); INSERT INTO plain VALUES (1, 'x');
+CREATE VIEW plain_view AS SELECT id FROM plain WHERE note <> 'shown';
+CREATE TABLE family (id int); CREATE TABLE vaulted_child (CHECK (id > 4711)) INHERITS (family);
+CREATE FUNCTION peek() RETURNS SETOF int LANGUAGE sql STABLE AS 'SELECT id FROM vaulted WHERE wage > 4711';
+CREATE TABLE guarded (id int, owner text); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+ALTER TABLE guarded FORCE ROW LEVEL SECURITY;
+CREATE POLICY p ON guarded USING (id IN (SELECT id FROM vaulted WHERE wage > 4711));
+";
+
+#[actix_web::test]
+async fn a_plan_tells_no_condition_of_what_is_hidden() {
+    let url = TestPostgres::shared().database("plans").await;
+    let admin = connect(&url).await;
+    admin.batch_execute(PLANS).await.unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"vaulted%\"]\n";
+    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, hidden)).await;
+    app.ready().await;
+    for options in ["", "VERBOSE", "ANALYZE VERBOSE", "(VERBOSE, COSTS off)", "(ANALYZE, VERBOSE, BUFFERS, SETTINGS)"] {
+        for what in ["wages WHERE note = 'x'", "peek()", "guarded", "family", "(SELECT id FROM wages LIMIT 1) w"] {
+            let query = format!("EXPLAIN {options} SELECT * FROM {what}");
+            let (status, answer) = app.query(json!({"query": query})).await;
+            let words = answer.to_string();
+            assert_eq!((status, answer.get("error")), (200, None), "{query}: {words}");
+            for told in ["4711", "vaulted", "wage)", "wage <", "Filter", "Output", "Cond"] {
+                assert!(!words.contains(told), "{query} tells {told}: {words}");
+            }
+        }
+    }
+    for format in ["JSON", "XML", "YAML"] {
+        for what in ["wages", "peek()", "guarded"] {
+            let query = format!("EXPLAIN (VERBOSE, FORMAT {format}) SELECT * FROM {what}");
+            let (status, answer) = app.query(json!({"query": query})).await;
+            assert_eq!((status, &answer["error"]["sqlState"]), (403, &json!("42501")), "{query}: {answer}");
+            assert!(!answer.to_string().contains("4711"), "{query}: {answer}");
+        }
+        let query = format!("EXPLAIN (FORMAT {format}) SELECT * FROM plain_view");
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert_eq!((status, answer.get("error")), (200, None), "{query}: {answer}");
+    }
+    // What hides nothing is told whole.
+    for query in ["EXPLAIN SELECT * FROM plain WHERE note = 'x'", "EXPLAIN VERBOSE SELECT * FROM plain_view"] {
+        let (_, answer) = app.query(json!({"query": query})).await;
+        assert!(answer.to_string().contains("Filter"), "{query}: {answer}");
+    }
+}
+
+#[actix_web::test]
+async fn a_function_of_postgis_that_runs_sql_is_refused() {
+    let url = TestPostgres::shared().database("flatgeobuf").await;
+    let admin = connect(&url).await;
+    let there = "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'";
+    let there: i64 = admin.query_one(there, &[]).await.unwrap().get(0);
+    if there == 0 {
+        say("passed over: the server has no PostGIS");
+        return;
+    }
+    admin
+        .batch_execute("CREATE EXTENSION postgis; CREATE TABLE orders (id int); CREATE TABLE secret (id int)")
+        .await
+        .unwrap();
+    let hidden = "access = \"read-write\"\n[connections.hidden]\ntables = [\"secret\"]\n";
+    let app = TestApp::start(TempDir::new().unwrap(), &connection(CONNECTION, "shop", &url, hidden)).await;
+    app.ready().await;
+    let data = "(SELECT ST_AsFlatGeobuf(q, false, 'g') FROM (SELECT ST_MakePoint(1, 2) AS g, 1 AS id) q)";
+    for query in [
+        format!("SELECT ST_FromFlatGeobufToTable('public', 'planted', {data})"),
+        format!(
+            "SELECT public.\"st_fromflatgeobuftotable\"('public', 'planted (id int); DROP TABLE orders; --', {data})"
+        ),
+        format!("CREATE TABLE made AS SELECT ST_FromFlatGeobufToTable('public', 'planted', {data})"),
+        "CREATE TABLE made (a int CHECK (ST_FromFlatGeobufToTable('public', 'planted', '') IS NULL))".to_owned(),
+    ] {
+        let (status, answer) = app.query(json!({"query": query})).await;
+        assert_eq!((status, &answer["error"]["sqlState"]), (403, &json!("42501")), "{query}: {answer}");
+    }
+    let left = "SELECT count(*) FROM pg_class WHERE relname IN ('planted', 'made', 'orders')";
+    assert_eq!(admin.query_one(left, &[]).await.unwrap().get::<_, i64>(0), 1);
 }

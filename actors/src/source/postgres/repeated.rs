@@ -17,7 +17,7 @@ use super::running::{self, Fetched, Rows as Answer};
 use super::session::Session;
 use super::statement::{Job, admit};
 use super::transaction::{Place, closing, give_up, undoing};
-use super::walls::Extent;
+use super::walls::{Extent, Guarded};
 use super::{Asked, Shared};
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
@@ -43,7 +43,12 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
     let place = Place { begins: true, ends: false, pooled: shared.pooled };
     let job = Job { place, ..shared.job(prepared, asked, Extent::Repeated)? };
     let session = clock.bound(shared.sessions.take(&clock)).await??;
-    admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| clock.judge(error))?;
+    admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| {
+        // Told as it would be of what does not exist: but for what does not parse, when it runs.
+        let runs = job.guarded.as_ref().is_some_and(Guarded::is_definition) && error.get_sqlstate() != Some("42601");
+        let error = clock.judge(error);
+        if runs { Repeated::failure(0, error) } else { error }
+    })?;
     let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
         Ok(made) => made,
         Err(error) => {

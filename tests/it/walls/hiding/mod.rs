@@ -2,6 +2,7 @@
 //! grammar, through every way in. Neither its content nor its names come back in an answer, an error
 //! or a line of the log, no statement that refers to it runs, and it is as it was afterwards.
 
+mod existence;
 mod spelling;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_postgres::Client;
 
+use self::existence::what_is_hidden_is_told_like_what_does_not_exist;
 use self::spelling::{Case, Look, Position, Sent, Target, positions};
 use super::attack::{Answer, CHANNELS, Channel, Random, cases, request, send};
 use super::server::{Server, on_each_server, say, text};
@@ -21,6 +23,7 @@ use crate::support::process::Service;
 
 on_each_server! {
     nothing_tells_or_changes_what_is_hidden
+    what_is_hidden_is_told_like_what_does_not_exist
 }
 
 const POSITIONS: [&str; 2] = ["hiding/positions.sql", "hiding/positions_utility.sql"];
@@ -230,7 +233,7 @@ async fn nothing_tells_or_changes_what_is_hidden(programs: &Path) {
     // Each position in its plainest look first, through one way in; then whatever the seed draws.
     let plain = positions.iter().enumerate().map(|(number, position)| {
         let channel = if number % 2 == 0 { Channel::Query } else { CHANNELS[number % CHANNELS.len()] };
-        Case { position: position.clone(), target: 0, look: Look::default(), channel, number }
+        Case { position: position.clone(), target: 0, look: Look::default(), channel, number, absent: false }
     });
     let mut all: Vec<Case> = plain.collect();
     for number in all.len()..cases(4000) {

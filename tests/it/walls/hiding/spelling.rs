@@ -115,6 +115,16 @@ pub(super) struct Case {
     pub(super) look: Look,
     pub(super) channel: Channel,
     pub(super) number: usize,
+    /// Whether it names what does not exist, in names of the same lengths.
+    pub(super) absent: bool,
+}
+
+/// Names of what is hidden and what does not exist in their places.
+const ABSENT: [(&str, &str); 3] = [("canary", "absent"), ("Canary", "Absent"), ("vault", "nolan")];
+
+/// The text with names of what does not exist.
+pub(super) fn absent(text: &str) -> String {
+    ABSENT.iter().fold(text.to_owned(), |text, (hidden, absent)| text.replace(hidden, absent))
 }
 
 /// What is sent.
@@ -131,13 +141,13 @@ impl Case {
         let position = random.of(positions).clone();
         // Most of the time the one that has everything: an index, a sequence, a trigger.
         let target = if random.once_in(3) { 0 } else { random.below(targets) };
-        Self { position, target, look: Look::draw(random), channel: *random.of(&CHANNELS), number }
+        Self { position, target, look: Look::draw(random), channel: *random.of(&CHANNELS), number, absent: false }
     }
 
     pub(super) fn write(&self, targets: &[Target], dblink: &str) -> Sent {
         let random = &mut Random::of_seed(self.look.seed);
         let target = &targets[self.target];
-        let template = self.template(random);
+        let template = self.called(&self.template(random));
         // What is told by its number alone was not said.
         let named = ["{t}", "{y}", "{n}", "@name"].iter().any(|key| template.contains(key));
         let mut uttered = if named { vec![target.name.to_lowercase(), target.schema.to_owned()] } else { Vec::new() };
@@ -153,7 +163,7 @@ impl Case {
                 "t" | "y" => text.push_str(&self.name(target, random, false)),
                 "n" => text.push_str(&within),
                 "o" => text.push_str(&oid),
-                "c" => text.push_str("canary_column_zq7"),
+                "c" => text.push_str(&self.called("canary_column_zq7")),
                 "k" => text.push_str(&number),
                 "d" => text.push_str(dblink),
                 "s" | "i" | "f" => {
@@ -165,7 +175,7 @@ impl Case {
                     };
                     uttered.push(name.to_owned());
                     let folded = name.starts_with("vault") || !template.contains(&format!("'{{{key}}}'"));
-                    text.push_str(&if folded { self.ident_path(name, random) } else { name.to_owned() });
+                    text.push_str(&if folded { self.ident_path(name, random) } else { self.called(name) });
                 }
                 other => {
                     // A brace of the statement's own.
@@ -176,10 +186,14 @@ impl Case {
         }
         text.push_str(rest);
         let values = if text.contains("@name") { json!({"@name": within}) } else { json!({}) };
-        let by_default = (self.look.qualification == 4).then(|| target.schema.to_owned());
-        let default_schema = self.position.default_schema.clone().or(by_default);
+        let by_default = (self.look.qualification == 4).then(|| self.called(target.schema));
+        let default_schema = self.position.default_schema.as_ref().map(|schema| self.called(schema)).or(by_default);
         uttered.extend(default_schema.clone());
         Sent { text, values, default_schema, uttered }
+    }
+
+    fn called(&self, text: &str) -> String {
+        if self.absent { absent(text) } else { text.to_owned() }
     }
 
     /// The position's text with what stands in front, around and between.
@@ -223,6 +237,7 @@ impl Case {
     }
 
     fn ident(&self, name: &str, random: &mut Random, within_text: bool) -> String {
+        let name = &self.called(name);
         let folds = name.chars().all(|each| !each.is_ascii_uppercase());
         match self.look.quoting {
             2 | 3 if !within_text => {

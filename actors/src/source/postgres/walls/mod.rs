@@ -26,7 +26,7 @@ use self::ask::Answer;
 use self::names::{Latest, Names};
 pub(super) use self::redaction::{redacted, uttered};
 use self::shape::{Memory, Shape};
-use self::told::Refusal;
+use self::told::{Refusal, placed};
 use super::argument;
 use super::clock::Clock;
 use super::knowledge::Knowledge;
@@ -34,7 +34,7 @@ use super::session::Session;
 use super::statement::Job;
 use super::transaction::Terms;
 use crate::call::Argument;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::source::{Access, Exposure};
 use crate::sql::{Class, Outline, Statement, outline};
@@ -111,6 +111,16 @@ impl Guarded {
         self.guard.hides
     }
 
+    /// Whether the server finds what it names only when it runs.
+    pub(super) fn is_definition(&self) -> bool {
+        self.outline == Outline::Definition
+    }
+
+    /// Whether it makes or changes what has a name.
+    fn makes(&self) -> bool {
+        matches!(self.outline, Outline::Definition | Outline::CreateAs { .. } | Outline::SelectInto { .. })
+    }
+
     /// Whether of its plan only the nodes are told.
     pub(super) fn is_brief(&self) -> bool {
         self.brief.get().is_some()
@@ -178,7 +188,7 @@ impl Walls {
             && guard.hides
             && (names::is_system(schema) || !self.exposure.shows_schema(schema))
         {
-            let missing = format!("defaultSchema: there is no schema {schema}");
+            let missing = format!("schema \"{schema}\" does not exist");
             return Err(Error::not_found(missing).sqlstate("3F000").judged());
         }
         let shape = alone.then(|| {
@@ -235,7 +245,8 @@ impl Walls {
     pub(super) async fn check(&self, session: &Session, job: &Job, clock: &Clock, knowledge: &Knowledge) -> Result<()> {
         let Some(guarded) = &job.guarded else { return Ok(()) };
         match self.inspect(session, job, guarded, clock, knowledge).await {
-            Err(refusal) => Err(self.told(refusal, session, (job, guarded), clock, knowledge).await),
+            // Rarely needed, and large.
+            Err(refusal) => Err(Box::pin(self.told(refusal, session, (job, guarded), clock, knowledge)).await),
             Ok(()) => Ok(()),
         }
     }
@@ -407,26 +418,4 @@ fn writes() -> Error {
 /// What the source says of a relation that is not there.
 fn no_such(name: &str) -> Error {
     Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
-}
-
-/// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
-fn is_of_ours(error: &Error) -> bool {
-    matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
-}
-
-/// The failure with the name as the caller wrote it, and its place.
-fn placed(error: Error, job: &Job) -> Error {
-    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
-        return error;
-    }
-    let names = job.origin.iter().flat_map(|statement| &statement.names);
-    let found = names.filter(|name| !name.called).find(|name| {
-        let written = name.parts.join(".");
-        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
-    });
-    match found {
-        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
-        Some(name) => error.position(name.position),
-        None => error,
-    }
 }

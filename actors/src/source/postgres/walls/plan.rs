@@ -26,9 +26,10 @@ WITH RECURSIVE reads (oid) AS (
         UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = s.oid
     ) AS u (oid)
 )
-SELECT reads.oid, EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid = ANY ($2) AND p.oid >= 16384
-        AND p.prolang = (SELECT l.oid FROM pg_catalog.pg_language l WHERE l.lanname = 'sql'))
-FROM reads UNION ALL SELECT 0, EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = ANY ($1))";
+SELECT reads.oid, false FROM reads
+UNION ALL SELECT 0, EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = ANY ($1))
+    OR EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+        WHERE p.oid = ANY ($2) AND p.oid >= 16384 AND l.lanname = 'sql')";
 
 /// Whether a plan of this may hold something that is hidden.
 pub(super) async fn goes_behind(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<bool> {

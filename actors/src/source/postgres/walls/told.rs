@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::mask::{Mask, Which};
 use super::names::{self, Names};
 use super::redaction::{bare, withheld};
-use super::{Guard, Guarded, Walls, ask, is_of_ours, judge};
-use crate::error::{Error, Result};
+use super::{Guard, Guarded, Walls, ask, judge, no_such};
+use crate::error::{Error, Kind, Result};
 use crate::source::Access;
 use crate::source::postgres::clock::Clock;
 use crate::source::postgres::knowledge::Knowledge;
@@ -85,11 +85,7 @@ impl Walls {
             *begun = true;
             let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, clock, knowledge).await
             else {
-                let makes = matches!(
-                    guarded.outline,
-                    Outline::Definition | Outline::CreateAs { .. } | Outline::SelectInto { .. }
-                );
-                return makes.then(|| taken(mask.first()));
+                return guarded.makes().then(|| taken(mask.first()));
             };
             if is_of_ours(&failure) {
                 return Some(withheld(&failure));
@@ -126,8 +122,9 @@ impl Walls {
     ) -> Result<(), Refusal> {
         let Some(guarded) = &job.guarded else { return Ok(()) };
         self.inspect(session, job, guarded, clock, knowledge).await?;
-        let tried = match guarded.outline {
-            Outline::Definition if job.terms.access == Access::ReadWrite => {
+        // What cannot be described has to be run.
+        let tried = match job.terms.access {
+            Access::ReadWrite if guarded.makes() && job.arguments().is_empty() => {
                 ask::try_out(session, job, clock).await.map_err(|error| job.failure(&error, 0))
             }
             _ => inferred(session, job, clock).await.map(drop),
@@ -182,4 +179,26 @@ fn masked(job: &Job, guarded: &Guarded, mask: &Mask) -> Option<Job> {
 /// The refusal of a statement that would be carried out with another name in the place of this one.
 fn taken(name: &str) -> Error {
     judge::refused(&format!("the name \"{name}\"")).hint("choose another name")
+}
+
+/// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
+fn is_of_ours(error: &Error) -> bool {
+    matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
+}
+
+/// The failure with the name as the caller wrote it, and its place.
+pub(super) fn placed(error: Error, job: &Job) -> Error {
+    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
+        return error;
+    }
+    let names = job.origin.iter().flat_map(|statement| &statement.names);
+    let found = names.filter(|name| !name.called).find(|name| {
+        let written = name.parts.join(".");
+        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
+    });
+    match found {
+        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
+        Some(name) => error.position(name.position),
+        None => error,
+    }
 }

@@ -1,0 +1,126 @@
+//! What is hidden is told as what does not exist: each statement is sent twice, with the names of what is
+//! hidden and with names of the same lengths that nothing bears, and the answers are the same but for these.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+
+use super::spelling::{Case, Look, Position, absent, positions};
+use super::{Attack, POSITIONS, RELATIONS};
+use crate::walls::attack::{Answer, Channel, Random, cases, request, send};
+use crate::walls::server::{say, text};
+
+/// What differs, and why that is so, is told in `SECURITY.md`.
+#[derive(Debug)]
+struct Difference {
+    text: String,
+    hidden: String,
+    missing: String,
+}
+
+impl Attack {
+    /// Sent without staying: what would be made with a name that is free is not there afterwards.
+    async fn answered(&self, case: &Case) -> (String, Answer) {
+        let sent = case.write(&self.targets, &self.dblink);
+        let mut more = vec![("dryRun", json!(true))];
+        more.extend(sent.default_schema.map(|schema| ("defaultSchema", json!(schema))));
+        let built = request(&self.service, &self.service.writer, case.channel, &sent.text, &sent.values, &more);
+        (sent.text, send(built).await)
+    }
+
+    async fn difference(&self, case: &Case) -> Option<Difference> {
+        let (text, hidden) = self.answered(case).await;
+        let (_, missing) = self.answered(&Case { absent: true, ..case.clone() }).await;
+        let differs = if missing.passed() {
+            // It takes the name of what is hidden, or would pass it over.
+            !hidden.passed() && !told(&hidden.text).contains("is not available on this connection")
+        } else {
+            told(&hidden.text) != told(&missing.text)
+        };
+        differs.then(|| Difference { text, hidden: hidden.beginning(), missing: missing.beginning() })
+    }
+}
+
+/// What an answer tells, with the names that do not exist in the place of the hidden ones.
+fn told(answer: &str) -> String {
+    let lower = absent(&answer.to_lowercase());
+    match serde_json::from_str::<Value>(&lower) {
+        Ok(mut body) => {
+            let mut error = body["error"].take();
+            if let Some(error) = error.as_object_mut() {
+                error.remove("requestid");
+                // It comes of the list of what is shown, and only if that is read in time.
+                error.remove("hint");
+            }
+            if error.is_null() { body["result"].take().to_string() } else { error.to_string() }
+        }
+        Err(_) => lower,
+    }
+}
+
+pub(super) async fn what_is_hidden_is_told_like_what_does_not_exist(programs: &Path) {
+    let mut attack = Attack::start(programs).await;
+    let mut random = Random::seeded("existence");
+    let positions: Vec<Position> =
+        POSITIONS.iter().chain(&["hiding/positions_names.sql"]).flat_map(|list| positions(&text(list))).collect();
+    // What is named by a number alone, or from another database, has no name that could be another one.
+    let named = |position: &&Position| !["{o}", "{d}"].iter().any(|key| position.text.contains(key));
+    let mut all: Vec<Case> = Vec::new();
+    for position in positions.iter().filter(named) {
+        let case = Case {
+            position: position.clone(),
+            target: 0,
+            look: Look::default(),
+            channel: Channel::Query,
+            number: all.len(),
+            absent: false,
+        };
+        all.push(case);
+    }
+    let positions: Vec<Position> = positions.iter().filter(named).cloned().collect();
+    for number in all.len()..cases(1200) {
+        let mut case = Case::draw(&mut random, &positions, RELATIONS.len(), number);
+        // What a batch finds only when it runs is told with the number of its set, and without a hint.
+        if case.channel == Channel::Batch {
+            case.channel = Channel::Query;
+        }
+        all.push(case);
+    }
+    let mut found: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
+    for round in all.chunks(super::ROUND) {
+        let tried = futures_util::stream::iter(round)
+            .map(|case| async { (case.position.text.clone(), attack.difference(case).await) })
+            .buffer_unordered(6);
+        let tried: Vec<(String, Option<Difference>)> = tried.collect().await;
+        for (position, difference) in tried {
+            if let Some(difference) = difference {
+                found.entry(position).or_default().push(difference);
+            }
+        }
+        if attack.state().await != attack.state {
+            attack.reset().await;
+        }
+    }
+    if found.is_empty() {
+        say(&format!("{} statements, each told the same of what is hidden and of what does not exist", all.len()));
+        return;
+    }
+    let mut lines = String::new();
+    for (position, differences) in &found {
+        let least = differences.iter().min_by_key(|difference| difference.text.len());
+        let Some(least) = least else { continue };
+        writeln!(
+            lines,
+            "{:4} {position}\n     {}\n     hidden:  {}\n     missing: {}",
+            differences.len(),
+            least.text,
+            least.hidden,
+            least.missing
+        )
+        .unwrap();
+    }
+    panic!("what is hidden is told otherwise at {} positions:\n{lines}", found.len());
+}
