@@ -73,6 +73,7 @@ mod running_edge;
 mod running_manager;
 mod running_reload;
 mod running_stop;
+mod secrets;
 mod settings;
 mod source_postgres;
 mod sql_api;
