@@ -75,9 +75,9 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         })
         .scope_of_results(&policy::API, "/api", |api| {
             let api = api
-                .keyed("/query", "POST", Limit::MaxBody, |query| query.post(sql::query))
-                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.post(sql::batch))
-                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.post(sql::exec))
+                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(sql::QUERY).post(sql::run))
+                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(sql::BATCH).post(sql::run))
+                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(sql::EXEC).post(sql::run))
                 .route("/connections", error::READ, Limit::None, |list| list.get(metadata::connections));
             metadata::routes(api)
         })
