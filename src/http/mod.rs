@@ -13,6 +13,7 @@ mod error;
 mod framing;
 mod gate;
 mod health;
+mod host;
 mod load;
 mod mcp;
 mod media;
@@ -186,9 +187,11 @@ mod tests {
             let (path, policy) = (&row.path, row.policy);
             let begins = |prefix: &str| path.starts_with(prefix);
             let walled = begins("/mcp/") || begins("/api/");
-            assert_eq!(walled, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
+            let guarded = walled || begins("/oauth/");
+            assert_eq!(guarded, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
             assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
             let changes = row.methods.contains("POST");
+            assert_eq!(changes, row.body.media().is_some(), "{path}");
             assert!(!changes || !matches!(policy.audit, policy::Recording::No(_)), "{path} leaves no record");
         }
     }
