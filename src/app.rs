@@ -18,6 +18,7 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -65,7 +66,8 @@ pub struct App {
     /// What the large rows of all connections share.
     pub budget: Budget,
     features: Arc<dyn Features>,
-    requests: Mutex<Throttle<String>>,
+    /// By the digest of the caller's name, which may be long.
+    requests: Mutex<Throttle<[u8; 32]>>,
     /// What TLS shows and demands, where it is configured.
     pub certificates: Option<Arc<Certificates>>,
     pub(crate) current: ArcSwap<Current>,
@@ -246,7 +248,7 @@ impl App {
     /// The same when nothing is left.
     pub fn count_request(&self, by: &Principal) -> Result<Option<Quota>, Quota> {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.take(by.subject.clone(), Instant::now())
+        requests.take(Sha256::digest(&by.subject).into(), Instant::now())
     }
 
     /// A place among the requests that are worked on, unless as many are as the service takes.

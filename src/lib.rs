@@ -40,6 +40,7 @@ mod http;
 pub mod mcp;
 pub mod observe;
 mod peers;
+mod redaction;
 pub mod reload;
 pub mod sample;
 pub mod tools;

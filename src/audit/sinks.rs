@@ -7,6 +7,7 @@ use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
 use super::{Record, Settings};
+use crate::redaction::redact_json;
 
 /// File and store, with what is still to be written to each.
 pub struct Sinks {
@@ -65,7 +66,7 @@ impl Sinks {
 
     /// Adds a record to what is to be written.
     pub fn add(&mut self, record: &Record) {
-        let line = record.line();
+        let line = redact_json(record.line());
         if self.file.is_some() {
             self.lines.extend_from_slice(line.as_bytes());
             self.lines.push(b'\n');

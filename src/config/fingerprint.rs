@@ -10,12 +10,14 @@ use super::section::{Environment, Lines, Problem, resolve};
 
 /// Keys that take effect at a reload. Each other key outside `[[connections]]` takes a restart: one
 /// that is new here is refused until it is known what becomes of it.
-const RELOADED: [&str; 18] = [
+const RELOADED: [&str; 20] = [
     "defaults.start",
     "defaults.idle_timeout",
     "defaults.pool_per_principal",
     "defaults.reader_timeout",
+    "server.allowed_hosts",
     "server.allowed_origins",
+    "server.forwarded_header",
     "server.max_body",
     "server.max_streams",
     "server.metrics",

@@ -40,7 +40,7 @@ pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
 pub use section::{Environment, Problem};
 use section::{Lines, Section};
 pub use seeing::{Log, LogFormat, MetricsAccess};
-pub use server::{Listen, Proxies, Server};
+pub use server::{ForwardedHeader, Listen, Proxies, Server};
 pub use store::Store;
 pub use telemetry::{Otlp, Telemetry};
 pub use tls::Tls;

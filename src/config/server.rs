@@ -23,6 +23,8 @@ pub struct Server {
     pub public_url: String,
     /// Origins, besides `public_url` and loopback ones on our own port, whose pages may call us.
     pub allowed_origins: Vec<String>,
+    /// Hosts, besides that of `public_url` and loopback ones, that requests to a loopback listener may name.
+    pub allowed_hosts: Vec<String>,
     /// Bytes of a request's body at most.
     pub max_body: usize,
     /// Streams that one principal may have open to listen, at most.
@@ -70,6 +72,30 @@ pub struct Proxies {
     pub networks: Vec<IpNet>,
     /// Whether whoever reaches our Unix socket is one.
     pub unix: bool,
+    /// The one header that they write. Others are their clients' own.
+    pub header: ForwardedHeader,
+}
+
+/// The header by which a proxy tells where a request comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
+impl ForwardedHeader {
+    const ALL: [Self; 2] = [Self::XForwardedFor, Self::Forwarded];
+
+    /// Its name in requests, and in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
 }
 
 impl Server {
@@ -88,6 +114,7 @@ impl Server {
             listen: vec![Listen::Tcp(listen)],
             public_url,
             allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
             max_body: Self::DEFAULT_MAX_BODY,
             max_streams: Self::DEFAULT_MAX_STREAMS,
             shutdown_timeout: Self::DEFAULT_SHUTDOWN,
@@ -144,6 +171,15 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
             problems,
         );
     }
+    let allowed_hosts = section.strings("allowed_hosts", problems);
+    for host in allowed_hosts.iter().filter(|host| !is_host(host)) {
+        section.problem(
+            "allowed_hosts",
+            format!("{host:?} is no host"),
+            "write the name alone, as in \"data.example.org\"",
+            problems,
+        );
+    }
     let trusted_proxies = proxies(&mut section, problems);
     let max_body = section.integer("max_body", 1024..=1 << 30, problems);
     let max_streams = section.integer("max_streams", 1..=1_000_000, problems);
@@ -158,6 +194,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
         listen,
         public_url,
         allowed_origins,
+        allowed_hosts,
         max_body: max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(Server::DEFAULT_MAX_BODY),
         max_streams: max_streams.and_then(|count| usize::try_from(count).ok()).unwrap_or(Server::DEFAULT_MAX_STREAMS),
         shutdown_timeout: shutdown.map_or(Server::DEFAULT_SHUTDOWN, Duration::from_secs),
@@ -185,7 +222,9 @@ fn place(section: &Section<'_>, text: &str, base: &Path, problems: &mut Vec<Prob
 }
 
 fn proxies(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Proxies {
-    let mut proxies = Proxies::default();
+    let headers = ForwardedHeader::ALL.map(|header| (header.name(), header));
+    let header = section.word("forwarded_header", &headers, problems).unwrap_or_default();
+    let mut proxies = Proxies { header, ..Proxies::default() };
     for text in section.strings("trusted_proxies", problems) {
         let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         match network {
@@ -200,6 +239,15 @@ fn proxies(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Proxies {
         }
     }
     proxies
+}
+
+/// Whether `text` is a host without a port.
+fn is_host(text: &str) -> bool {
+    let is_address = text.starts_with('[') && text.ends_with(']');
+    !text.is_empty()
+        && text.is_ascii()
+        && !text.contains(['/', '?', '#', '@', ' ', '*'])
+        && (is_address || !text.contains(':'))
 }
 
 /// Whether `text` is `http(s)://host[:port]` and nothing more.

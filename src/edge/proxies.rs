@@ -1,9 +1,10 @@
 //! Where a request comes from when proxies stand in between. Every client can send `Forwarded`
-//! (RFC 7239) or `X-Forwarded-For`: only what a trusted proxy added is believed, read from the end.
+//! (RFC 7239) or `X-Forwarded-For`: only the header that a trusted proxy writes is looked at, only what
+//! it added is believed, and that is read from the end.
 
 use std::net::IpAddr;
 
-use crate::config::Proxies;
+use crate::config::{ForwardedHeader, Proxies};
 
 /// Who opened the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,32 +23,24 @@ impl Proxies {
     }
 }
 
-/// The client's address, as far as it is known. `forwarded` are the values of `Forwarded`, and
-/// `x_forwarded` those of `X-Forwarded-For`, each in the order of the headers.
-pub fn client<'h>(
-    peer: Peer,
-    proxies: &Proxies,
-    forwarded: impl Iterator<Item = &'h str>,
-    x_forwarded: impl Iterator<Item = &'h str>,
-) -> Option<IpAddr> {
+/// The client's address, as far as it is known. `values` are those of the header that the proxies write, in
+/// the order of the headers.
+pub fn client<'h>(peer: Peer, proxies: &Proxies, values: impl Iterator<Item = &'h [u8]>) -> Option<IpAddr> {
     let near = match peer {
         Peer::Address(address) if !proxies.trust(address) => return Some(address.to_canonical()),
         Peer::Address(address) => Some(address.to_canonical()),
         Peer::Unix if !proxies.unix => return None,
         Peer::Unix => None,
     };
-    let standard: Vec<&str> = forwarded.flat_map(|value| value.split(',')).filter_map(for_parameter).collect();
-    let common: Vec<&str> =
-        x_forwarded.flat_map(|value| value.split(',')).filter(|hop| !hop.trim().is_empty()).collect();
-    match (standard.is_empty(), common.is_empty()) {
-        (_, true) => behind(&standard, near, proxies),
-        (true, false) => behind(&common, near, proxies),
-        // A proxy that writes the one passes on what a client sent as the other.
-        (false, false) => {
-            let told = behind(&standard, near, proxies);
-            if told == behind(&common, near, proxies) { told } else { near }
-        }
-    }
+    // What is no text is the client's own, and ends what can be known at its place alone.
+    let elements = values.flat_map(|value| value.split(|octet| *octet == b','));
+    let texts = elements.map(|element| std::str::from_utf8(element).unwrap_or("unknown"));
+    let present = texts.filter(|element| !element.trim().is_empty());
+    let hops: Vec<&str> = match proxies.header {
+        ForwardedHeader::XForwardedFor => present.collect(),
+        ForwardedHeader::Forwarded => present.map(for_parameter).collect(),
+    };
+    behind(&hops, near, proxies)
 }
 
 /// Who stands behind the trusted ones among `hops`; `near` opened the connection.
@@ -65,13 +58,10 @@ fn behind(hops: &[&str], near: Option<IpAddr>, proxies: &Proxies) -> Option<IpAd
 }
 
 /// The `for` of one element of `Forwarded`; one without it hides where it comes from.
-fn for_parameter(element: &str) -> Option<&str> {
-    if element.trim().is_empty() {
-        return None;
-    }
+fn for_parameter(element: &str) -> &str {
     let named = |pair: &'_ str| pair.split_once('=').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
     let found = element.split(';').find(|pair| named(pair)).and_then(|pair| pair.split_once('='));
-    Some(found.map_or("unknown", |(_, value)| value))
+    found.map_or("unknown", |(_, value)| value)
 }
 
 /// `192.0.2.1`, `192.0.2.1:80`, `"[2001:db8::1]:80"`, `2001:db8::1`.
@@ -87,38 +77,44 @@ fn node(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, forwarded: &[&str], x_forwarded: &[&str]) -> Option<String> {
-        let proxies = Proxies { networks: vec!["10.0.0.0/8".parse().unwrap()], unix: true };
+    fn seen(peer: &str, header: ForwardedHeader, values: &[&str]) -> Option<String> {
+        let proxies = Proxies { networks: vec!["10.0.0.0/8".parse().unwrap()], unix: true, header };
         let peer = if peer == "unix" { Peer::Unix } else { Peer::Address(peer.parse().unwrap()) };
-        client(peer, &proxies, forwarded.iter().copied(), x_forwarded.iter().copied()).map(|found| found.to_string())
+        client(peer, &proxies, values.iter().map(|value| value.as_bytes())).map(|found| found.to_string())
     }
 
     #[test]
     fn only_a_trusted_proxy_is_believed_and_only_what_it_added() {
-        for (peer, forwarded, x_forwarded, expected) in [
-            ("192.0.2.9", &["for=1.1.1.1"][..], &["2.2.2.2"][..], Some("192.0.2.9")),
-            ("10.0.0.1", &[], &[], Some("10.0.0.1")),
-            ("10.0.0.1", &[], &["6.6.6.6, 192.0.2.7"], Some("192.0.2.7")),
-            ("10.0.0.1", &[], &["6.6.6.6", "192.0.2.7, 10.0.0.2"], Some("192.0.2.7")),
-            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7;proto=https"], &[], Some("192.0.2.7")),
-            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7"], &["1.1.1.1, 192.0.2.7"], Some("192.0.2.7")),
-            ("10.0.0.1", &["for=9.9.9.9"], &["192.0.2.7"], Some("10.0.0.1")),
-            ("10.0.0.1", &["for=192.0.2.7"], &["9.9.9.9"], Some("10.0.0.1")),
-            ("unix", &["for=9.9.9.9"], &["192.0.2.7"], None),
-            ("10.0.0.1", &["for=9.9.9.9"], &[""], Some("9.9.9.9")),
-            ("10.0.0.1", &[], &["::ffff:192.0.2.7"], Some("192.0.2.7")),
-            ("10.0.0.1", &["For=\"[2001:db8::1]:4711\""], &[], Some("2001:db8::1")),
-            ("10.0.0.1", &["for=6.6.6.6, for=_hidden"], &[], Some("10.0.0.1")),
-            ("10.0.0.1", &["for=6.6.6.6, proto=https"], &[], Some("10.0.0.1")),
-            ("10.0.0.1", &[], &["192.0.2.7:5000"], Some("192.0.2.7")),
-            ("10.0.0.1", &[], &["nonsense"], Some("10.0.0.1")),
-            ("::ffff:10.0.0.1", &[], &["192.0.2.7"], Some("192.0.2.7")),
-            ("unix", &[], &["192.0.2.7"], Some("192.0.2.7")),
-            ("unix", &[], &[], None),
+        for (peer, values, expected) in [
+            ("192.0.2.9", &["2.2.2.2"][..], Some("192.0.2.9")),
+            ("10.0.0.1", &[], Some("10.0.0.1")),
+            ("10.0.0.1", &[""], Some("10.0.0.1")),
+            ("10.0.0.1", &["6.6.6.6, 192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["6.6.6.6", "192.0.2.7, 10.0.0.2"], Some("192.0.2.7")),
+            ("10.0.0.1", &["::ffff:192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["192.0.2.7:5000"], Some("192.0.2.7")),
+            ("10.0.0.1", &["é, 192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["nonsense"], Some("10.0.0.1")),
+            ("::ffff:10.0.0.1", &["192.0.2.7"], Some("192.0.2.7")),
+            ("unix", &["192.0.2.7"], Some("192.0.2.7")),
+            ("unix", &[], None),
         ] {
-            assert_eq!(seen(peer, forwarded, x_forwarded).as_deref(), expected, "{peer} {forwarded:?} {x_forwarded:?}");
+            assert_eq!(seen(peer, ForwardedHeader::XForwardedFor, values).as_deref(), expected, "{peer} {values:?}");
         }
-        let nobody = Proxies::default();
-        assert_eq!(client(Peer::Unix, &nobody, ["for=1.1.1.1"].into_iter(), [].into_iter()), None);
+        for (peer, values, expected) in [
+            ("192.0.2.9", &["for=1.1.1.1"][..], Some("192.0.2.9")),
+            ("10.0.0.1", &["for=6.6.6.6, for=192.0.2.7;proto=https"], Some("192.0.2.7")),
+            ("10.0.0.1", &["for=\"6.6.6.6, for=192.0.2.7"], Some("192.0.2.7")),
+            ("10.0.0.1", &["For=\"[2001:db8::1]:4711\""], Some("2001:db8::1")),
+            ("10.0.0.1", &["for=6.6.6.6, for=_hidden"], Some("10.0.0.1")),
+            ("10.0.0.1", &["for=6.6.6.6, proto=https"], Some("10.0.0.1")),
+            ("unix", &["for=192.0.2.7"], Some("192.0.2.7")),
+        ] {
+            assert_eq!(seen(peer, ForwardedHeader::Forwarded, values).as_deref(), expected, "{peer} {values:?}");
+        }
+        let own = b"\xff, 192.0.2.7";
+        let proxies = Proxies { unix: true, ..Proxies::default() };
+        assert_eq!(client(Peer::Unix, &proxies, [own.as_slice()].into_iter()), "192.0.2.7".parse().ok());
+        assert_eq!(client(Peer::Unix, &Proxies::default(), [b"1.1.1.1".as_slice()].into_iter()), None);
     }
 }

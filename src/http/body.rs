@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header;
+use actix_web::http::{Method, header};
 use actix_web::middleware::Next;
 use actix_web::rt::time::timeout;
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
 
 use super::ending::Ending;
+use super::policy::{Form, Policy};
 use super::{ending, error};
 use crate::app::App;
 
@@ -22,10 +23,23 @@ const RESERVED: usize = 64 * 1024;
 pub(super) enum Limit {
     /// None is read.
     None,
-    /// Bytes at most.
-    Bytes(usize),
-    /// `server.max_body`.
+    /// A form of so many bytes at most.
+    Form(usize),
+    /// JSON of so many bytes at most.
+    Json(usize),
+    /// JSON up to `server.max_body`.
     MaxBody,
+}
+
+impl Limit {
+    /// The media type that is read, and nothing else.
+    pub(super) const fn media(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Form(_) => Some("application/x-www-form-urlencoded"),
+            Self::Json(_) | Self::MaxBody => Some("application/json"),
+        }
+    }
 }
 
 /// The whole body within the bound of its route, unless the client takes too long to send it.
@@ -34,7 +48,7 @@ pub(super) async fn read(request: &HttpRequest, payload: Payload) -> Result<Byte
         return Err(Error::internal("a route without its state"));
     };
     let (most, remedy) = match request.app_data::<Limit>() {
-        Some(Limit::Bytes(most)) => (*most, "send less"),
+        Some(Limit::Form(most) | Limit::Json(most)) => (*most, "send less"),
         Some(Limit::MaxBody) => {
             (app.config().server.max_body, "send less at a time; an administrator can raise server.max_body")
         }
@@ -91,6 +105,30 @@ pub(super) async fn uncoded(
     Ending::begin(request.request(), &app).finish(0, Some(&refusal));
     let id = ending::request_id(request.request());
     let response = error::coding_refused(error::with_status(error::UNSUPPORTED_MEDIA_TYPE, &refusal, id));
+    Ok(request.into_response(response))
+}
+
+/// Refuses a body of another media type than its route reads: pages of any site may have a browser send some
+/// types without asking first. The MCP endpoint says so itself, behind its credential; the SQL API, where
+/// no browser shows a credential by itself, takes a body without a type too.
+pub(super) async fn check(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
+    let own = Policy::of(request.request()).is_some_and(|policy| policy.form == Form::Mcp);
+    let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
+    let given = request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let refused = wanted.filter(|(media, limit)| match given {
+        Some(given) => !given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media),
+        None => !matches!(limit, Limit::MaxBody),
+    });
+    let Some(((media, _), app)) = refused.zip(request.app_data::<Data<App>>().cloned()) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let refusal = Error::invalid(format!("Content-Type: the body must be {media}"));
+    Ending::begin(request.request(), &app).finish(0, Some(&refusal));
+    let response = error::type_refused(request.request(), &refusal, media);
     Ok(request.into_response(response))
 }
 

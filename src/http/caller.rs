@@ -14,6 +14,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::auth::Authenticate;
+use portico_actors::auth::records::LONGEST_EMAIL;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
@@ -143,6 +144,9 @@ pub(super) fn credential(request: &HttpRequest) -> Result<Credential> {
     }
     if scheme.eq_ignore_ascii_case("Basic") {
         let (email, token) = decode_basic(value).ok_or_else(wrong)?;
+        if email.chars().count() > LONGEST_EMAIL {
+            return Err(wrong());
+        }
         return Ok(Credential::Basic { email, token: SecretString::from(token) });
     }
     Err(wrong())

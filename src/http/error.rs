@@ -57,6 +57,8 @@ pub(super) const HEADERS_TOO_LARGE: StatusCode = StatusCode::REQUEST_HEADER_FIEL
 pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
 /// Of a request under a key that belongs to another one.
 pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
+/// Of a request for a host that is not ours (RFC 9110 §15.5.20).
+pub(super) const MISDIRECTED: StatusCode = StatusCode::MISDIRECTED_REQUEST;
 /// Of an origin that may not call.
 pub(super) const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
 
@@ -241,6 +243,16 @@ pub(super) fn coding_refused(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
+/// A whole response to a body of another media type than `media` (RFC 9110 §15.5.16).
+pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static str) -> HttpResponse {
+    let mut response = HttpResponse::build(UNSUPPORTED_MEDIA_TYPE);
+    response.insert_header((header::ACCEPT, media));
+    if Policy::of(request).is_some_and(|policy| policy.form == Form::OAuth) {
+        return response.json(OAuthFailure { error: "invalid_request", error_description: error.message.clone() });
+    }
+    response.json(ApiFailure { error: body(error, ending::request_id(request)) })
+}
+
 /// A whole response to `error` on the MCP endpoint, before its protocol is reached.
 pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
     let failure = Failure::transport(code(error.kind), error);
@@ -291,7 +303,7 @@ pub(super) fn close(response: &mut HttpResponse) {
 pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     match Policy::of(request).map(|policy| policy.form) {
         Some(Form::Mcp) => transport(error, None),
-        Some(Form::Api) | None => api(error, ending::request_id(request), None),
+        Some(Form::Api | Form::OAuth) | None => api(error, ending::request_id(request), None),
     }
 }
 

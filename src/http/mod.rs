@@ -13,6 +13,7 @@ mod error;
 mod framing;
 mod gate;
 mod health;
+mod host;
 mod load;
 mod mcp;
 mod media;
@@ -76,9 +77,9 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         })
         .scope_of_results(&policy::API, "/api", |api| {
             let api = api
-                .keyed("/query", "POST", Limit::MaxBody, |query| query.post(sql::query))
-                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.post(sql::batch))
-                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.post(sql::exec))
+                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(sql::QUERY).post(sql::run))
+                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(sql::BATCH).post(sql::run))
+                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(sql::EXEC).post(sql::run))
                 .route("/connections", error::READ, Limit::None, |list| list.get(metadata::connections));
             metadata::routes(api)
         })
@@ -188,9 +189,11 @@ mod tests {
             let (path, policy) = (&row.path, row.policy);
             let begins = |prefix: &str| path.starts_with(prefix);
             let walled = begins("/mcp/") || begins("/api/");
-            assert_eq!(walled, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
+            let guarded = walled || begins("/oauth/");
+            assert_eq!(guarded, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
             assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
             let changes = row.methods.contains("POST");
+            assert_eq!(changes, row.body.media().is_some(), "{path}");
             assert!(!changes || !matches!(policy.audit, policy::Recording::No(_)), "{path} leaves no record");
         }
     }

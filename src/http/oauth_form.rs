@@ -1,7 +1,7 @@
 //! How a form of an OAuth endpoint and its headers are spelled (RFC 6749): its parameters, and the
 //! proof of who the client is.
 
-use actix_web::http::header::{self, ContentType};
+use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 use portico_actors::auth::people::authorization::ClientCredential;
 use portico_actors::auth::{ClientProof, GrantError};
@@ -11,7 +11,7 @@ use super::{body, caller, peer};
 use crate::app::App;
 
 /// How large a form may be.
-pub(super) const LIMIT: body::Limit = body::Limit::Bytes(16 * 1024);
+pub(super) const LIMIT: body::Limit = body::Limit::Form(16 * 1024);
 
 /// Reads the form that `request` sends.
 pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
@@ -20,11 +20,6 @@ pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result
         return Err(invalid(refusal.message));
     }
     let bytes = body::read(request, payload).await.map_err(|refusal| invalid(refusal.message))?;
-    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    if !media.trim().eq_ignore_ascii_case(ContentType::form_url_encoded().essence_str()) {
-        return Err(invalid("the body must be application/x-www-form-urlencoded".to_owned()));
-    }
     Form::parse(body::text(&bytes).map_err(|error| invalid(error.message))?)
 }
 

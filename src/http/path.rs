@@ -9,25 +9,29 @@ use actix_web::middleware::Next;
 use actix_web::{HttpRequest, web};
 use portico_actors::error::Error;
 
-use super::{ending, error, trail};
+use super::{ending, error, host, trail};
 use crate::app::App;
 
-/// Refuses what is not in its normal form, and leaves a record of it.
+/// Refuses what is not in its normal form or names another host, and leaves a record of it.
 pub(super) async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let Some(refusal) = fault(request.path()).or_else(|| fault_of_host(request.request())) else {
+    let app = request.app_data::<web::Data<App>>().cloned();
+    let malformed = fault(request.path()).or_else(|| fault_of_host(request.request()));
+    let malformed = malformed.map(|refusal| (error::status(refusal.kind), refusal));
+    let misdirected = || Some((error::MISDIRECTED, host::foreign(&request, app.as_deref()?)?));
+    let Some((status, refusal)) = malformed.or_else(misdirected) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let id = ending::request_id(request.request());
     ending::refused(request.request(), &refusal);
-    if let Some(app) = request.app_data::<web::Data<App>>().cloned() {
+    if let Some(app) = &app {
         app.metrics.traffic.refused.inc();
-        trail::record_refusal(request.request(), &app, &refusal).await;
-        app.metrics.traffic.responded(error::status(refusal.kind).as_u16());
+        trail::record_refusal(request.request(), app, &refusal).await;
+        app.metrics.traffic.responded(status.as_u16());
     }
-    let mut response = error::api(&refusal, id, None);
+    let mut response = error::with_status(status, &refusal, id);
     // Where its body ends, if it has one, is of no interest.
     error::close(&mut response);
     Ok(request.into_response(response))

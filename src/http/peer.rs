@@ -3,17 +3,15 @@
 use std::net::IpAddr;
 
 use actix_web::HttpRequest;
+use actix_web::http::header::HeaderValue;
 
 use crate::app::App;
 use crate::edge::proxies::{self, Peer};
 
 /// The client's address, where it is known: what is logged, and whom failures are counted against.
 pub(super) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {
-    let values = |name: &str| {
-        let values: Vec<&str> = request.headers().get_all(name).filter_map(|value| value.to_str().ok()).collect();
-        values.into_iter()
-    };
     let peer = request.peer_addr().map_or(Peer::Unix, |address| Peer::Address(address.ip()));
     let proxies = &app.config().server.trusted_proxies;
-    proxies::client(peer, proxies, values("forwarded"), values("x-forwarded-for"))
+    let values = request.headers().get_all(proxies.header.name());
+    proxies::client(peer, proxies, values.map(HeaderValue::as_bytes))
 }

@@ -36,6 +36,8 @@ pub(super) enum Form {
     Api,
     /// A JSON-RPC error object.
     Mcp,
+    /// As on the SQL API; what is wrong with a form is told as OAuth does.
+    OAuth,
 }
 
 /// What is left in the audit trail.
@@ -136,8 +138,8 @@ pub(super) static MCP: Policy = Policy { form: Form::Mcp, head: false, ..BASE };
 
 /// Tokens and clients.
 pub(super) static OAUTH: Policy = Policy {
+    form: Form::OAuth,
     audit: Recording::After(Happening::Token),
-    origin: OriginCheck::Any("no cookie counts here: a client shows its own secret"),
     calls: Calls::Uncounted("a small form, and attempts are limited"),
     caller: Authentication::Handler("the client's secret, code or token"),
     ..BASE

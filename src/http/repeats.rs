@@ -4,10 +4,12 @@
 //!
 //! A request with a key runs to its end even when its client leaves, who may come back for the
 //! answer. Only successes are kept: what failed was undone, and may be tried again under the same
-//! key. Keys are known to this process alone and not beyond its end.
+//! key. Whoever comes back is admitted as if they came for the first time, and gets the answer only
+//! if nothing that it depends on is another than it was. Keys are known to this process alone and not beyond its end.
 
 mod memory;
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -15,11 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::body::{BodyStream, BoxBody, MessageBody};
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, rt, web};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures_util::{StreamExt, stream};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Principal};
@@ -27,8 +29,10 @@ use portico_actors::principal::{Endpoint, Principal};
 pub(super) use self::memory::Memory;
 use self::memory::{Claim, Found, Key, LARGEST, Stored};
 use super::ending::Ending;
-use super::{body, caller, ending, error, socket};
+use super::sql::{self, Admitted};
+use super::{caller, ending, error, socket};
 use crate::app::App;
+use crate::config::{Connection, Fingerprint};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -70,8 +74,11 @@ pub(super) async fn once(
     let mut ending = Ending::begin(request.request(), &app);
     ending.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
-    let claimed = match claim(request.request(), payload, &by, &memory).await {
-        Ok(claimed) => claimed,
+    let claimed = match claim(request.request(), payload, &by, &app, &memory).await {
+        Ok((found, admitted)) => {
+            ending.note_connection(&app, &admitted.entry, &by);
+            (found, admitted)
+        }
         Err(refusal) => {
             ending.finish(0, Some(&refusal));
             let response = error::api(&refusal, ending::request_id(request.request()), None);
@@ -79,10 +86,10 @@ pub(super) async fn once(
         }
     };
     let answered = match claimed {
-        (Found::Nothing(claim), body) => {
+        (Found::Nothing(claim), admitted) => {
             // The handler tells of the end itself.
             ending.forget();
-            request.set_payload(Payload::from(body));
+            request.extensions_mut().insert(admitted);
             request.extensions_mut().insert(socket::Unattended);
             // Goes on when this future is dropped.
             return rt::spawn(run(request, next, claim))
@@ -123,13 +130,14 @@ pub(super) async fn once(
     Ok(request.into_response(response))
 }
 
-/// Reads the body and finds what is known of the key.
+/// Admits the request as if it were the first, and finds what is known of the key.
 async fn claim(
     request: &HttpRequest,
     payload: web::Payload,
     by: &Principal,
+    app: &App,
     memory: &web::Data<Memory>,
-) -> Result<(Found, Bytes)> {
+) -> Result<(Found, Admitted)> {
     let mut keys = request.headers().get_all(KEY);
     let key = match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
         (Some(key), None) if (1..=LONGEST_KEY).contains(&key.len()) => key.to_owned(),
@@ -139,12 +147,30 @@ async fn claim(
             )));
         }
     };
-    let body = body::read(request, payload).await?;
+    let (admitted, body) = sql::admit(by, request, payload, app).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
-    // A token with less reach must not read what another one of the same user was told.
-    let rights = format!("{:?} {:?}", by.scope, by.reach);
-    Ok((Memory::find(memory, Key::of(&by.subject, &rights, &key), digest), body))
+    let connection = app.connection(admitted.entry.id)?;
+    let standing = standing(by, &connection)?;
+    Ok((Memory::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
+}
+
+/// Claims that name a token, and not the caller who shows it: with the next one they are others (RFC 7519 §4.1.7,
+/// `OpenID` Connect Core §2, and what one large issuer adds).
+const OF_THE_TOKEN: [&str; 9] = ["jti", "auth_time", "nonce", "sid", "at_hash", "c_hash", "uti", "rh", "aio"];
+
+/// All that the answer depends on besides the request: what the caller may do, who they are in the database,
+/// and how the connection is configured. Whoever has another standing today carries the request out
+/// anew, and is told what everybody is told who asks for the first time.
+///
+/// # Errors
+/// The caller has no role in the connection's database.
+fn standing(by: &Principal, connection: &Connection) -> Result<String> {
+    let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
+    let claims: BTreeMap<_, _> = by.claims.iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str())).collect();
+    let Fingerprint { source, offer, .. } = connection.fingerprint;
+    let Principal { scope, reach, .. } = by;
+    Ok(format!("{:?}", (scope, reach, role, claims, connection.id, source, offer)))
 }
 
 /// Carries the request out and keeps its answer.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, web};
+use bytes::Bytes;
 use portico_actors::call::{Limits, Mode, Op, ProcedureCall, Sql};
+use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Reply, Results};
@@ -32,34 +34,21 @@ struct Asked {
     field: &'static str,
 }
 
-/// `POST /api/query`.
-pub(super) async fn query(
-    caller: Caller,
-    request: HttpRequest,
-    payload: web::Payload,
-    app: web::Data<App>,
-) -> HttpResponse {
-    run(caller, request, payload, app, read_query).await
-}
+/// How the body of one path is read.
+#[derive(Clone, Copy)]
+pub(super) struct Reader(fn(Fields) -> Result<Asked>);
 
-/// `POST /api/batch`.
-pub(super) async fn batch(
-    caller: Caller,
-    request: HttpRequest,
-    payload: web::Payload,
-    app: web::Data<App>,
-) -> HttpResponse {
-    run(caller, request, payload, app, read_batch).await
-}
+/// Of `/api/query`.
+pub(super) const QUERY: Reader = Reader(read_query);
+/// Of `/api/batch`.
+pub(super) const BATCH: Reader = Reader(read_batch);
+/// Of `/api/exec`.
+pub(super) const EXEC: Reader = Reader(read_exec);
 
-/// `POST /api/exec`.
-pub(super) async fn exec(
-    caller: Caller,
-    request: HttpRequest,
-    payload: web::Payload,
-    app: web::Data<App>,
-) -> HttpResponse {
-    run(caller, request, payload, app, read_exec).await
+/// What a request asks for, and the connection within its caller's reach that it asks.
+pub(super) struct Admitted {
+    asked: Asked,
+    pub(super) entry: Entry,
 }
 
 fn read_query(fields: Fields) -> Result<Asked> {
@@ -117,15 +106,45 @@ fn read_exec(fields: Fields) -> Result<Asked> {
     })
 }
 
-async fn run(
+/// `POST /api/query`, `/api/batch` and `/api/exec`.
+pub(super) async fn run(
     Caller(by): Caller,
     request: HttpRequest,
     payload: web::Payload,
     app: web::Data<App>,
-    read: fn(Fields) -> Result<Asked>,
 ) -> HttpResponse {
-    let work = async |ending: &mut Ending| begin(&by, &request, payload, &app, read, ending).await;
+    let work = async |ending: &mut Ending| begin(&by, &request, payload, &app, ending).await;
     answer::send(&request, &app, &by, work).await
+}
+
+/// Reads what `request` asks for, and finds the connection: all that can refuse a caller before the
+/// connection is asked. The body is given back with it.
+pub(super) async fn admit(
+    by: &Principal,
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &App,
+) -> Result<(Admitted, Bytes)> {
+    let Some(Reader(read)) = request.app_data::<Reader>().copied() else {
+        return Err(Error::internal("a route without the reader of its body"));
+    };
+    parameters::read(request.query_string(), &[])?;
+    let bytes = body::read(request, payload).await?;
+    let (size, body) = (bytes.len(), bytes.clone());
+    let understand = move || read(Fields::parse(body::text(&body)?, "the body")?);
+    // A large text is parsed where it holds up nobody.
+    let mut asked = match size {
+        LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
+        _ => understand()?,
+    };
+    let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
+    let reachable = app.reachable_by_name(by, names);
+    let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?.clone();
+    // It belongs to the default connection; another one is not told of it.
+    if asked.default_catalog.as_deref().is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
+        asked.op.forget_default_schema();
+    }
+    Ok((Admitted { asked, entry }, bytes))
 }
 
 /// Runs until the first row, or the end: so long the status can still tell of a failure. What is
@@ -135,17 +154,13 @@ async fn begin(
     request: &HttpRequest,
     payload: web::Payload,
     app: &App,
-    read: fn(Fields) -> Result<Asked>,
     ending: &mut Ending,
 ) -> Result<Results> {
-    parameters::read(request.query_string(), &[])?;
-    let bytes = body::read(request, payload).await?;
-    let size = bytes.len();
-    let understand = move || read(Fields::parse(body::text(&bytes)?, "the body")?);
-    // A large text is parsed where it holds up nobody.
-    let mut asked = match size {
-        LARGE_BODY.. => web::block(understand).await.map_err(Error::internal)??,
-        _ => understand()?,
+    // Under a key it was read already.
+    let known = request.extensions_mut().remove::<Admitted>();
+    let Admitted { mut asked, entry } = match known {
+        Some(admitted) => admitted,
+        None => admit(by, request, payload, app).await?.0,
     };
     let has_one_result = media::choose(request).is_some_and(media::Form::has_one_result);
     if has_one_result {
@@ -153,14 +168,7 @@ async fn begin(
     }
     // How many results a procedure has is only known when it has run.
     let may_have_more = has_one_result && asked.field == "procedure";
-    let names = asked.named.iter().chain(&asked.default_catalog).map(String::as_str);
-    let reachable = app.reachable_by_name(by, names);
-    let entry = routing::choose(&reachable, &asked.named, asked.default_catalog.as_deref(), asked.field)?;
-    // It belongs to the default connection; another one is not told of it.
-    if asked.default_catalog.as_deref().is_some_and(|catalog| !entry.name.eq_ignore_ascii_case(catalog)) {
-        asked.op.forget_default_schema();
-    }
-    ending.note_connection(app, entry, by);
+    ending.note_connection(app, &entry, by);
     ending.note(|event| {
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {
@@ -177,7 +185,7 @@ async fn begin(
     }
     let asked_at = Instant::now();
     ending.note(|event| event.asked = Some(asked_at));
-    let reply = app.directory.ask(entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
+    let reply = app.directory.ask(&entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
     };

@@ -64,7 +64,7 @@ impl<'c> Table<'c> {
         build: impl FnOnce(Resource) -> Resource,
     ) -> &mut Self {
         self.rows.push(Row { path: path.to_owned(), methods, body, keyed: false, policy });
-        self.config.service(within!(policy, resource(path, methods, body, build)));
+        self.config.service(within!(policy, resource(path, methods, body, build).wrap(from_fn(body::check))));
         self
     }
 
@@ -116,7 +116,7 @@ impl Part {
         build: impl FnOnce(Resource) -> Resource,
     ) -> Self {
         self.list(path, methods, body, false);
-        self.scope = self.scope.service(resource(path, methods, body, build));
+        self.scope = self.scope.service(resource(path, methods, body, build).wrap(from_fn(body::check)));
         self
     }
 
@@ -129,7 +129,8 @@ impl Part {
         build: impl FnOnce(Resource) -> Resource,
     ) -> Self {
         self.list(path, methods, body, true);
-        self.scope = self.scope.service(resource(path, methods, body, build).wrap(from_fn(repeats::once)));
+        let resource = resource(path, methods, body, build).wrap(from_fn(repeats::once)).wrap(from_fn(body::check));
+        self.scope = self.scope.service(resource);
         self
     }
 

@@ -1,6 +1,7 @@
 //! What a line of the log looks like: text for people, or a JSON object for programs. Its members
 //! stand behind the message as `name=value`, or beside it in the object.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use log::Record;
@@ -8,6 +9,7 @@ use log::kv::{Error, Key, Value, VisitSource, VisitValue};
 use portico_actors::error::bounded;
 
 use crate::config::{Log, LogFormat};
+use crate::redaction::redact;
 
 /// A logger that writes lines as configured to standard error.
 pub fn builder(log: &Log) -> env_logger::Builder {
@@ -31,7 +33,7 @@ pub fn builder(log: &Log) -> env_logger::Builder {
 fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
     let mut line = format!("[{time} {level} {}]", record.target());
     // A message that holds an end of line must not begin another entry.
-    let message = bounded(record.args().to_string()).replace('\n', "\\n").replace('\r', "\\r");
+    let message = clean(record.args().to_string()).replace('\n', "\\n").replace('\r', "\\r");
     if !message.is_empty() {
         line.push(' ');
         line.push_str(&message);
@@ -45,12 +47,21 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     object.insert("time".to_owned(), time.into());
     object.insert("level".to_owned(), record.level().as_str().to_lowercase().into());
     object.insert("target".to_owned(), record.target().into());
-    let message = bounded(record.args().to_string());
+    let message = clean(record.args().to_string());
     if !message.is_empty() {
         object.insert("message".to_owned(), message.into());
     }
     let _ = record.key_values().visit(&mut Json(&mut object));
     writeln!(out, "{}", serde_json::Value::Object(object))
+}
+
+/// A text as the log has it: no longer than any, and without secrets.
+fn clean(text: String) -> String {
+    let text = bounded(text);
+    match redact(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
 }
 
 /// A value as one word: what a client chose can neither end the line nor fake a member.
@@ -71,7 +82,7 @@ impl<'kvs> VisitSource<'kvs> for Text<'_> {
         self.0.push(' ');
         self.0.push_str(key.as_str());
         self.0.push('=');
-        self.0.push_str(&word(&bounded(value.to_string())));
+        self.0.push_str(&word(&clean(value.to_string())));
         Ok(())
     }
 }
@@ -92,7 +103,7 @@ struct Member(serde_json::Value);
 
 impl VisitValue<'_> for Member {
     fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
-        self.0 = bounded(value.to_string()).into();
+        self.0 = clean(value.to_string()).into();
         Ok(())
     }
 
@@ -150,6 +161,13 @@ mod tests {
         let (text, object) = lines("one\r\ntwo", &members);
         assert_eq!(text, "[now INFO  t] one\\r\\ntwo who=\"a b\\noutcome=ok\\\"}\"");
         assert_eq!((&object["who"], &object["message"]), (&json!("a b\noutcome=ok\"}"), &json!("one\r\ntwo")));
+        let secret = [("who", Value::from("ptc_pat_Zm9vYmFyZm9v"))];
+        let (text, object) = lines("at postgres://ann:s3cr3t@db", &secret);
+        assert_eq!(text, "[now INFO  t] at postgres://ann:[redacted]@db who=\"[redacted]\"");
+        assert_eq!(
+            (&object["who"], &object["message"]),
+            (&json!("[redacted]"), &json!("at postgres://ann:[redacted]@db"))
+        );
         assert_eq!((word("ann@example.org"), word("web:7/Kq+w==")), ("ann@example.org".into(), "web:7/Kq+w==".into()));
     }
 }

@@ -1,6 +1,7 @@
 //! Calls as spans of OpenTelemetry, sent by OTLP over HTTP. A call waits for nothing here: spans go
 //! into a bounded queue, and a thread of the SDK's sends them; what finds no room is counted.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,7 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::traces::{Recorder, Served};
 use crate::config::Otlp as Settings;
+use crate::redaction::redact;
 
 /// How long the last spans may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,8 +64,15 @@ struct Sending {
 }
 
 impl SpanExporter for Sending {
-    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+    async fn export(&self, mut batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
+        for attribute in batch.iter_mut().flat_map(|span| &mut span.attributes) {
+            if let opentelemetry::Value::String(text) = &attribute.value
+                && let Cow::Owned(clean) = redact(text.as_str())
+            {
+                attribute.value = clean.into();
+            }
+        }
         let sent = self.exporter.export(batch).await;
         self.waiting.spans.fetch_sub(spans, Ordering::Relaxed);
         let failed = self.failing.swap(sent.is_err(), Ordering::Relaxed);

@@ -198,6 +198,8 @@ fn the_edge_is_read_with_its_remedies() {
     for (server, key, part) in [
         ("listen = \"unix:\"", "server.listen", "unix:/run"),
         ("trusted_proxies = [\"everybody\"]", "server.trusted_proxies", "10.0.0.0/8"),
+        ("allowed_hosts = [\"data.example.org:80\"]", "server.allowed_hosts", "the name alone"),
+        ("forwarded_header = \"via\"", "server.forwarded_header", "\"x-forwarded-for\""),
         ("[server.tls]\ncertificate = \"none.pem\"", "server.tls.key", "missing"),
         ("[server.tls]\ncertificate = \"none.pem\"\nkey = \"none.key\"", "server.tls.certificate", "none.pem"),
     ] {

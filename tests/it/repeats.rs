@@ -1,11 +1,16 @@
 //! `Idempotency-Key`: what runs once, what may run again, and who may have whose answer.
 
+use portico_actors::auth::records::NewUser;
+use portico_actors::principal::{Reach, Scope};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use crate::support::app::{TestApp, pace, read};
+use tempfile::TempDir;
+
+use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
 use crate::support::fixture;
 use crate::support::postgres::connect;
+use crate::support::process::Service;
 
 const ADD: &str = "UPDATE orders SET total = total + 1 WHERE id = 2 RETURNING total";
 
@@ -131,4 +136,76 @@ async fn a_client_that_left_finds_its_answer() {
     };
     assert_eq!(document["results"][0]["rows"][0][0].as_f64(), Some(1.1));
     assert_eq!(app.rows("SELECT count(*) FROM orders WHERE total = 1.1").await, json!([[1]]));
+}
+
+/// What a connection is configured with besides its address, before and after, and the statement that is sent
+/// under one key.
+const CHANGES: [(&str, &str, &str); 2] = [
+    ("access = \"read-write\"\n", "access = \"read-only\"\n", ADD),
+    ("", "[connections.hidden]\ntables = [\"orders\"]\n", "SELECT total FROM orders"),
+];
+
+#[actix_web::test]
+async fn an_answer_is_not_for_whoever_would_get_another_one_today() {
+    let folder = TempDir::new().unwrap();
+    let shop = fixture::sqlite(&folder, "shop.db");
+    let service = Service::start(folder, "", &connection(CONNECTION, "shop", &shop, CHANGES[0].0)).await;
+    let ask = |key: String, query: &str| {
+        send(service.post("/api/query").header("idempotency-key", key).json(&json!({"query": query})))
+    };
+    for (number, (before, after, query)) in CHANGES.into_iter().enumerate() {
+        let configure = async |more: &str| {
+            service.configure("", &connection(CONNECTION, "shop", &shop, more));
+            let (done, said) = service.reload().await;
+            assert!(done, "{said}");
+        };
+        configure(before).await;
+        let key = format!("change {number}");
+        let (status, replayed, first) = ask(key.clone(), query).await;
+        assert_eq!((status, replayed), (200, false), "{query}: {first}");
+        assert!(ask(key.clone(), query).await.1, "{query}");
+        configure(after).await;
+        let (fresh, again) = (ask(format!("{key}, fresh"), query).await, ask(key.clone(), query).await);
+        assert!(!again.1, "{query} under {after}");
+        assert_ne!(again.2, first, "{query} under {after}");
+        assert_eq!(again.0, fresh.0, "{query} under {after}: {}", again.2);
+        configure(before).await;
+        assert_eq!(ask(key, query).await, (200, true, first), "{query}: it is as it was");
+    }
+    // A connection that is gone has no answers.
+    let (_, _, first) = ask("gone".to_owned(), "SELECT 1").await;
+    assert!(ask("gone".to_owned(), "SELECT 1").await.1, "{first}");
+    service.configure("", &connection(OTHER, "archive", &shop, ""));
+    assert!(service.reload().await.0);
+    assert!(!ask("gone".to_owned(), "SELECT 1").await.1);
+}
+
+#[actix_web::test]
+async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "access = \"read-write\"");
+    let app = TestApp::start(folder, &format!("{shop}[limits]\nrequests_per_principal = 4\n")).await;
+    app.ready().await;
+    let (status, _, first) = send(keyed(&app, "one", ADD)).await;
+    assert_eq!(status, 200, "{first}");
+    assert!(send(keyed(&app, "one", ADD)).await.1);
+    let now_may = |scope| {
+        let email = app.writer.name.clone();
+        app.store().change_user(NewUser { email, admin: false, reach: Reach::All, scope }).unwrap();
+    };
+    now_may(Scope::Read);
+    let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;
+    assert_eq!((status, replayed), (403, false), "{answer}");
+    now_may(Scope::Write);
+    assert_eq!(send(keyed(&app, "one", ADD)).await, (200, true, first.clone()));
+    // One is earned back in fifteen seconds.
+    let mut pace = pace();
+    loop {
+        let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;
+        if (status, replayed) == (429, false) {
+            break;
+        }
+        assert_eq!((status, replayed), (200, true), "{answer}");
+        pace.tick().await;
+    }
 }

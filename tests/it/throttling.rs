@@ -2,39 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::header::HeaderMap;
-use reqwest::{Method, Response};
+use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::doors::{Clients, DOORS, connections, show_wrong, throttled};
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, read, within};
 use crate::support::fixture;
 use crate::support::person::Person;
 
-async fn limited(limits: &str) -> TestApp {
-    let folder = TempDir::new().unwrap();
-    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
-    let app = TestApp::start(folder, &format!("{shop}[limits]\n{limits}\n")).await;
-    app.ready().await;
-    app
-}
-
-/// The three headers of an answer that went beyond the limit `policy`.
-fn throttled(headers: &HeaderMap, policy: &str) {
-    let header = |name: &str| headers.get(name).unwrap_or_else(|| panic!("{name}")).to_str().unwrap();
-    let seconds: u64 = header("retry-after").parse().unwrap();
-    assert!((1..=60).contains(&seconds), "{seconds}");
-    assert!(header("ratelimit").starts_with(&format!("\"{policy}\";r=0;t=")), "{}", header("ratelimit"));
-    assert!(header("ratelimit-policy").starts_with(&format!("\"{policy}\";q=")), "{}", header("ratelimit-policy"));
-}
-
-async fn connections(app: &TestApp, name: &str, secret: &str) -> Response {
-    app.http.get(format!("{}/api/connections", app.url)).basic_auth(name, Some(secret)).send().await.unwrap()
-}
-
 #[actix_web::test]
 async fn failures_under_one_name_are_slowed_and_lock_nobody_out() {
-    let app = limited("failures_per_name = 1").await;
+    let app = fixture::limited("failures_per_name = 1").await;
     let Caller { name, secret } = &app.writer;
     // A name that exists and one that does not are answered alike, before and after.
     for name in [name.as_str(), "nobody@example.com"] {
@@ -100,7 +79,7 @@ async fn strangers_who_guess_a_password_lock_nobody_out() {
 
 #[actix_web::test]
 async fn headers_of_a_proxy_that_is_not_trusted_change_nothing() {
-    let app = limited("failures_per_address = 2").await;
+    let app = fixture::limited("failures_per_address = 2").await;
     let failed = async |header: &str, value: String| {
         let request = app.http.get(format!("{}/api/connections", app.url)).header(header, value);
         request.basic_auth("x@example.com", Some("wrong")).send().await.unwrap().status().as_u16()
@@ -114,8 +93,35 @@ async fn headers_of_a_proxy_that_is_not_trusted_change_nothing() {
 }
 
 #[actix_web::test]
+async fn only_the_header_that_the_proxy_writes_is_believed() {
+    for (written, own) in [("x-forwarded-for", "forwarded"), ("forwarded", "x-forwarded-for")] {
+        let folder = TempDir::new().unwrap();
+        let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+        let server = format!("trusted_proxies = [\"127.0.0.1\"]\nforwarded_header = \"{written}\"");
+        let app = TestApp::start_with(folder, &server, &format!("{shop}[limits]\nfailures_per_address = 2\n")).await;
+        app.ready().await;
+        let value = |header: &str, address: String| match header {
+            "forwarded" => format!("for={address}"),
+            _ => address,
+        };
+        let failed = async |address: &str, number: usize| {
+            let request = app.http.get(format!("{}/api/connections", app.url));
+            let request = request.header(written, value(written, address.to_owned()));
+            let request = request.header(own, value(own, format!("203.0.113.{number}")));
+            request.basic_auth("x@example.com", Some("wrong")).send().await.unwrap().status().as_u16()
+        };
+        let mut seen = Vec::new();
+        for number in 1..5 {
+            seen.push(failed("192.0.2.1", number).await);
+        }
+        assert_eq!(seen, [401, 401, 429, 429], "the client's own {own} undid the limit");
+        assert_eq!(failed("192.0.2.2", 1).await, 401, "another client has its own");
+    }
+}
+
+#[actix_web::test]
 async fn clients_register_themselves_at_a_rate() {
-    let app = limited("registrations_per_address = 2\n[oauth]\ndynamic_registration = true").await;
+    let app = fixture::limited("registrations_per_address = 2\n[oauth]\ndynamic_registration = true").await;
     let register = || {
         let body = json!({"redirect_uris": ["https://client.example/cb"], "client_name": "x"});
         app.http.post(format!("{}/oauth/register", app.url)).json(&body).send()
@@ -130,7 +136,7 @@ async fn clients_register_themselves_at_a_rate() {
 
 #[actix_web::test]
 async fn failures_from_one_address_are_slowed_at_every_endpoint() {
-    let app = limited("failures_per_address = 2").await;
+    let app = fixture::limited("failures_per_address = 2").await;
     let bearer = |token: &str| app.mcp_request().bearer_auth(token).body("{}").send();
     assert_eq!(bearer("a.b.c").await.unwrap().status(), 401);
     assert_eq!(connections(&app, "one@example.com", "wrong").await.status(), 401);
@@ -150,7 +156,7 @@ async fn failures_from_one_address_are_slowed_at_every_endpoint() {
 
 #[actix_web::test]
 async fn tokens_and_requests_have_limits_of_their_own() {
-    let app = limited("tokens_per_client = 1\nrequests_per_principal = 2").await;
+    let app = fixture::limited("tokens_per_client = 1\nrequests_per_principal = 2").await;
     let token = app.token().await;
     let form = [
         ("grant_type", "client_credentials"),
@@ -173,4 +179,29 @@ async fn tokens_and_requests_have_limits_of_their_own() {
     assert_eq!(third.status(), 429);
     throttled(third.headers(), "requests");
     assert_eq!(connections(&app, &app.writer.name, &app.writer.secret).await.status(), 200, "another caller goes on");
+}
+
+#[actix_web::test]
+async fn what_is_wrong_does_not_wait_for_whoever_writes() {
+    let app = fixture::limited("failures_per_address = 3").await;
+    let clients = Clients::of(&app);
+    let writer = rusqlite::Connection::open(app.config.with_file_name("portico.db")).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for door in DOORS {
+        for _ in 0..2 {
+            let status = within(door, show_wrong(&app, &clients, door)).await;
+            assert!(matches!(status, 200 | 400 | 401 | 429), "{door}: {status}");
+        }
+    }
+    writer.execute_batch("ROLLBACK").unwrap();
+}
+
+#[actix_web::test]
+async fn a_name_longer_than_any_address_is_refused_before_anything_is_done_with_it() {
+    let app = fixture::limited("failures_per_address = 3").await;
+    let longest = format!("{}@example.com", "a".repeat(242));
+    for (name, status, page) in [(longest.clone(), 401, 401), (format!("b{longest}"), 401, 400)] {
+        assert_eq!(connections(&app, &name, "wrong").await.status(), status, "{}", name.len());
+        assert_eq!(Person::new(&app).sign_in(&name, "wrong").await.status, page, "{}", name.len());
+    }
 }

@@ -63,9 +63,9 @@ pub(crate) trait Question:
     /// Asks.
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
 
-    /// What is counted when `refusal` is the answer: attempts to guess.
-    fn refused(&self, _: &mut AuthActor, refusal: Self::Failure) -> Self::Failure {
-        refusal
+    /// The answer where `refusal` stands. What was an attempt to guess is counted here.
+    fn refused(&self, _: &mut AuthActor, refusal: Self::Failure) -> Result<Self::Reply, Self::Failure> {
+        Err(refusal)
     }
 }
 
@@ -108,7 +108,7 @@ impl<Q: Question> Handler<Settled<Q>> for AuthActor {
         Response::reply(match question.ask(self) {
             Answer::Certain(answer) => answer,
             Answer::Doubtful(_) if self.store_failed || !looked => Err(Q::Failure::away()),
-            Answer::Doubtful(answer) => answer.map_err(|refusal| question.refused(self, refusal)),
+            Answer::Doubtful(answer) => answer.or_else(|refusal| question.refused(self, refusal)),
         })
     }
 }
@@ -131,7 +131,7 @@ impl AuthActor {
                 })
             }
             Answer::Doubtful(_) if self.store_failed => Response::reply(Err(Q::Failure::away())),
-            Answer::Doubtful(answer) => Response::reply(answer.map_err(|refusal| question.refused(self, refusal))),
+            Answer::Doubtful(answer) => Response::reply(answer.or_else(|refusal| question.refused(self, refusal))),
         }
     }
 

@@ -1,10 +1,12 @@
-//! Attempts to sign in that failed, counted by address and by name. Whoever shows a good credential
+//! Credentials that were wrong, at whatever door, counted by address and by name. Whoever shows a good credential
 //! is let in however many others failed: nobody can lock anybody else out, and 256 random bits are
 //! not guessed. What failed too often is answered at once, and alike for every name.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::grant::GrantError;
 use super::secret::Digest;
 use super::throttle::{Rate, Throttle};
 use crate::error::Quota;
@@ -37,38 +39,66 @@ impl Default for AuthLimits {
     }
 }
 
-/// The failures that are remembered, and the tokens that were issued.
-pub(crate) struct Attempts {
-    addresses: Throttle<IpAddr>,
-    names: Throttle<Digest>,
-    clients: Throttle<Digest>,
+/// An address, as far as it is known: who comes through a socket without one is one place.
+pub(super) type Place = Option<IpAddr>;
+
+/// The failures at all doors, counted together: whoever fails at one has failed at each. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Failures(Arc<Mutex<Counted>>);
+
+/// What is counted. Of names only digests are kept, which are as short for long ones.
+pub(super) struct Counted {
+    pub(super) places: Throttle<Place>,
+    pub(super) names: Throttle<Digest>,
 }
 
-impl Attempts {
-    pub(crate) fn new(limits: AuthLimits) -> Self {
-        Self {
-            addresses: Throttle::new("failures-by-address", limits.failures_per_address, MOST),
+impl Failures {
+    pub(crate) fn new(limits: &AuthLimits) -> Self {
+        Self(Arc::new(Mutex::new(Counted {
+            places: Throttle::new("failures-by-address", limits.failures_per_address, MOST),
             names: Throttle::new("failures-by-name", limits.failures_per_name, MOST),
-            clients: Throttle::new("tokens", limits.tokens_per_client, MOST),
-        }
+        })))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a failure. The limit that it goes beyond, if it does.
-    pub(crate) fn failed(&mut self, address: Option<IpAddr>, name: Option<&str>) -> Option<Quota> {
-        let now = Instant::now();
-        let by_name = name.and_then(|name| self.names.take(key(name), now).err());
-        let by_address = address.and_then(|address| self.addresses.take(network(address), now).err());
+    pub(crate) fn count(&self, from: Option<IpAddr>, name: Option<&str>) -> Option<Quota> {
+        let (now, mut counted) = (Instant::now(), self.lock());
+        let by_name = name.and_then(|name| counted.names.take(key(name), now).err());
+        let by_place = counted.places.take(from.map(network), now).err();
         // The one that lasts longer.
-        by_name.into_iter().chain(by_address).max_by_key(|quota| quota.reset)
+        by_name.into_iter().chain(by_place).max_by_key(|quota| quota.reset)
     }
 
-    /// Counts a token that a client, whose secret was good, asks for.
-    pub(crate) fn issued(&mut self, client_id: &str) -> Result<(), Quota> {
-        self.clients.take(key(client_id), Instant::now()).map(drop)
+    /// Counts a failure of what a client shows: the refusal, or the limit that is used up.
+    pub(crate) fn of_client(&self, from: Option<IpAddr>, name: Option<&str>, refusal: GrantError) -> GrantError {
+        match self.count(from, name) {
+            None => refusal,
+            Some(quota) => {
+                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
+            }
+        }
     }
 }
 
-/// Names are of any length; their digests are not.
+/// The tokens that were issued to each client.
+pub(crate) struct Issued(Throttle<Digest>);
+
+impl Issued {
+    pub(crate) fn new(limits: &AuthLimits) -> Self {
+        Self(Throttle::new("tokens", limits.tokens_per_client, MOST))
+    }
+
+    /// Counts a token that a client, whose secret was good, asks for.
+    pub(crate) fn count(&mut self, client_id: &str) -> Result<(), Quota> {
+        self.0.take(key(client_id), Instant::now()).map(drop)
+    }
+}
+
+/// What a name is counted under: names are of any length, and their digests are not.
 pub(super) fn key(name: &str) -> Digest {
     Digest::of(&name.to_lowercase())
 }
@@ -92,16 +122,16 @@ mod tests {
         let hourly = |most| Rate { most, window: Duration::from_hours(1) };
         let limits =
             AuthLimits { failures_per_address: hourly(4), failures_per_name: hourly(2), ..AuthLimits::default() };
-        let mut attempts = Attempts::new(limits);
+        let failures = Failures::new(&limits);
         let [here, near, mapped, far] =
             ["2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1", "192.0.2.1"].map(|text| text.parse::<IpAddr>().ok());
-        assert_eq!(attempts.failed(here, Some("ann")), None);
-        assert_eq!(attempts.failed(far, Some("ANN")), None);
-        assert_eq!(attempts.failed(here, Some("Ann")).unwrap().policy, "failures-by-name");
-        assert_eq!(attempts.failed(near, Some("bob")), None);
-        assert_eq!(attempts.failed(near, None), None);
-        assert_eq!(attempts.failed(near, None).unwrap().policy, "failures-by-address", "the same network");
-        assert_eq!(attempts.failed(mapped, None), None, "another one");
+        assert_eq!(failures.count(here, Some("ann")), None);
+        assert_eq!(failures.count(far, Some("ANN")), None);
+        assert_eq!(failures.count(here, Some("Ann")).unwrap().policy, "failures-by-name");
+        assert_eq!(failures.count(near, Some("bob")), None);
+        assert_eq!(failures.count(near, None), None);
+        assert_eq!(failures.count(near, None).unwrap().policy, "failures-by-address", "the same network");
+        assert_eq!(failures.count(mapped, None), None, "another one");
         assert_eq!(network(mapped.unwrap()), far.unwrap());
     }
 }

@@ -11,7 +11,7 @@ use super::AuthActor;
 use super::asking::{Answer, Away, Question, Refuse};
 use super::grant::GrantError;
 use super::recording::Door;
-use super::token::Verified;
+use super::token::{Refusal, Verified};
 use crate::error::{Error, Kind};
 
 /// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
@@ -63,16 +63,38 @@ impl AuthActor {
     }
 
     /// Counts a failed attempt of a client: the refusal, or the limit that is used up.
-    pub(super) fn count_failure(&mut self, proof: &ClientProof, refusal: GrantError) -> GrantError {
+    pub(super) fn count_failure(&self, proof: &ClientProof, refusal: GrantError) -> GrantError {
         if refusal.code != "invalid_client" {
             return refusal;
         }
-        match self.attempts.failed(proof.from, Some(&proof.client_id)) {
-            None => refusal,
-            Some(quota) => {
-                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
-            }
+        self.failures.of_client(proof.from, Some(&proof.client_id), refusal)
+    }
+
+    /// The answer to a client that asks about a token which opens nothing: there is none. What nobody was
+    /// ever given is counted as it is where tokens open something.
+    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> Answer<Result<Option<T>, GrantError>> {
+        let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
+        if refusal.may_be_behind() {
+            return Answer::Doubtful(Err(unknown));
         }
+        if refusal.was_genuine() {
+            return Answer::Certain(Ok(None));
+        }
+        Answer::Certain(self.count_token(from, unknown))
+    }
+
+    /// The same once it is sure that no such token, or no such client, is known.
+    fn about_token<T>(&self, proof: &ClientProof, refusal: GrantError) -> Result<Option<T>, GrantError> {
+        if refusal.code == UNKNOWN_TOKEN {
+            return self.count_token(proof.from, refusal);
+        }
+        Err(self.count_failure(proof, refusal))
+    }
+
+    /// Counts a token that nobody was given.
+    fn count_token<T>(&self, from: Option<IpAddr>, unknown: GrantError) -> Result<Option<T>, GrantError> {
+        let counted = self.failures.of_client(from, None, unknown);
+        if counted.code == UNKNOWN_TOKEN { Ok(None) } else { Err(counted) }
     }
 
     /// Finds the client's own token, and refuses it from now on.
@@ -100,6 +122,7 @@ impl AuthActor {
         &self,
         client_id: &str,
         token: &SecretString,
+        from: Option<IpAddr>,
         door: Door,
     ) -> Answer<Result<Option<Refuse>, GrantError>> {
         match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
@@ -107,11 +130,14 @@ impl AuthActor {
                 let (jti, client_id, until) = (found.jti, found.client_id, found.until);
                 Answer::Certain(Ok(Some(Refuse { jti, client_id, until, door })))
             }
-            Err(refusal) if refusal.may_be_behind() => Answer::Doubtful(Ok(None)),
-            _ => Answer::Certain(Ok(None)),
+            Ok(_) => Answer::Certain(Ok(None)),
+            Err(refusal) => self.opens_nothing(refusal, from),
         }
     }
 }
+
+/// Never leaves this file: of a token that nobody was given, which is no failure of the client's.
+const UNKNOWN_TOKEN: &str = "unknown_token";
 
 type Revoking = Response<Result<(), GrantError>>;
 
@@ -155,14 +181,14 @@ impl Question for Find<Revoke> {
         match actor.known(client) {
             Some(client_id) => {
                 let door = Door { principal: Some(client_id.clone()), ..door.clone() };
-                actor.to_refuse(&client_id, token, door)
+                actor.to_refuse(&client_id, token, client.from, door)
             }
             None => unknown(),
         }
     }
 
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> GrantError {
-        actor.count_failure(&self.0.client, refusal)
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Refuse>, GrantError> {
+        actor.about_token(&self.0.client, refusal)
     }
 }
 
@@ -192,7 +218,11 @@ impl Question for Find<RevokeFor> {
     type Failure = GrantError;
 
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
-        actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.clone())
+        actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.address, self.0.door.clone())
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Refuse>, GrantError> {
+        if refusal.code == UNKNOWN_TOKEN { actor.count_token(self.0.door.address, refusal) } else { Err(refusal) }
     }
 }
 
@@ -232,13 +262,13 @@ impl Question for Introspect {
             Ok(token) if token.client_id == client_id => {
                 Answer::Certain(Ok(Some(described(token, actor.tokens.issuer()))))
             }
-            Err(refusal) if refusal.may_be_behind() => Answer::Doubtful(Ok(None)),
-            _ => Answer::Certain(Ok(None)),
+            Ok(_) => Answer::Certain(Ok(None)),
+            Err(refusal) => actor.opens_nothing(refusal, self.client.from),
         }
     }
 
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> GrantError {
-        actor.count_failure(&self.client, refusal)
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Introspection>, GrantError> {
+        actor.about_token(&self.client, refusal)
     }
 }
 

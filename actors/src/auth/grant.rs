@@ -122,7 +122,7 @@ impl Minting<'_> {
     pub(crate) fn issue(&self, ticket: &Ticket) -> Result<AccessToken, Failed> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&ticket.subject).ok_or_else(unknown)?;
-        let resource = self.resource(given(ticket.resource.as_deref()))?;
+        let resource = given(ticket.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
         let mut reach = holder.reach.clone();
         if let Some(agreed) = &ticket.connections {
             reach = reach.and(&Reach::Only(agreed.as_slice().into()));
@@ -159,12 +159,6 @@ impl Minting<'_> {
             })?;
         Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: scope.list() })
     }
-
-    fn resource(&self, asked: Option<&str>) -> Result<Option<Resource>, GrantError> {
-        let ours =
-            |asked| self.tokens.resource(asked).ok_or_else(|| no_target("the resource is not one of this service"));
-        asked.map(ours).transpose()
-    }
 }
 
 fn no_target(description: &str) -> GrantError {
@@ -193,8 +187,7 @@ pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantErr
     Ok(granted.unwrap_or(most))
 }
 
-/// The connection that a resource of ours names, if it names a single one (RFC 8707 §2).
-pub(crate) fn target(resource: &str, tokens: &Tokens) -> Result<Option<Uuid>, GrantError> {
-    let ours = tokens.resource(resource).ok_or_else(|| no_target("the resource is not one of this service"))?;
-    Ok(ours.connection())
+/// The resource of ours at this address (RFC 8707 §2).
+pub(crate) fn resource(address: &str, tokens: &Tokens) -> Result<Resource, GrantError> {
+    tokens.resource(address).ok_or_else(|| no_target("the resource is not one of this service"))
 }

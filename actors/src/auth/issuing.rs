@@ -28,7 +28,7 @@ impl AuthActor {
 
     /// A token for a client that is known, within its limit.
     fn issue(&mut self, ticket: &Ticket) -> Answer<Result<AccessToken, GrantError>> {
-        let issued = self.attempts.issued(&ticket.client_id).map_err(|quota| {
+        let issued = self.issued.count(&ticket.client_id).map_err(|quota| {
             GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
         });
         match issued.and_then(|()| self.mint(ticket)) {
@@ -62,9 +62,9 @@ impl Question for Exchange {
         })
     }
 
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> GrantError {
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<AccessToken, GrantError> {
         let Self(Grant::ClientCredentials { client, .. }) = self;
-        actor.count_failure(client, refusal)
+        Err(actor.count_failure(client, refusal))
     }
 }
 

@@ -20,6 +20,7 @@ mod jwks;
 mod key;
 mod peers;
 pub mod people;
+mod published;
 pub mod recording;
 pub mod records;
 mod resource;
@@ -38,8 +39,8 @@ mod tests;
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, Response, System};
@@ -54,13 +55,14 @@ pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
 pub use self::peers::{Word, Words};
+pub use self::published::Jwks;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::shared_secret::SharedSecret;
 pub use self::supervisor::{Auth, Reconfigure};
 
 use self::asking::{Away, Revoked, Settled};
-use self::attempts::Attempts;
+use self::attempts::{Failures, Issued};
 use self::cache::Cache;
 use self::clock::Clock;
 use self::issuer::Issuer;
@@ -114,6 +116,8 @@ pub struct AuthSettings {
     pub(crate) peers: peers::Peers,
     /// What all processes on the store derive keys from.
     pub(crate) shared: SharedSecret,
+    /// Credentials that were wrong, at all doors: counted from when the limits are known.
+    failures: Arc<OnceLock<Failures>>,
     /// Becomes true when the store was read for the first time.
     pub(crate) store_read: Arc<AtomicBool>,
 }
@@ -136,8 +140,14 @@ impl AuthSettings {
             recording: recording::Recording::default(),
             peers: peers::Peers::default(),
             shared: SharedSecret::default(),
+            failures: Arc::default(),
             store_read: Arc::default(),
         }
+    }
+
+    /// The count of failures that all who are started with these settings share.
+    pub(crate) fn failures(&self) -> Failures {
+        self.failures.get_or_init(|| Failures::new(&self.limits)).clone()
     }
 }
 
@@ -159,7 +169,8 @@ pub struct AuthActor {
     cache: Cache,
     tokens: Tokens,
     connections: Arc<[Uuid]>,
-    attempts: Attempts,
+    failures: Failures,
+    issued: Issued,
     issuers: Vec<Issuer>,
     /// What keys of issuers are fetched with; none where nobody's are.
     client: Option<reqwest::Client>,
@@ -220,13 +231,15 @@ impl AuthActor {
         settings.shared.replace(snapshot.secret());
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
+        let failures = settings.failures();
         Ok(Self {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
-            attempts: Attempts::new(settings.limits),
+            failures,
+            issued: Issued::new(&settings.limits),
             issuers: settings.issuers.into_iter().map(Issuer::new).collect::<Result<_>>()?,
             client,
             observer: settings.observer,
@@ -304,7 +317,7 @@ impl AuthActor {
             _ => {}
         }
         // What was good once is no attempt to guess.
-        let quota = if refusal.was_genuine() { None } else { self.attempts.failed(asked.from, name) };
+        let quota = if refusal.was_genuine() { None } else { self.failures.count(asked.from, name) };
         because(match quota {
             None => Error::unauthenticated("the credential is not valid, or it has expired"),
             Some(quota) => Error::throttled("too many credentials that are not valid; wait before the next one", quota),
@@ -429,22 +442,5 @@ impl Handler<Settled<Authenticate>> for AuthActor {
     fn handle(&mut self, settled: Settled<Authenticate>, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
         self.answer(settled.question, Some(settled.looked), context)
-    }
-}
-
-/// Asks for the JWK set (RFC 7517 §5) of every key that verifies now. There is none before the store
-/// was read for the first time.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Result<serde_json::Value>")]
-pub struct Jwks;
-
-impl Handler<Jwks> for AuthActor {
-    type Result = Result<serde_json::Value>;
-
-    fn handle(&mut self, _: Jwks, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        let keys = self.snapshot.jwks(&self.tokens, self.clock.now());
-        let unread = self.store_failed && self.snapshot.signing_key().is_none();
-        if unread { Err(Error::away()) } else { Ok(keys) }
     }
 }

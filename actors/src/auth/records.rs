@@ -7,6 +7,10 @@ use uuid::Uuid;
 use super::clock::Timestamp;
 use crate::principal::{Reach, Scope};
 
+/// Characters of an e-mail address at most (RFC 5321 §4.5.3.1.3, erratum 1690). Longer ones are refused before
+/// anything is done with them.
+pub const LONGEST_EMAIL: usize = 254;
+
 /// A person who calls with personal access tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,6 +2,7 @@
 //! token with such an audience opens.
 
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use crate::principal::{Endpoint, Reach};
 
@@ -38,18 +39,32 @@ impl Resource {
             "/mcp" | "/mcp/connections" => Some(Self::Mcp),
             path if path.starts_with("/api/") => Some(Self::Api),
             path => {
-                path.strip_prefix("/mcp/connections/").and_then(|id| Uuid::try_parse(id).ok()).map(Self::Connection)
+                // An id has one form, that of RFC 9562 §4.
+                let id = path.strip_prefix("/mcp/connections/").filter(|id| id.len() == Hyphenated::LENGTH);
+                id.and_then(|id| Uuid::try_parse(id).ok()).map(Self::Connection)
             }
+        }
+    }
+
+    /// The one relation among resources: whether whatever is for `other` is for this one too. All that
+    /// is given for a resource stays within it, and what is asked of a grant has to be.
+    pub(crate) fn contains(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Service, _) | (Self::Mcp, Self::Connection(_)) => true,
+            _ => self == other,
         }
     }
 
     /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
     pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Reach> {
-        match (self, endpoint) {
-            (Self::Service, _) | (Self::Api, Endpoint::Api) | (Self::Mcp, Endpoint::Mcp) => Some(Reach::All),
-            (Self::Connection(id), Endpoint::Mcp) => Some(Reach::Only([id].into())),
-            _ => None,
+        let whole = match endpoint {
+            Endpoint::Api => Self::Api,
+            Endpoint::Mcp => Self::Mcp,
+        };
+        if self.contains(whole) {
+            return Some(Reach::All);
         }
+        self.connection().filter(|_| whole.contains(self)).map(|id| Reach::Only([id].into()))
     }
 
     /// The one connection that it names, if it does.
@@ -75,6 +90,8 @@ pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: End
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const ORIGIN: &str = "https://data.example.org";
@@ -104,6 +121,53 @@ mod tests {
         }
         assert_eq!(Resource::parse(ORIGIN, "http://data.example.org"), None);
         assert_eq!(parse(&format!("/api/{}", "a".repeat(3_000))), None);
+    }
+
+    /// Every resource, in all of its spellings.
+    fn spelled() -> Vec<(String, Resource)> {
+        let other = Uuid::from_u128(7);
+        let stems = [
+            (String::new(), Resource::Service),
+            ("/api".to_owned(), Resource::Api),
+            ("/api/query".to_owned(), Resource::Api),
+            ("/mcp".to_owned(), Resource::Mcp),
+            ("/mcp/connections".to_owned(), Resource::Mcp),
+            (format!("/mcp/connections/{ID}"), Resource::Connection(ID)),
+            (format!("/mcp/connections/{}", ID.to_string().to_uppercase()), Resource::Connection(ID)),
+            (format!("/mcp/connections/{other}"), Resource::Connection(other)),
+        ];
+        let tails = ["", "/", "//", "?", "?tools=sql", "/?resource=/mcp", "?/mcp/connections"];
+        let all =
+            stems.iter().flat_map(|(stem, resource)| tails.map(|tail| (format!("{ORIGIN}{stem}{tail}"), *resource)));
+        all.collect()
+    }
+
+    /// The doors that a token for `resource` opens.
+    fn opened(resource: Resource) -> BTreeSet<(&'static str, Uuid)> {
+        let ids = [ID, Uuid::from_u128(7), Uuid::from_u128(8)];
+        let doors = [("api", Endpoint::Api), ("mcp", Endpoint::Mcp)];
+        let all = doors.into_iter().flat_map(|(word, endpoint)| ids.map(|id| (word, endpoint, id)));
+        let opens = |endpoint, id| resource.reach(endpoint).is_some_and(|reach| reach.covers(id));
+        all.filter(|(_, endpoint, id)| opens(*endpoint, *id)).map(|(word, _, id)| (word, id)).collect()
+    }
+
+    #[test]
+    fn one_resource_contains_another_just_where_it_opens_all_that_the_other_opens() {
+        for (outer, whole) in spelled() {
+            assert_eq!(Resource::parse(ORIGIN, &outer), Some(whole), "{outer}");
+            for (inner, part) in spelled() {
+                let within = opened(part).is_subset(&opened(whole));
+                assert_eq!(whole.contains(part), within, "{outer} and {inner}");
+            }
+            for foreign in ["http://data.example.org", "https://data.example.org.evil.example", "https://evil.example"]
+            {
+                let elsewhere = outer.replacen(ORIGIN, foreign, 1);
+                assert_eq!(Resource::parse(ORIGIN, &elsewhere), None, "{elsewhere}");
+            }
+        }
+        for id in [ID.simple().to_string(), ID.braced().to_string(), ID.urn().to_string()] {
+            assert_eq!(parse(&format!("/mcp/connections/{id}")), None, "{id}");
+        }
     }
 
     #[test]

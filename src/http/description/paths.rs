@@ -62,7 +62,8 @@ fn sql(components: &mut Components, paths: &mut Map<String, Value>) {
             "parameters": [workspace(), {
                 "name": "Idempotency-Key",
                 "in": "header",
-                "description": "A repeated request with the same key gets the first one's answer and is not run again",
+                "description": "A repeated request with the same key gets the first one's answer and is not run again, as long as its caller's \
+                    rights and the connection are what they were",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255},
             }],
             "requestBody": {"required": true, "content": {"application/json": {"schema": schema, "example": example}}},

@@ -4,12 +4,12 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::people::authorization::is_challenge;
-use portico_actors::auth::people::client::Client;
-use portico_actors::error::{Error, Result};
+use portico_actors::auth::people::client::{Client, ClientKind};
+use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Scope;
 use uuid::Uuid;
 
-use super::super::admission;
+use super::super::{admission, error};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
@@ -17,6 +17,8 @@ use super::{consent, sign_in};
 use crate::app::App;
 use crate::client_document::Documents;
 
+/// The person did not agree (RFC 6749 §4.1.2.1).
+pub(super) const ACCESS_DENIED: &str = "access_denied";
 /// Octets of `state` at most: it travels in an address.
 const LONGEST_STATE: usize = 4_096;
 /// Octets of a whole request at most.
@@ -28,6 +30,12 @@ pub(super) struct Ask {
     pub(super) client: Client,
     /// Where the answer goes.
     pub(super) answer: Answer,
+    /// What is asked for.
+    pub(super) wanted: Wanted,
+}
+
+/// What a client asks for.
+pub(super) struct Wanted {
     /// The PKCE challenge.
     pub(super) challenge: String,
     /// The most that is asked for.
@@ -52,8 +60,8 @@ pub(super) struct Answer {
 enum Refusal {
     /// For the person: nobody knows who asks.
     Page(Error),
-    /// For the client.
-    Redirect(HttpResponse),
+    /// For the client: its code and its words (RFC 6749 §4.1.2.1).
+    Client(Box<(Client, Answer)>, &'static str, String),
 }
 
 impl From<Error> for Refusal {
@@ -79,9 +87,21 @@ impl Answer {
         page::go(&self.location(&[("code", code)]), &[])
     }
 
-    /// A failure for the client (RFC 6749 §4.1.2.1).
-    pub(super) fn failure(&self, code: &str, description: &str) -> HttpResponse {
-        page::go(&self.location(&[("error", code), ("error_description", description)]), &[])
+    /// Tells `client` of a failure. One for which nobody vouched is not sent to by itself, or anybody could have
+    /// us send people anywhere (RFC 9700 §4.11.2): the person is told, and may go on.
+    pub(super) async fn fail(
+        &self,
+        request: &HttpRequest,
+        client: &Client,
+        visitor: Option<&Visitor>,
+        (code, description): (&str, &str),
+    ) -> Result<HttpResponse> {
+        let address = self.location(&[("error", code), ("error_description", description)]);
+        if vouched_for(client, visitor).await? {
+            return Ok(page::go(&address, &[]));
+        }
+        let status = error::status(if code == ACCESS_DENIED { Kind::Forbidden } else { Kind::Invalid });
+        page::unanswered(request, status, description, (&self.host(), &address))
     }
 
     /// The host that people know the address by.
@@ -115,10 +135,9 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         if visitor.is_none() && form.exact("client_id").is_some_and(Documents::is_address) {
             return sign_in::show(&request, &app, &next, None);
         }
-        let ask = match judge(request.query_string(), &app).await {
+        let ask = match again(&request, request.query_string(), &app, visitor.as_ref()).await? {
             Ok(ask) => ask,
-            Err(Refusal::Redirect(response)) => return Ok(response),
-            Err(Refusal::Page(error)) => return Err(error),
+            Err(response) => return Ok(response),
         };
         match visitor {
             Some(visitor) => {
@@ -140,12 +159,34 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
     .await
 }
 
-/// A request that was judged before and comes back with the person's decision.
-pub(super) async fn again(query: &str, app: &App) -> Result<std::result::Result<Ask, HttpResponse>> {
+/// Judges a request, which comes back with the person's decision and is judged again then. What is not in
+/// order is answered.
+pub(super) async fn again(
+    request: &HttpRequest,
+    query: &str,
+    app: &App,
+    visitor: Option<&Visitor>,
+) -> Result<std::result::Result<Ask, HttpResponse>> {
     match judge(query, app).await {
         Ok(ask) => Ok(Ok(ask)),
-        Err(Refusal::Redirect(response)) => Ok(Err(response)),
         Err(Refusal::Page(error)) => Err(error),
+        Err(Refusal::Client(known, code, description)) => {
+            let (client, answer) = *known;
+            answer.fail(request, &client, visitor, (code, &description)).await.map(Err)
+        }
+    }
+}
+
+/// Whether somebody answers for a client: an administrator who registered it, or this person, who has given
+/// it access.
+async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool> {
+    match (client.kind, visitor) {
+        (ClientKind::Registered, _) => Ok(true),
+        (ClientKind::Dynamic | ClientKind::Document, None) => Ok(false),
+        (ClientKind::Dynamic | ClientKind::Document, Some(visitor)) => {
+            let given = visitor.people.grants(&visitor.secret).await?;
+            Ok(given.iter().any(|grant| grant.client_id == client.client_id))
+        }
     }
 }
 
@@ -156,64 +197,74 @@ async fn judge(query: &str, app: &App) -> std::result::Result<Ask, Refusal> {
     let form = Form::parse(query);
     let client = client(&form, app).await?;
     let answer = answer_of(&form, &client, app)?;
-    let refuse = |code: &str, description: &str| Err(Refusal::Redirect(answer.failure(code, description)));
-    for name in [
-        "state",
-        "response_type",
-        "response_mode",
-        "scope",
-        "resource",
-        "code_challenge",
-        "code_challenge_method",
-        "prompt",
-    ] {
-        if form.repeats(name) {
-            return refuse("invalid_request", &format!("{name} is given twice"));
+    match Wanted::read(&form, app) {
+        Ok(wanted) => Ok(Ask { client, answer, wanted }),
+        Err((code, description)) => Err(Refusal::Client(Box::new((client, answer)), code, description)),
+    }
+}
+
+impl Wanted {
+    /// Reads what a client asks for, whoever it is; else the code and the words for it.
+    fn read(form: &Form, app: &App) -> std::result::Result<Self, (&'static str, String)> {
+        let refuse = |code: &'static str, description: &str| Err((code, description.to_owned()));
+        for name in [
+            "state",
+            "response_type",
+            "response_mode",
+            "scope",
+            "resource",
+            "code_challenge",
+            "code_challenge_method",
+            "prompt",
+        ] {
+            if form.repeats(name) {
+                return refuse("invalid_request", &format!("{name} is given twice"));
+            }
         }
-    }
-    if form.exact("state").is_some_and(|state| state.len() > LONGEST_STATE) {
-        return refuse("invalid_request", "state is too long");
-    }
-    if form.exact("request").is_some() {
-        return refuse("request_not_supported", "a request as a JWT is not taken; send its parameters");
-    }
-    if form.exact("request_uri").is_some() {
-        return refuse("request_uri_not_supported", "a request by reference is not taken; send its parameters");
-    }
-    match form.exact("response_type") {
-        Some("code") => {}
-        Some(_) => return refuse("unsupported_response_type", "response_type must be code"),
-        None => return refuse("invalid_request", "response_type is missing; it must be code"),
-    }
-    if form.exact("response_mode").is_some_and(|mode| mode != "query") {
-        return refuse("invalid_request", "response_mode must be query");
-    }
-    let challenge = match (form.exact("code_challenge"), form.exact("code_challenge_method")) {
-        (None, _) => return refuse("invalid_request", "code_challenge is missing: PKCE is required"),
-        (Some(_), method) if method != Some("S256") => {
-            return refuse("invalid_request", "code_challenge_method must be S256");
+        if form.exact("state").is_some_and(|state| state.len() > LONGEST_STATE) {
+            return refuse("invalid_request", "state is too long");
         }
-        (Some(challenge), _) if is_challenge(challenge) => challenge.to_owned(),
-        _ => return refuse("invalid_request", "code_challenge is no SHA-256 in base64url"),
-    };
-    // Nobody is given access without being asked.
-    if form.exact("prompt").is_some_and(|prompt| prompt.split(' ').any(|word| word == "none")) {
-        return refuse("interaction_required", "prompt=none is not served: the person is always asked");
+        if form.exact("request").is_some() {
+            return refuse("request_not_supported", "a request as a JWT is not taken; send its parameters");
+        }
+        if form.exact("request_uri").is_some() {
+            return refuse("request_uri_not_supported", "a request by reference is not taken; send its parameters");
+        }
+        match form.exact("response_type") {
+            Some("code") => {}
+            Some(_) => return refuse("unsupported_response_type", "response_type must be code"),
+            None => return refuse("invalid_request", "response_type is missing; it must be code"),
+        }
+        if form.exact("response_mode").is_some_and(|mode| mode != "query") {
+            return refuse("invalid_request", "response_mode must be query");
+        }
+        let challenge = match (form.exact("code_challenge"), form.exact("code_challenge_method")) {
+            (None, _) => return refuse("invalid_request", "code_challenge is missing: PKCE is required"),
+            (Some(_), method) if method != Some("S256") => {
+                return refuse("invalid_request", "code_challenge_method must be S256");
+            }
+            (Some(challenge), _) if is_challenge(challenge) => challenge.to_owned(),
+            _ => return refuse("invalid_request", "code_challenge is no SHA-256 in base64url"),
+        };
+        // Nobody is given access without being asked.
+        if form.exact("prompt").is_some_and(|prompt| prompt.split(' ').any(|word| word == "none")) {
+            return refuse("interaction_required", "prompt=none is not served: the person is always asked");
+        }
+        let (scope, usual) = match form.exact("scope") {
+            None => (Scope::Write, Scope::Read),
+            Some(asked) => match Scope::widest(asked) {
+                Some(scope) => (scope, scope),
+                None => return refuse("invalid_scope", "scope is a list of read, write and admin"),
+            },
+        };
+        let resource = form.exact("resource").map(|asked| admission::resource(app, asked));
+        let connection = match resource.as_deref().map(|resource| app.people.target(resource)) {
+            None => None,
+            Some(Ok(connection)) => connection,
+            Some(Err(refusal)) => return Err((refusal.code, refusal.description)),
+        };
+        Ok(Self { challenge, scope, usual, resource, connection })
     }
-    let (scope, usual) = match form.exact("scope") {
-        None => (Scope::Write, Scope::Read),
-        Some(asked) => match Scope::widest(asked) {
-            Some(scope) => (scope, scope),
-            None => return refuse("invalid_scope", "scope is a list of read, write and admin"),
-        },
-    };
-    let resource = form.exact("resource").map(|asked| admission::resource(app, asked));
-    let connection = match resource.as_deref().map(|resource| app.people.target(resource)) {
-        None => None,
-        Some(Ok(connection)) => connection,
-        Some(Err(refusal)) => return refuse(refusal.code, &refusal.description),
-    };
-    Ok(Ask { client, answer, challenge, scope, usual, resource, connection })
 }
 
 async fn client(form: &Form, app: &App) -> Result<Client> {

@@ -34,16 +34,33 @@ impl Cookie {
         }
     }
 
-    /// `Set-Cookie` with that secret. It ends with the browser; the session's own end is kept here.
-    pub(super) fn set(self, app: &App, secret: &SecretString) -> String {
-        let tls = if secure(app) { "; Secure" } else { "" };
-        format!("{}={}; Path=/; HttpOnly; SameSite=Lax{tls}", self.name(app), secret.expose_secret())
+    /// The paths that it is sent to. `__Host-` wants them all.
+    fn paths(self, app: &App) -> &'static [&'static str] {
+        match (self, secure(app)) {
+            (_, true) => &["/"],
+            (Self::Session, false) => &["/account", "/authorize", "/sign-in", "/sign-out", "/users"],
+            (Self::Visit, false) => &["/authorize", "/sign-in"],
+        }
     }
 
-    /// `Set-Cookie` that takes it away.
-    pub(super) fn clear(self, app: &App) -> String {
+    /// The values of `Set-Cookie` for that secret. It ends with the browser; the session's own end is kept
+    /// here. Browsers show cookies of plain http to every program at this host, whatever its port: it is
+    /// not sent to other paths than those that need it.
+    pub(super) fn set(self, app: &App, secret: &SecretString) -> Vec<String> {
+        let begin = self.paths(app).iter().map(|path| self.value(app, secret.expose_secret(), path, ""));
+        // An earlier release had one for every path. Two of a name are none.
+        let before = (!secure(app)).then(|| self.value(app, "", "/", "; Max-Age=0"));
+        before.into_iter().chain(begin).collect()
+    }
+
+    /// The values of `Set-Cookie` that take it away.
+    pub(super) fn clear(self, app: &App) -> Vec<String> {
+        self.paths(app).iter().map(|path| self.value(app, "", path, "; Max-Age=0")).collect()
+    }
+
+    fn value(self, app: &App, value: &str, path: &str, more: &str) -> String {
         let tls = if secure(app) { "; Secure" } else { "" };
-        format!("{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{tls}", self.name(app))
+        format!("{}={value}; Path={path}{more}; HttpOnly; SameSite=Lax{tls}", self.name(app))
     }
 
     /// The one that the browser sent. Two of a name were not both set by us: then there is none.

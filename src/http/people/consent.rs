@@ -68,14 +68,14 @@ struct Consent<'a> {
 
 /// The connections that can be given to this client.
 fn places(app: &App, ask: &Ask, visitor: &Visitor) -> Vec<Place> {
-    let within = |id: Uuid| visitor.session.reach.covers(id) && ask.connection.is_none_or(|asked| asked == id);
+    let within = |id: Uuid| visitor.session.reach.covers(id) && ask.wanted.connection.is_none_or(|asked| asked == id);
     let entries = app.directory.list().into_iter().filter(|entry| within(entry.id));
     entries.map(|entry| Place { id: entry.id, name: entry.name.to_string() }).collect()
 }
 
 /// The consent page.
 pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
-    let most = ask.scope.min(visitor.session.scope);
+    let most = ask.wanted.scope.min(visitor.session.scope);
     let publisher = (ask.client.kind == ClientKind::Document)
         .then(|| ask.client.client_id.split('/').nth(2).unwrap_or_default().to_owned());
     let page = Consent {
@@ -85,9 +85,9 @@ pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Re
         host: ask.answer.host(),
         local: ask.answer.is_local(),
         email: &visitor.session.email,
-        scopes: choices(most, ask.usual.min(most)),
+        scopes: choices(most, ask.wanted.usual.min(most)),
         places: places(app, ask, visitor),
-        single: ask.connection.is_some(),
+        single: ask.wanted.connection.is_some(),
         request,
         csrf: visitor.token(),
     };
@@ -105,14 +105,15 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
         }
         let visitor = Visitor::of_form(&request, &app, &form).await?;
         ending.note_session(&visitor.session);
-        let ask = match authorize::again(form.need("request")?, &app).await? {
+        let ask = match authorize::again(&request, form.need("request")?, &app, Some(&visitor)).await? {
             Ok(ask) => ask,
             Err(response) => return Ok(response),
         };
         if form.get("decision") != Some("allow") {
-            return Ok(ask.answer.failure("access_denied", "the person did not agree"));
+            let denied = (authorize::ACCESS_DENIED, "the person did not agree");
+            return ask.answer.fail(&request, &ask.client, Some(&visitor), denied).await;
         }
-        let most = ask.scope.min(visitor.session.scope);
+        let most = ask.wanted.scope.min(visitor.session.scope);
         let scope = form.get("scope").and_then(Scope::from_word).filter(|scope| *scope <= most);
         let scope = scope.ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
         let connections = chosen(&form, &places(&app, &ask, &visitor))?;
@@ -123,10 +124,10 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             client_id: ask.client.client_id,
             client_name: ask.client.name,
             redirect_uri: ask.answer.redirect_uri.clone(),
-            challenge: ask.challenge,
+            challenge: ask.wanted.challenge,
             scope,
             connections,
-            resource: ask.resource,
+            resource: ask.wanted.resource,
         };
         let code = visitor.people.approve(&visitor.secret, approval).await?;
         Ok(ask.answer.code(code.expose_secret()))

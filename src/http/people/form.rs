@@ -1,13 +1,12 @@
 //! The parameters of a query or a form, in their order.
 
-use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpRequest, web};
 use portico_actors::error::{Error, Result};
 
 use super::super::body;
 
 /// How large a form may be.
-pub(super) const LIMIT: body::Limit = body::Limit::Bytes(64 * 1024);
+pub(super) const LIMIT: body::Limit = body::Limit::Form(64 * 1024);
 
 /// Names and values.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +20,6 @@ impl Form {
 
     /// Reads the body of a request.
     pub(super) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Self> {
-        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        if !media.trim().eq_ignore_ascii_case(ContentType::form_url_encoded().essence_str()) {
-            return Err(Error::invalid("the body must be application/x-www-form-urlencoded"));
-        }
         let bytes = body::read(request, payload).await?;
         body::text(&bytes).map(Self::parse)
     }

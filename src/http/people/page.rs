@@ -21,6 +21,8 @@ struct Failed<'a> {
     title: &'a str,
     message: &'a str,
     hint: Option<&'a str>,
+    /// Where an application waits to be told, and the address that tells it.
+    onward: Option<(&'a str, &'a str)>,
     request: String,
 }
 
@@ -106,7 +108,8 @@ fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
         _ => "This request does not work",
     };
     let id = ending::request_id(request);
-    let page = Failed { title, message: &failure.message, hint: failure.get_hint(), request: id.to_string() };
+    let (message, hint) = (&failure.message, failure.get_hint());
+    let page = Failed { title, message, hint, onward: None, request: id.to_string() };
     match show_as(error::status(failure.kind), &page, "", &[]) {
         Ok(mut response) => {
             if let Some(delay) = failure.get_retry_after() {
@@ -116,6 +119,19 @@ fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
         }
         Err(broken) => error::api(&broken, id, None),
     }
+}
+
+/// Says to the person why an application that nobody vouches for gets no answer. Whether to go to
+/// `address`, at `host`, is theirs to decide.
+pub(super) fn unanswered(
+    request: &HttpRequest,
+    status: StatusCode,
+    message: &str,
+    (host, address): (&str, &str),
+) -> Result<HttpResponse> {
+    let request = ending::request_id(request).to_string();
+    let title = "The application was not answered";
+    show_as(status, &Failed { title, message, hint: None, onward: Some((host, address)), request }, "", &[])
 }
 
 fn file(media: &str, text: &'static str) -> HttpResponse {

@@ -14,7 +14,7 @@ use super::page::State;
 use crate::client_document::plain_name;
 
 /// How large a registration may be.
-pub(in crate::http) const LIMIT: body::Limit = body::Limit::Bytes(16 * 1024);
+pub(in crate::http) const LIMIT: body::Limit = body::Limit::Json(16 * 1024);
 
 /// What of a registration matters here; the rest is ignored (RFC 7591 §2).
 #[derive(Deserialize, JsonSchema)]

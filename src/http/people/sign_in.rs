@@ -3,6 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::people::session;
+use portico_actors::auth::records::LONGEST_EMAIL;
 use portico_actors::error::{Error, Kind, Result};
 use secrecy::SecretString;
 
@@ -52,8 +53,8 @@ fn render(
         Some(visit) => (visit, Vec::new()),
         None => {
             let visit = session::new_visit()?;
-            let cookie = Cookie::Visit.set(app, &visit);
-            (visit, vec![cookie])
+            let cookies = Cookie::Visit.set(app, &visit);
+            (visit, cookies)
         }
     };
     let csrf = session::form_token(&visit);
@@ -82,6 +83,9 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         let form = Form::read(&request, payload).await?;
         let next = own_path(form.exact("next"));
         let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
+        if email.chars().count() > LONGEST_EMAIL {
+            return Err(Error::invalid(format!("email: an address has at most {LONGEST_EMAIL} characters")));
+        }
         ending.note_claim(email);
         // A form without its visit is another site's: signing somebody in as somebody else.
         match Cookie::Visit.read(&request, &app) {
@@ -101,7 +105,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;
                 }
-                let cookies = [Cookie::Session.set(&app, &session), Cookie::Visit.clear(&app)];
+                let cookies = [Cookie::Session.set(&app, &session), Cookie::Visit.clear(&app)].concat();
                 Ok(page::go(next, &cookies))
             }
             Err(failure) if failure.kind == Kind::Unauthenticated => {
@@ -122,7 +126,7 @@ pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State)
         let visitor = Visitor::of_form(&request, &app, &form).await?;
         ending.note_session(&visitor.session);
         app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
-        Ok(page::go("/sign-in", &[Cookie::Session.clear(&app)]))
+        Ok(page::go("/sign-in", &Cookie::Session.clear(&app)))
     })
     .await
 }

@@ -26,7 +26,7 @@ const MOST: usize = 16_000;
 /// How long an answer is kept, unless newer ones need its place.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whose key it is, in digests: however long names, rights and keys are, what is kept of them is not.
+/// Whose key it is, in digests: however long names, claims and keys are, what is kept of them is not.
 /// Equal keys of different callers have nothing to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -35,10 +35,10 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Of `word`, used by `subject` with a credential that opens `rights`.
-    pub(super) fn of(subject: &str, rights: &str, word: &str) -> Self {
+    /// Of `word`, used by `subject` in that standing.
+    pub(super) fn of(subject: &str, standing: &str, word: &str) -> Self {
         let mut whole = Sha256::new();
-        for piece in [subject, rights, word] {
+        for piece in [subject, standing, word] {
             // With its length in front, no piece can pass for the end of another.
             whole.update(piece.len().to_be_bytes());
             whole.update(piece);

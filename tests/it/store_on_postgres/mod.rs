@@ -2,10 +2,14 @@
 
 #[path = "../authorize.rs"]
 mod authorize;
+#[path = "../doors.rs"]
+mod doors;
 #[path = "../oauth.rs"]
 mod oauth;
 #[path = "../people.rs"]
 mod people;
+#[path = "../resources.rs"]
+mod resources;
 
 /// The services of the other tests, each with a database for its store.
 mod fixture {
@@ -21,6 +25,10 @@ mod fixture {
 
     pub(super) async fn on_sqlite() -> TestApp {
         with_store(fixture::on_sqlite()).await
+    }
+
+    pub(super) async fn limited(limits: &str) -> TestApp {
+        with_store(fixture::limited(limits)).await
     }
 
     pub(super) async fn two_connections() -> TestApp {

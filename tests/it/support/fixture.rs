@@ -48,6 +48,15 @@ pub(crate) async fn with_server(server: &str, more: &str) -> TestApp {
     app
 }
 
+/// A service with these `[limits]`.
+pub(crate) async fn limited(limits: &str) -> TestApp {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &sqlite(&folder, "shop.db"), "");
+    let app = TestApp::start(folder, &format!("{shop}[limits]\n{limits}\n")).await;
+    app.ready().await;
+    app
+}
+
 /// A service with two SQLite connections, `shop` to be written and `archive` only to be read.
 pub(crate) async fn two_connections() -> TestApp {
     two_with("access = \"read-only\"").await

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use super::super::attempts::{AuthLimits, key, network};
+use super::super::attempts::{AuthLimits, Failures, Place, key, network};
 use super::super::secret::Digest;
 use super::super::throttle::{Rate, Throttle};
 use crate::error::Quota;
@@ -21,8 +21,6 @@ const MOST: usize = 20_000;
 /// Pairs that have signed in and are remembered, at most.
 const MOST_KNOWN: usize = 20_000;
 
-/// An address, as far as it is known: who comes through a socket without one is one place.
-pub(super) type Place = Option<IpAddr>;
 /// A name at a place.
 type Pair = (Digest, Place);
 
@@ -59,18 +57,17 @@ impl Attempt {
 /// What is counted.
 pub(super) struct Attempts {
     pairs: Throttle<Pair>,
-    places: Throttle<Place>,
-    names: Throttle<Digest>,
+    /// By place and by name, with those of all other doors.
+    failures: Failures,
     registrations: Throttle<Place>,
     known: Known,
 }
 
 impl Attempts {
-    pub(super) fn new(limits: &AuthLimits) -> Self {
+    pub(super) fn new(limits: &AuthLimits, failures: Failures) -> Self {
         Self {
             pairs: Throttle::new("failures-by-name-and-address", FREE, MOST),
-            places: Throttle::new("failures-by-address", limits.failures_per_address, MOST),
-            names: Throttle::new("failures-by-name", limits.failures_per_name, MOST),
+            failures,
             registrations: Throttle::new("registrations", limits.registrations_per_address, MOST),
             known: Known::default(),
         }
@@ -85,13 +82,14 @@ impl Attempts {
         let pair = (key(name), from.map(network));
         let is_known = self.known.has(&pair);
         self.pairs.take(pair, now)?;
-        if let Err(quota) = self.places.take(pair.1, now)
+        let mut counted = self.failures.lock();
+        if let Err(quota) = counted.places.take(pair.1, now)
             && !is_known
         {
             self.pairs.give_back(&pair);
             return Err(quota);
         }
-        let by_name = !is_known && self.names.take(pair.0, now).is_ok();
+        let by_name = !is_known && counted.names.take(pair.0, now).is_ok();
         let class = match (is_known, by_name) {
             (true, _) => Class::Known,
             (false, true) => Class::Ordinary,
@@ -102,12 +100,12 @@ impl Attempts {
 
     /// Whether the name has room for a slow attempt now: then it is counted.
     pub(super) fn admit(&mut self, name: &Digest, now: Instant) -> Result<(), Quota> {
-        self.names.take(*name, now).map(drop)
+        self.failures.lock().names.take(*name, now).map(drop)
     }
 
     /// The limit of the name, while it has no room.
     pub(super) fn room_of(&self, name: &Digest, now: Instant) -> Option<Quota> {
-        self.names.exhausted(name, now)
+        self.failures.lock().names.exhausted(name, now)
     }
 
     /// The attempt was right.
@@ -124,15 +122,11 @@ impl Attempts {
     }
 
     fn give_back_all_but_pair(&mut self, attempt: &Attempt) {
-        self.places.give_back(&attempt.pair.1);
+        let mut counted = self.failures.lock();
+        counted.places.give_back(&attempt.pair.1);
         if attempt.by_name {
-            self.names.give_back(&attempt.pair.0);
+            counted.names.give_back(&attempt.pair.0);
         }
-    }
-
-    /// Counts what failed and is no password: a secret that cannot be guessed. The limit that is used up.
-    pub(super) fn failed(&mut self, from: Option<IpAddr>, now: Instant) -> Option<Quota> {
-        self.places.take(from.map(network), now).err()
     }
 
     /// Counts a client that registers itself.
@@ -176,14 +170,15 @@ mod tests {
         text.parse().ok()
     }
 
-    fn limits(address: u32, name: u32) -> AuthLimits {
+    fn attempts(address: u32, name: u32) -> Attempts {
         let (failures_per_address, failures_per_name) = (Rate::per_minute(address), Rate::per_minute(name));
-        AuthLimits { failures_per_address, failures_per_name, ..AuthLimits::default() }
+        let limits = AuthLimits { failures_per_address, failures_per_name, ..AuthLimits::default() };
+        Attempts::new(&limits, Failures::new(&limits))
     }
 
     #[test]
     fn one_place_tries_a_few_times_and_others_are_not_concerned() {
-        let mut attempts = Attempts::new(&limits(100, 100));
+        let mut attempts = attempts(100, 100);
         let (now, here, far) = (Instant::now(), at("192.0.2.1"), at("192.0.2.2"));
         for _ in 0..FREE.most {
             assert!(attempts.begin("ann", here, now).is_ok());
@@ -204,7 +199,7 @@ mod tests {
 
     #[test]
     fn failures_under_a_name_cost_priority_and_not_where_it_has_signed_in() {
-        let mut attempts = Attempts::new(&limits(100, 3));
+        let mut attempts = attempts(100, 3);
         let (now, home) = (Instant::now(), at("198.51.100.1"));
         let right = attempts.begin("ann", home, now).unwrap();
         attempts.succeeded(&right);
@@ -224,7 +219,7 @@ mod tests {
 
     #[test]
     fn an_address_is_bounded_over_all_names_but_not_where_it_has_signed_in() {
-        let mut attempts = Attempts::new(&limits(4, 100));
+        let mut attempts = attempts(4, 100);
         let (now, here) = (Instant::now(), at("2001:db8::1"));
         let right = attempts.begin("ann", here, now).unwrap();
         attempts.succeeded(&right);
@@ -233,7 +228,8 @@ mod tests {
         }
         assert_eq!(attempts.begin("e", here, now).unwrap_err().policy, "failures-by-address");
         assert_eq!(attempts.begin("ann", here, now).unwrap().class, Class::Known);
-        assert_eq!(attempts.failed(here, now).unwrap().policy, "failures-by-address");
+        let elsewhere = attempts.failures.count(here, None);
+        assert_eq!(elsewhere.unwrap().policy, "failures-by-address", "all doors count together");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::super::clock::Timestamp;
 use super::super::grant::{self, AccessToken, GrantError};
+use super::super::resource::Resource;
 use super::super::token::Tokens;
 use crate::principal::Scope;
 
@@ -143,13 +144,18 @@ pub(crate) fn narrow(
     tokens: &Tokens,
 ) -> Result<Granted, GrantError> {
     let scope = scope.map_or(Ok(granted.scope), |asked| grant::narrowed_scope(asked, granted.scope))?;
-    let (connections, resource) = match resource.filter(|asked| Some(*asked) != granted.resource.as_deref()) {
+    let (connections, resource) = match resource {
         None => (granted.connections, granted.resource),
-        Some(asked) => match grant::target(asked, tokens)? {
-            Some(connection) if granted.connections.contains(&connection) => (vec![connection], Some(asked.to_owned())),
-            None if granted.resource.is_none() => (granted.connections, Some(asked.to_owned())),
-            _ => return Err(GrantError::new("invalid_target", "the resource is not within what was granted")),
-        },
+        Some(asked) => {
+            let whole = granted.resource.as_deref().map(|resource| grant::resource(resource, tokens)).transpose()?;
+            let part = grant::resource(asked, tokens)?;
+            let is_open = part.connection().is_none_or(|connection| granted.connections.contains(&connection));
+            if !is_open || !whole.unwrap_or(Resource::Service).contains(part) {
+                return Err(GrantError::new("invalid_target", "the resource is not within what was granted"));
+            }
+            let connections = part.connection().map_or(granted.connections, |connection| vec![connection]);
+            (connections, Some(asked.to_owned()))
+        }
     };
     Ok(Granted { scope, connections, resource, ..granted })
 }

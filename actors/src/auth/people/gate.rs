@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::super::attempts::AuthLimits;
+use super::super::attempts::{AuthLimits, Failures};
 use super::super::secret::Digest;
 use super::attempts::{Attempt, Attempts, Class};
 use super::lane::Lane;
@@ -76,14 +76,15 @@ impl Drop for Turn {
 }
 
 impl Gate {
-    pub(super) fn new(limits: &AuthLimits) -> Self {
+    /// Counts what fails with the failures of all other doors.
+    pub(super) fn new(limits: &AuthLimits, failures: Failures) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
-        Self::with(limits, (cores / 2).clamp(2, 8), PATIENCE)
+        Self::with(limits, failures, (cores / 2).clamp(2, 8), PATIENCE)
     }
 
-    fn with(limits: &AuthLimits, most: usize, patience: Duration) -> Self {
+    fn with(limits: &AuthLimits, failures: Failures, most: usize, patience: Duration) -> Self {
         let state = State {
-            attempts: Attempts::new(limits),
+            attempts: Attempts::new(limits, failures),
             most,
             running: 0,
             known: Lane::default(),
@@ -136,14 +137,6 @@ impl Gate {
     fn next_of(&self, attempt: &Attempt) -> Duration {
         let reset = self.lock().attempts.room_of(&attempt.name(), Instant::now());
         reset.map_or(Duration::from_millis(10), |quota| quota.reset).max(Duration::from_millis(10))
-    }
-
-    /// Counts what failed and is no password, from that address.
-    ///
-    /// # Errors
-    /// The refusal once that was too often.
-    pub(super) fn failed(&self, from: Option<IpAddr>) -> Option<Quota> {
-        self.lock().attempts.failed(from, Instant::now())
     }
 
     /// Counts a client that registers itself.
@@ -261,7 +254,7 @@ mod tests {
 
     fn gate(name: u32) -> Gate {
         let limits = AuthLimits { failures_per_name: Rate::per_minute(name), ..AuthLimits::default() };
-        Gate::with(&limits, 1, Duration::from_secs(60))
+        Gate::with(&limits, Failures::new(&limits), 1, Duration::from_secs(60))
     }
 
     fn at(number: u32) -> Option<IpAddr> {

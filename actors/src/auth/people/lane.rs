@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::attempts::Place;
+use super::super::attempts::Place;
 
 /// A queue for each address.
 pub(super) struct Lane<W> {

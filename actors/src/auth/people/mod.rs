@@ -26,14 +26,18 @@ pub use self::password::SHORTEST_PASSWORD;
 pub use self::uses::Uses;
 
 use self::actor::{PeopleActor, Turn};
-use self::authorization::{Approval, CODE_PREFIX, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh};
+use self::authorization::{
+    Approval, CODE_PREFIX, ClientCredential, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh,
+};
 use self::client::{Client, NewClient};
 use self::gate::Gate;
 use self::session::Session;
+use super::attempts::Failures;
 use super::client::RevokeFor;
 use super::grant::{self, GrantError, Ticket};
 use super::recording::{self, Door};
 use super::records::{NewPat, PersonalAccessToken};
+use super::resource::Resource;
 use super::secret::{self, Digest, PAT_PREFIX};
 use super::store::{Handle, Store};
 use super::token::Tokens;
@@ -51,7 +55,20 @@ pub struct People {
     auth: Auth,
     tokens: Tokens,
     gate: Gate,
+    failures: Failures,
     door: Arc<Door>,
+}
+
+/// Who a client says it is, and where it is: what its failures are counted under.
+struct Claimant {
+    id: String,
+    from: Option<IpAddr>,
+}
+
+impl Claimant {
+    fn of(client: &ClientCredential) -> Self {
+        Self { id: client.client_id.clone(), from: client.from }
+    }
 }
 
 impl fmt::Debug for People {
@@ -83,7 +100,8 @@ impl People {
             actor: PeopleActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
             auth,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
-            gate: Gate::new(&settings.limits),
+            gate: Gate::new(&settings.limits, settings.failures()),
+            failures: settings.failures(),
             door: Arc::default(),
         })
     }
@@ -131,8 +149,15 @@ impl People {
         let (session, digest) = secret::mint(SESSION_PREFIX)?;
         if secret.expose_secret().starts_with(PAT_PREFIX) {
             let token = Digest::of(secret.expose_secret());
+            let name = email.clone();
             let begun = self.store(move |store| store.begin_session_by_token(&email, &token, &digest)).await;
-            return begun.map(|()| session).map_err(|refusal| self.counted(refusal, from));
+            return begun.map(|()| session).map_err(|refusal| {
+                let wrong = refusal.kind == Kind::Unauthenticated;
+                match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
+                    Some(quota) => Error::throttled("too many failed attempts; come back when Retry-After says", quota),
+                    None => refusal,
+                }
+            });
         }
         let name = email.to_lowercase();
         // Whoever is not to be compared now, costs neither the store nor a core.
@@ -152,28 +177,12 @@ impl People {
         Ok(session)
     }
 
-    /// Counts a refusal of what cannot be guessed, and says so where there were too many.
-    fn counted(&self, refusal: Error, from: Option<IpAddr>) -> Error {
-        if refusal.kind != Kind::Unauthenticated {
-            return refusal;
-        }
-        match self.gate.failed(from) {
-            None => refusal,
-            Some(quota) => Error::throttled("too many failed attempts from this address", quota),
-        }
-    }
-
-    /// The same for what a client asks for.
-    fn counted_of_client(&self, refusal: GrantError, from: Option<IpAddr>) -> GrantError {
+    /// Counts a refusal of what a client shows, and says so where there were too many.
+    fn counted(&self, refusal: GrantError, client: &Claimant) -> GrantError {
         if !matches!(refusal.code, "invalid_client" | "invalid_grant") {
             return refusal;
         }
-        match self.gate.failed(from) {
-            None => refusal,
-            Some(quota) => {
-                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
-            }
-        }
+        self.failures.of_client(client.from, Some(&client.id), refusal)
     }
 
     /// The session in force that has this secret.
@@ -208,7 +217,7 @@ impl People {
     /// # Errors
     /// `invalid_target` when it is not one of this service.
     pub fn target(&self, resource: &str) -> Result<Option<Uuid>, GrantError> {
-        grant::target(resource, &self.tokens)
+        grant::resource(resource, &self.tokens).map(Resource::connection)
     }
 
     /// Keeps what the person of the session agreed to, and answers the code for the client.
@@ -228,13 +237,13 @@ impl People {
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
         let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, tokens) = (redemption.client.client_id.clone(), self.tokens.clone());
-        let from = redemption.client.from;
+        let (client, tokens) = (Claimant::of(&redemption.client), self.tokens.clone());
         let narrow = move |granted: Granted, asked: &Redemption| {
             authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
         };
         let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)?;
-        self.issue(client_id, self.once(granted, from).await?, refresh).await
+        let granted = self.once(granted, &client).await?;
+        self.issue(client.id, granted, refresh).await
     }
 
     /// Answers a refresh token with the next tokens.
@@ -244,29 +253,36 @@ impl People {
     /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
         let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client_id, tokens) = (asked.client.client_id.clone(), self.tokens.clone());
-        let from = asked.client.from;
+        let (client, tokens) = (Claimant::of(&asked.client), self.tokens.clone());
         let narrow = move |granted: Granted, asked: &Refresh| {
             authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
         };
         let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)?;
-        self.issue(client_id, self.once(granted, from).await?, next).await
+        let granted = self.once(granted, &client).await?;
+        self.issue(client.id, granted, next).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
     ///
     /// # Errors
     /// `invalid_client`; a token that is unknown is no failure.
-    pub async fn revoke(&self, client: authorization::ClientCredential, token: SecretString) -> Result<(), GrantError> {
-        let from = client.from;
+    pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
+        let claimant = Claimant::of(&client);
+        let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
             let digest = Digest::of(token.expose_secret());
             let revoked = self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
-            return revoked.map_err(|refusal| self.counted_of_client(refusal, from));
+            if revoked.map_err(refused)? {
+                return Ok(());
+            }
+            // Whoever shows many that nobody was given, looks for one.
+            let quota = self.failures.count(claimant.from, None);
+            return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
         }
-        let (client_id, has_secret) = (client.client_id.clone(), client.secret.is_some());
+        let has_secret = client.secret.is_some();
         let judged = self.store(move |store| store.judge_client(&client)).await.map_err(ours)?;
-        judged.map_err(|refusal| self.counted_of_client(refusal, from))?;
+        judged.map_err(refused)?;
+        let client_id = claimant.id;
         // A client without a secret has only said who it is.
         let principal = has_secret.then(|| client_id.clone());
         let door = Door { principal, ..Door::clone(&self.door) };
@@ -275,11 +291,11 @@ impl People {
 
     /// What was granted. A second use has ended everything that came of the first: that is in force when
     /// this returns.
-    async fn once(&self, granted: Result<Granted, GrantError>, from: Option<IpAddr>) -> Result<Granted, GrantError> {
+    async fn once(&self, granted: Result<Granted, GrantError>, client: &Claimant) -> Result<Granted, GrantError> {
         if granted.is_err() {
             self.auth.settle().await;
         }
-        granted.map_err(|refusal| self.counted_of_client(refusal, from))
+        granted.map_err(|refusal| self.counted(refusal, client))
     }
 
     async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {

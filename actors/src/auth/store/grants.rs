@@ -93,20 +93,24 @@ impl Store {
         refresh: &Digest,
         narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
     ) -> Outcome {
+        let digest = Digest::of(redemption.code.expose_secret());
+        // Looked at first: who shows what nobody was given does not make writers wait.
+        if let Err(refusal) = shown_code(&self.connection, redemption, &digest)? {
+            return Ok(Err(refusal));
+        }
         self.change_if(|connection, now| {
             let refused = |refusal| Ok((Err(refusal), None));
-            if let Err(refusal) = authenticate(connection, &redemption.client)? {
-                return refused(refusal);
-            }
-            let digest = Digest::of(redemption.code.expose_secret());
-            let sql = "SELECT grant_id, redirect_uri, challenge, expires_at, used_at FROM authorization_codes WHERE digest = ?1";
-            let code = connection.query_row(sql, [&digest], code).optional().map_err(broken)?;
-            let Some(code) = code else { return refused(wrong_code()) };
+            let code = match shown_code(connection, redemption, &digest)? {
+                Ok(code) => code,
+                Err(refusal) => return refused(refusal),
+            };
             if code.used_at.is_some() {
                 return Ok((Err(wrong_code()), revoke(connection, code.grant, now)?));
             }
             let used = named_params! { ":now": now, ":digest": digest };
-            connection.execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used).map_err(broken)?;
+            connection
+                .execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used)
+                .map_err(broken)?;
             let bound = now < code.expires_at
                 && code.redirect_uri == redemption.redirect_uri
                 && verifies(&code.challenge, redemption.verifier.expose_secret());
@@ -132,26 +136,20 @@ impl Store {
         next: &Digest,
         narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
     ) -> Outcome {
+        let digest = Digest::of(asked.token.expose_secret());
+        // Looked at first, as codes are.
+        if let Err(refusal) = shown_token(&self.connection, asked, &digest, self.clock.now())? {
+            return Ok(Err(refusal));
+        }
         self.change_if(|connection, now| {
             let refused = |refusal| Ok((Err(refusal), None));
-            if let Err(refusal) = authenticate(connection, &asked.client)? {
-                return refused(refusal);
-            }
-            let digest = Digest::of(asked.token.expose_secret());
-            let sql = "SELECT grant_id, expires_at, used_at FROM refresh_tokens WHERE digest = ?1";
-            let read = |row: &Row<'_>| Ok((row.get::<_, Id>(0)?.0, row.get(1)?, row.get(2)?));
-            let found: Option<(Uuid, Timestamp, Option<Timestamp>)> =
-                connection.query_row(sql, [&digest], read).optional().map_err(broken)?;
-            let Some((grant, expires_at, used_at)) = found else { return refused(wrong_token()) };
-            // Another client's token is none of its business, and it must not be able to end it.
-            let Some(granted) = granted(connection, grant, &asked.client.client_id, now)? else {
-                return refused(wrong_token());
+            let (granted, used_at) = match shown_token(connection, asked, &digest, now)? {
+                Ok(shown) => shown,
+                Err(refusal) => return refused(refusal),
             };
+            let grant = granted.grant;
             if used_at.is_some() {
                 return Ok((Err(wrong_token()), revoke(connection, grant, now)?));
-            }
-            if now >= expires_at {
-                return refused(wrong_token());
             }
             let narrowed = match narrow(granted, asked) {
                 Ok(narrowed) => narrowed,
@@ -171,27 +169,25 @@ impl Store {
         authenticate(&self.connection, client)
     }
 
-    /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Whether it was
-    /// makes no difference to the answer.
+    /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Whether anybody was ever
+    /// given such a token.
     pub(crate) fn revoke_refresh(
         &mut self,
         client: &ClientCredential,
         token: &Digest,
-    ) -> Result<std::result::Result<(), GrantError>> {
-        self.change_if(|connection, now| {
-            if let Err(refusal) = authenticate(connection, client)? {
-                return Ok((Err(refusal), None));
-            }
-            let sql = "SELECT g.id FROM refresh_tokens r JOIN grants g ON g.id = r.grant_id
-                       WHERE r.digest = ?1 AND g.client_id = ?2";
-            let found =
-                connection.query_row(sql, (token, &client.client_id), |row| row.get(0)).optional().map_err(broken)?;
-            let revoked = match found {
-                Some(Id(grant)) => revoke(connection, grant, now)?,
-                None => None,
-            };
-            Ok((Ok(()), revoked))
-        })
+    ) -> Result<std::result::Result<bool, GrantError>> {
+        if let Err(refusal) = authenticate(&self.connection, client)? {
+            return Ok(Err(refusal));
+        }
+        let sql = "SELECT g.id, g.client_id = ?2 AND g.revoked_at IS NULL FROM refresh_tokens r
+                   JOIN grants g ON g.id = r.grant_id WHERE r.digest = ?1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let found: Option<(Id, bool)> =
+            self.connection.query_row(sql, (token, &client.client_id), read).optional().map_err(broken)?;
+        if let Some((Id(grant), true)) = found {
+            self.change_if(|connection, now| Ok(((), revoke(connection, grant, now)?)))?;
+        }
+        Ok(Ok(found.is_some()))
     }
 
     /// The grants in force of the session's person, the newest first.
@@ -280,6 +276,42 @@ fn record(row: &Row<'_>) -> Read<GrantRecord> {
         used_at: row.get("used_at")?,
         expires_at: row.get("expires_at")?,
     })
+}
+
+/// The code that a client shows. One that was used before is found as long as its grant is to be ended.
+fn shown_code(
+    connection: &Connection,
+    redemption: &Redemption,
+    digest: &Digest,
+) -> Result<std::result::Result<Code, GrantError>> {
+    if let Err(refusal) = authenticate(connection, &redemption.client)? {
+        return Ok(Err(refusal));
+    }
+    let sql = "SELECT c.grant_id, c.redirect_uri, c.challenge, c.expires_at, c.used_at FROM authorization_codes c
+               JOIN grants g ON g.id = c.grant_id WHERE c.digest = ?1 AND (c.used_at IS NULL OR g.revoked_at IS NULL)";
+    let found = connection.query_row(sql, [digest], code).optional().map_err(broken)?;
+    Ok(found.ok_or_else(wrong_code))
+}
+
+/// What the refresh token opens that a client shows, and when it was used.
+fn shown_token(
+    connection: &Connection,
+    asked: &Refresh,
+    digest: &Digest,
+    now: Timestamp,
+) -> Result<std::result::Result<(Granted, Option<Timestamp>), GrantError>> {
+    if let Err(refusal) = authenticate(connection, &asked.client)? {
+        return Ok(Err(refusal));
+    }
+    let sql =
+        "SELECT grant_id, used_at FROM refresh_tokens WHERE digest = ?1 AND (used_at IS NOT NULL OR expires_at > ?2)";
+    let read = |row: &Row<'_>| Ok((row.get::<_, Id>(0)?.0, row.get(1)?));
+    let found: Option<(Uuid, Option<Timestamp>)> =
+        connection.query_row(sql, (digest, now), read).optional().map_err(broken)?;
+    let Some((grant, used_at)) = found else { return Ok(Err(wrong_token())) };
+    // Another client's token is none of its business, and it must not be able to end it.
+    let granted = granted(connection, grant, &asked.client.client_id, now)?;
+    Ok(granted.map(|granted| (granted, used_at)).ok_or_else(wrong_token))
 }
 
 /// What the grant opens for that client now, if it is in force.

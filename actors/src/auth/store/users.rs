@@ -9,13 +9,10 @@ use super::connection::{Connection, Failure, Read, Row};
 use super::{Store, broken, hint};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
-use crate::auth::records::{NewUser, User};
+use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
 use crate::error::{Error, Result};
 use crate::near;
 use crate::principal::Scope;
-
-/// RFC 5321 §4.5.3.1.3 allows no longer address.
-const LONGEST_EMAIL: usize = 254;
 
 impl Store {
     /// Adds a user.

@@ -1,0 +1,400 @@
+//! Keeps secrets out of what is written down: every text that goes to the log, to the audit trail or into a
+//! span passes here last, wherever it came from. Secrets are known by their forms, not by the field that they
+//! stand in: a client puts them anywhere.
+//!
+//! Known are our own (`ptc_…`, also in Base64 as `Basic` has them), tokens of any issuer (compact JWS), what
+//! follows the schemes of `Authorization`, passwords in addresses, values of parameters that are named as
+//! secrets are, private keys, and digests of passwords; each of them also in percent-encoding. A person's
+//! password has no form: it is known by its place alone.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// What stands in a secret's place.
+const REDACTED: &str = "[redacted]";
+
+/// Kinds of `ptc_` words that are names: what stands behind them opens nothing.
+const NAMES: [&str; 2] = ["ci", "app"];
+/// Characters behind a prefix that are no secret yet: texts speak of prefixes.
+const SHORTEST_BODY: usize = 4;
+/// Characters of a token, or of what follows a scheme, at least.
+const SHORTEST_TOKEN: usize = 16;
+const SHORTEST_CREDENTIAL: usize = 8;
+/// Letters of Base64 that are read, at least.
+const SHORTEST_PASTED: usize = 16;
+/// How often one escape is looked for within another.
+const LAYERS: usize = 4;
+/// `ptc_` in Base64, by its place among three octets; what depends on the octets around it is left out.
+const ENCODED: [&[u8]; 3] = [b"cHRjX", b"B0Y1", b"wdGNf"];
+/// Schemes of `Authorization` (RFC 9110 §11.6.2).
+const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
+/// Names of parameters whose values are secrets: how their last word ends.
+const PARAMETERS: [&[u8]; 9] =
+    [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
+
+/// `text` without its secrets.
+pub(crate) fn redact(text: &str) -> Cow<'_, str> {
+    let shown = Shown::of(text);
+    let octets = &*shown.octets;
+    let (mut clean, mut kept, mut at) = (String::new(), 0, 0);
+    while at < octets.len() {
+        let Some((start, end)) = secret_at(octets, at) else {
+            at += 1;
+            continue;
+        };
+        let (from, to) = (shown.begin(start).max(kept), shown.begin(end));
+        clean.push_str(text.get(kept..from).unwrap_or_default());
+        clean.push_str(REDACTED);
+        (kept, at) = (to, end.max(at + 1));
+    }
+    if kept == 0 && clean.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    clean.push_str(text.get(kept..).unwrap_or_default());
+    Cow::Owned(clean)
+}
+
+/// A line of JSON without the secrets in its texts.
+pub(crate) fn redact_json(line: String) -> String {
+    // Most have none, and need not be read.
+    if matches!(redact(&line), Cow::Borrowed(_)) {
+        return line;
+    }
+    let Ok(mut value) = serde_json::from_str(&line) else { return redact(&line).into_owned() };
+    redact_value(&mut value);
+    value.to_string()
+}
+
+fn redact_value(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
+        Value::Object(members) => {
+            let read = std::mem::take(members);
+            for (name, mut value) in read {
+                redact_value(&mut value);
+                members.insert(redact(&name).into_owned(), value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The octets that a text stands for, and where each of them begins in it.
+struct Shown<'t> {
+    octets: Cow<'t, [u8]>,
+    /// None where nothing is escaped; else one more than there are octets.
+    places: Option<Vec<usize>>,
+}
+
+impl<'t> Shown<'t> {
+    fn of(text: &'t str) -> Self {
+        let mut shown = Self { octets: Cow::Borrowed(text.as_bytes()), places: None };
+        for _ in 0..LAYERS {
+            if !shown.unescape() {
+                break;
+            }
+        }
+        shown
+    }
+
+    /// Takes one layer of percent-encoding away, if there is one.
+    fn unescape(&mut self) -> bool {
+        let escaped = |at: usize| {
+            let digit = |at: usize| self.octets.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+            let value = digit(at + 1)? * 16 + digit(at + 2)?;
+            // Characters of other scripts stay as they are: no secret of a known form has one.
+            u8::try_from(value).ok().filter(|octet| self.octets.get(at) == Some(&b'%') && octet.is_ascii())
+        };
+        if !(0..self.octets.len()).any(|at| escaped(at).is_some()) {
+            return false;
+        }
+        let (mut octets, mut places, mut at) = (Vec::new(), Vec::new(), 0);
+        while let Some(octet) = self.octets.get(at) {
+            let (octet, length) = escaped(at).map_or((*octet, 1), |octet| (octet, 3));
+            octets.push(octet);
+            places.push(self.begin(at));
+            at += length;
+        }
+        places.push(self.begin(at));
+        *self = Self { octets: Cow::Owned(octets), places: Some(places) };
+        true
+    }
+
+    /// Where the octet `at` begins in the text.
+    fn begin(&self, at: usize) -> usize {
+        match &self.places {
+            None => at,
+            Some(places) => places.get(at).or(places.last()).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// The secret that is recognised at `at`, from its first octet to behind its last.
+fn secret_at(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let first = *text.get(at)?;
+    if is_base64(first) && !at.checked_sub(1).is_some_and(|before| is_base64(text[before])) && pasted(text, at) {
+        return Some((at, run(text, at, |octet| is_base64(octet) || octet == b'=')));
+    }
+    match first {
+        b'p' | b'P' if begins(text, at, b"ptc_") => own(text, at),
+        b'e' => token(text, at),
+        b'c' | b'B' | b'w' if ENCODED.iter().any(|piece| text[at..].starts_with(piece)) => encoded(text, at),
+        b'b' | b'B' | b'd' | b'D' | b'n' | b'N' => credential(text, at),
+        b':' if text[at..].starts_with(b"://") => user_information(text, at + 3),
+        b'$' if text[at..].starts_with(b"$argon") => {
+            Some((at, run(text, at, |octet| octet.is_ascii_graphic() && !is_quote(octet))))
+        }
+        b'-' if text[at..].starts_with(b"-----BEGIN ") => private_key(text, at),
+        b'=' | b':' => parameter(text, at),
+        _ => None,
+    }
+}
+
+/// `ptc_`, a kind, and a body.
+fn own(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let kind = at + b"ptc_".len();
+    let body = run(text, kind, |octet| octet.is_ascii_alphabetic());
+    let end = run(text, body, is_url_safe);
+    let is_name = NAMES.iter().any(|name| text[kind..body].eq_ignore_ascii_case(name.as_bytes()));
+    (text.get(body) == Some(&b'_') && !is_name && end - body > SHORTEST_BODY).then_some((at, end))
+}
+
+/// A compact JWS (RFC 7515 §7.1): Base64 of a JSON object, and what is joined to it with dots.
+fn token(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    // The first octet is a brace; behind it is a name in quotes, or white space.
+    let (second, third) = (digit(*text.get(at + 1)?)?, digit(*text.get(at + 2)?)?);
+    let behind = ((second & 0xf) << 4) | (third >> 2);
+    if second >> 4 != 3 || !matches!(behind, b'"' | b' ' | b'\n' | b'\r' | b'\t') {
+        return None;
+    }
+    let end = run(text, at, |octet| is_url_safe(octet) || octet == b'.');
+    (end - at >= SHORTEST_TOKEN).then_some((at, end))
+}
+
+/// Whether the run of Base64 that begins here is a text with a secret in it, or the name and password of `Basic`.
+fn pasted(text: &[u8], at: usize) -> bool {
+    let end = run(text, at, is_base64);
+    if end - at < SHORTEST_PASTED {
+        return false;
+    }
+    let (mut decoded, mut bits, mut held) = (String::new(), 0, 0_u32);
+    for letter in &text[at..end] {
+        let Some(digit) = digit(*letter) else { return false };
+        (held, bits) = ((held << 6 | u32::from(digit)) & 0xfff, bits + 6);
+        if bits >= 8 {
+            bits -= 8;
+            match u8::try_from(held >> bits & 0xff) {
+                Ok(octet @ 0x20..0x7f) => decoded.push(char::from(octet)),
+                _ => return false,
+            }
+        }
+    }
+    let named = decoded.split_once(':').is_some_and(|(name, _)| name.contains('@'));
+    named || matches!(redact(&decoded), Cow::Owned(_))
+}
+
+/// The whole run of Base64 around what one of our secrets looks like in it.
+fn encoded(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let before = text[..at].iter().rev().take_while(|octet| is_base64(**octet)).count();
+    let end = run(text, at, |octet| is_base64(octet) || octet == b'=');
+    (end - at >= SHORTEST_TOKEN).then_some((at - before, end))
+}
+
+/// What follows a scheme of `Authorization`.
+fn credential(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let scheme = SCHEMES.iter().find(|scheme| begins(text, at, scheme))?;
+    let gap = at + scheme.len();
+    let start = run(text, gap, |octet| matches!(octet, b' ' | b'+' | b'\t'));
+    let end = run(text, start, |octet| is_url_safe(octet) || matches!(octet, b'.' | b'~' | b'+' | b'/' | b'='));
+    // Sentences speak of schemes.
+    let is_word = text[start..end].iter().all(|octet| octet.is_ascii_lowercase() || *octet == b'.');
+    (start > gap && end - start >= SHORTEST_CREDENTIAL && !is_word).then_some((start, end))
+}
+
+/// The password in front of a host (RFC 3986 §3.2.1), also where the text was cut before the host.
+fn user_information(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let end = run(text, at, |octet| octet.is_ascii_graphic() && !is_quote(octet) || !octet.is_ascii());
+    let authority = run(text, at, |octet| !matches!(octet, b'/' | b'?' | b'#')).min(end);
+    let colon = at + text[at..authority].iter().position(|octet| *octet == b':')?;
+    let last_at = |to: usize| text[colon..to].iter().rposition(|octet| *octet == b'@').map(|place| colon + place);
+    let is_port = text[colon + 1..authority].iter().all(u8::is_ascii_digit) || text[at] == b'[';
+    let password_end = match last_at(authority) {
+        Some(end) => end,
+        // A slash that was not escaped, or no host any more.
+        None if !is_port => last_at(end).unwrap_or(end),
+        None => return None,
+    };
+    Some((colon + 1, password_end))
+}
+
+/// A private key in PEM (RFC 7468), or what is left of it.
+fn private_key(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let label = &text[at..text.len().min(at + 64)];
+    contains(label, b"PRIVATE KEY")?;
+    let end = contains(&text[at..], b"-----END ").map_or(text.len(), |end| at + end);
+    Some((at, end))
+}
+
+/// The value of a parameter that is named as secrets are: `name=value`, `name='value'`, `"name":"value"`.
+fn parameter(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let quoted_name = at.checked_sub(1).filter(|before| is_quote(text[*before]));
+    let name_end = quoted_name.unwrap_or(at);
+    if text[at] == b':' && quoted_name.is_none() || !is_secret_name(&text[..name_end]) {
+        return None;
+    }
+    let start = run(text, at + 1, |octet| octet == b' ');
+    let first = *text.get(start)?;
+    if is_quote(first) {
+        let end = run(text, start + 1, |octet| octet != first);
+        return (!stands_for_another(&text[start + 1..end])).then_some((start + 1, end));
+    }
+    let end = run(text, start, |octet| !octet.is_ascii_whitespace() && !is_quote(octet) && !b"&;,)}]".contains(&octet));
+    // A space behind the sign is a sentence's.
+    let is_value = start == at + 1 || quoted_name.is_some();
+    (end > start && is_value && !stands_for_another(&text[start..end])).then_some((start, end))
+}
+
+/// Whether a value is none: a placeholder of SQL, or what is left of a literal that was taken out before.
+fn stands_for_another(value: &[u8]) -> bool {
+    match value {
+        [] | b"***" => true,
+        [b'$' | b'?', number @ ..] => number.iter().all(u8::is_ascii_digit),
+        [b':', name @ ..] => name.iter().all(|octet| octet.is_ascii_alphanumeric() || *octet == b'_'),
+        _ => false,
+    }
+}
+
+/// Whether a name that ends here is one of a secret.
+fn is_secret_name(name: &[u8]) -> bool {
+    PARAMETERS
+        .iter()
+        .any(|known| name.len().checked_sub(known.len()).is_some_and(|start| name[start..].eq_ignore_ascii_case(known)))
+}
+
+/// Where the run of octets from `start` on ends that are `wanted`.
+fn run(text: &[u8], start: usize, wanted: impl Fn(u8) -> bool) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    start + rest.iter().take_while(|octet| wanted(**octet)).count()
+}
+
+fn begins(text: &[u8], at: usize, word: &[u8]) -> bool {
+    text.get(at..at + word.len()).is_some_and(|piece| piece.eq_ignore_ascii_case(word))
+}
+
+fn contains(text: &[u8], word: &[u8]) -> Option<usize> {
+    text.windows(word.len()).position(|piece| piece == word)
+}
+
+/// What a letter of Base64, in either alphabet, stands for.
+fn digit(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+/// The letters of Base64 in either alphabet (RFC 4648 §4 and §5).
+fn is_base64(octet: u8) -> bool {
+    is_url_safe(octet) || matches!(octet, b'+' | b'/')
+}
+
+/// The letters of Base64 for addresses (RFC 4648 §5).
+fn is_url_safe(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || matches!(octet, b'_' | b'-')
+}
+
+fn is_quote(octet: u8) -> bool {
+    matches!(octet, b'"' | b'\'' | b'`' | b'<' | b'>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9";
+
+    #[test]
+    fn secrets_are_known_by_their_forms() {
+        for (text, clean) in [
+            (format!("ptc_pat_{BODY}"), "[redacted]"),
+            (format!("a PTC_CS_{BODY}, and more"), "a [redacted], and more"),
+            (format!("/x/ptc%5fpat%5F{BODY}/y"), "/x/[redacted]/y"),
+            (format!("next=%252Fa%253Fb%253Dptc_rt_{BODY}%2526c"), "next=%252Fa%253Fb%253D[redacted]%2526c"),
+            (format!("xptc_new_{BODY}"), "x[redacted]"),
+            (format!("was ptc_se_{}", &BODY[..6]), "was [redacted]"),
+            ("Bearer eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln".to_owned(), "Bearer [redacted]"),
+            ("agent/eyJhbGciOiJFUzI1NiJ9.eyJpc3Mi".to_owned(), "agent/[redacted]"),
+            ("ewogICJhbGciOiAiUlMyNTYiCn0.eyJpc3M.c2ln".to_owned(), "[redacted]"),
+            ("basic dXNlcjpwYXNzd29yZA==".to_owned(), "basic [redacted]"),
+            ("postgres://ann:s3cr3t@db/x".to_owned(), "postgres://ann:[redacted]@db/x"),
+            ("postgres://ann:s3/cr@3t@db/x".to_owned(), "postgres://ann:[redacted]@db/x"),
+            ("at postgres://ann:s3cr".to_owned(), "at postgres://ann:[redacted]"),
+            ("curl/8 YW5uQGV4YW1wbGUub3JnOmh1bnRlcjI= x".to_owned(), "curl/8 [redacted] x"),
+            ("client_secret=abc&x=1".to_owned(), "client_secret=[redacted]&x=1"),
+            ("host=db password='a b' user=x".to_owned(), "host=db password='[redacted]' user=x"),
+            ("{\"refresh_token\": \"abc\"}".to_owned(), "{\"refresh_token\": \"[redacted]\"}"),
+            ("is $argon2id$v=19$m=19456$c2FsdA$aGFzaA".to_owned(), "is [redacted]"),
+            ("-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC".to_owned(), "[redacted]-----END EC"),
+        ] {
+            assert_eq!(redact(&text), clean, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        for text in [
+            "",
+            "ann@example.org",
+            "ptc_ci_Zm9vYmFyZm9vYmFyZm9v",
+            "ptc_app_Zm9vYmFyZm9vYmFyZm9v",
+            "a name does not begin with ptc_, as ids and secrets do (ptc_pat_…)",
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)",
+            "/mcp/connections/6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11",
+            "https://data.example.org:8443/a/b@c?d=e:f@g",
+            "http://[::1]:8080/x@y",
+            "the personal access token is unknown: the token: belongs to another user",
+            "Basic authentication failed; send Bearer <token> or Basic base64(email:token)",
+            "SELECT password FROM users WHERE token = :token",
+            "WHERE token=$1 AND secret='***' AND password=?",
+            "key-layouts-of-keyboards-everywhere",
+            "100% of 5%zz é%C3%A9",
+        ] {
+            assert!(matches!(redact(text), Cow::Borrowed(_)), "{text}: {}", redact(text));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_found_in_base64_wherever_it_begins() {
+        use base64::Engine as _;
+        use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+        for name in ["a:", "ab:", "abc:", "", "ann@example.org:", "/?>:"] {
+            for text in [
+                STANDARD.encode(format!("{name}ptc_pat_{BODY}")),
+                URL_SAFE_NO_PAD.encode(format!("{name}ptc_rt_{BODY}")),
+            ] {
+                assert_eq!(redact(&format!("agent ({text})")), "agent ([redacted])", "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_stays_one() {
+        let line = format!(r#"{{"a":"x \"ptc_pat_{BODY}\" y","b":["postgres://u:p@h"],"n":1,"token":"laptop"}}"#);
+        let clean: Value = serde_json::from_str(&redact_json(line)).unwrap();
+        let expected = r#"{"a":"x \"[redacted]\" y","b":["postgres://u:[redacted]@h"],"n":1,"token":"laptop"}"#;
+        assert_eq!(clean, serde_json::from_str::<Value>(expected).unwrap());
+        let plain = r#"{"z":1,"a":"x"}"#.to_owned();
+        assert_eq!(redact_json(plain.clone()), plain);
+    }
+}
