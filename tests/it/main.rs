@@ -25,6 +25,7 @@ mod contract;
 mod cross_origin;
 mod description;
 mod description_document;
+mod endings;
 mod exposure;
 mod fairness;
 mod faults;

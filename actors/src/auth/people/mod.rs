@@ -26,7 +26,9 @@ pub use self::password::SHORTEST_PASSWORD;
 pub use self::uses::Uses;
 
 use self::actor::{PeopleActor, Turn};
-use self::authorization::{Approval, CODE_PREFIX, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh};
+use self::authorization::{
+    Approval, CODE_PREFIX, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption, Refresh,
+};
 use self::client::{Client, NewClient};
 use self::gate::Gate;
 use self::session::Session;
@@ -188,9 +190,11 @@ impl People {
         self.store(move |store| store.end_session(&digest, everywhere)).await
     }
 
-    /// The client with that id, if it is kept here.
+    /// The client with that id, if it is kept here and admitted.
     pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
-        self.store(move |store| store.client(&client_id)).await
+        let admission = self.auth.admission();
+        let client = self.store(move |store| store.client(&client_id)).await?;
+        Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
 
     /// Keeps a client that registers itself.
@@ -227,13 +231,14 @@ impl People {
     /// # Errors
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
-        let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
+        let next = NextRefresh::mint(None).map_err(ours)?;
+        let refresh = next.secret.clone();
         let (client_id, tokens) = (redemption.client.client_id.clone(), self.tokens.clone());
-        let from = redemption.client.from;
+        let (from, admission) = (redemption.client.from, self.auth.admission());
         let narrow = move |granted: Granted, asked: &Redemption| {
-            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
+            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)?;
+        let granted = self.store(move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
         self.issue(client_id, self.once(granted, from).await?, refresh).await
     }
 
@@ -243,14 +248,15 @@ impl People {
     /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
     /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
-        let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
+        let next = NextRefresh::mint(Some(&asked.token)).map_err(ours)?;
+        let refresh = next.secret.clone();
         let (client_id, tokens) = (asked.client.client_id.clone(), self.tokens.clone());
-        let from = asked.client.from;
+        let (from, admission) = (asked.client.from, self.auth.admission());
         let narrow = move |granted: Granted, asked: &Refresh| {
-            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
+            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)?;
-        self.issue(client_id, self.once(granted, from).await?, next).await
+        let granted = self.store(move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
+        self.issue(client_id, self.once(granted, from).await?, refresh).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -260,8 +266,7 @@ impl People {
     pub async fn revoke(&self, client: authorization::ClientCredential, token: SecretString) -> Result<(), GrantError> {
         let from = client.from;
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
-            let digest = Digest::of(token.expose_secret());
-            let revoked = self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
+            let revoked = self.changing(move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
             return revoked.map_err(|refusal| self.counted_of_client(refusal, from));
         }
         let (client_id, has_secret) = (client.client_id.clone(), client.secret.is_some());
@@ -314,12 +319,7 @@ impl People {
         new: NewPat,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            let session = store.required(&digest)?;
-            session.must_be_whole()?;
-            store.create_pat(&session.email, session.bound(new))
-        })
-        .await
+        self.store(move |store| store.create_own_pat(&digest, new)).await
     }
 
     /// Revokes a token of the session's person.
@@ -339,7 +339,7 @@ impl People {
     }
 
     /// The applications that the session's person gave access to.
-    pub async fn grants(&self, session: &SecretString) -> Result<Vec<GrantRecord>> {
+    pub async fn grants(&self, session: &SecretString) -> Result<Vec<Consent>> {
         let digest = Digest::of(session.expose_secret());
         self.store(move |store| store.grants(&digest)).await
     }
@@ -348,6 +348,13 @@ impl People {
     pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| store.revoke_grant(&digest, grant)).await
+    }
+
+    /// How many grants open nothing because clients of their kind are not admitted.
+    pub async fn shut_out(&self) -> Result<usize> {
+        let admission = self.auth.admission();
+        let consents = self.store(|store| store.consents(None)).await?;
+        Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
 
     /// Every scope that a session may give away, the smallest first.
