@@ -135,6 +135,7 @@ impl App {
         auth.store_key.clone_from(&config.store.key);
         auth.limits = config.limits.auth;
         auth.issuers.clone_from(&config.issuers);
+        auth.admission = config.oauth.admission();
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
         // Before whoever makes changes that are to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;

@@ -130,6 +130,7 @@ impl App {
             token_lifetime: config.tokens.lifetime,
             connections: config.connections.iter().map(|connection| connection.id).collect(),
             reaches: reaches.collect(),
+            admission: config.oauth.admission(),
         };
         if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
             report.certificate = certificates.renew(tls);

@@ -224,11 +224,12 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
-    use crate::principal::{Claims, Reach, Scope};
+    use crate::principal::{Claims, Reach, Scope, Validity};
 
     fn caller(subject: &str, claims: Value) -> Principal {
         let claims: Claims = Arc::new(claims.as_object().cloned().unwrap_or_default());
-        Principal { subject: subject.to_owned(), scope: Scope::Write, reach: Reach::All, claims, credential: None }
+        let (subject, validity) = (subject.to_owned(), Validity::default());
+        Principal { subject, scope: Scope::Write, reach: Reach::All, claims, credential: None, validity }
     }
 
     fn table(pairs: &[(&str, &str)]) -> HashMap<String, String> {

@@ -33,6 +33,10 @@
 //! **Why does what a token began end with it?** A session, a grant or a token that came of a personal
 //! access token would otherwise be a way around its scope, its expiry and its revocation.
 //!
+//! **Why does a caller carry whether their credential is still good?** A statement or a stream goes on long after its
+//! credential was judged. Whoever judges takes the validity away that all of one credential share, with the next
+//! contents of the store, and so cancels whatever runs: nobody registers a call, and nobody asks again and again.
+//!
 //! **Why does a thread watch a store that is a database, and why does a refusal ask it?** No call waits for
 //! a network to be let in. A change is taken over when its word comes, and a yes from memory stands. A no
 //! may be of yesterday: a token that another process has just issued would be refused. And where the

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use crate::error::{Error, Kind};
 
 /// What a caller may do; each word includes the ones before it (`read` ⊂ `write` ⊂ `admin`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,13 +139,79 @@ pub struct Principal {
     pub claims: Claims,
     /// The id of the credential that was shown: a personal access token's, or a token's `jti`.
     pub credential: Option<Arc<str>>,
+    /// Whether that credential still opens this.
+    pub validity: Validity,
 }
+
+/// Whether a credential still opens what it did when it was judged. Whatever goes on under it, such as a statement
+/// or a stream, ends with it. That its time is over is no reason: what was begun in it may end.
+#[derive(Clone, Default)]
+pub struct Validity(Arc<CancellationToken>);
+
+impl Validity {
+    /// Completes when the credential was revoked, or opens less.
+    pub async fn lost(&self) {
+        self.0.cancelled().await;
+    }
+
+    /// Whether that has happened.
+    pub fn is_lost(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Cancelled when the credential was revoked, or opens less.
+    pub fn child_token(&self) -> CancellationToken {
+        self.0.child_token()
+    }
+
+    /// What is told to a caller whose credential does not open any more what it did.
+    pub fn refusal() -> Error {
+        Error::unauthenticated("the credential was revoked, or opens less than before; what ran under it was cancelled")
+            .hint("authenticate again")
+    }
+
+    /// Why something failed that was abandoned because the credential has lost its validity.
+    #[must_use]
+    pub fn explain(&self, failure: Error) -> Error {
+        if failure.kind == Kind::Abandoned && self.is_lost() { Self::refusal() } else { failure }
+    }
+
+    /// The credential opens nothing any more, or less.
+    pub(crate) fn lose(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether anybody but whoever judges goes on under it.
+    pub(crate) fn is_held(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+impl fmt::Debug for Validity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_lost() { "Validity(lost)" } else { "Validity" })
+    }
+}
+
+/// Who calls and how far they reach says nothing of it.
+impl PartialEq for Validity {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Validity {}
 
 impl Principal {
     /// The name for people, if this is a service account: a client that speaks for itself.
     pub fn account(&self) -> Option<&str> {
         let client = self.claims.get("client_id").filter(|client| client.as_str() == Some(&self.subject));
         client.and_then(|_| self.claims.get("name")).and_then(Value::as_str)
+    }
+
+    /// Whether everything that `self` opens is opened by `other` too, for the same caller.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.subject == other.subject && self.scope <= other.scope && self.reach.and(&other.reach) == self.reach
     }
 
     /// Whether the caller's scope includes `scope`.
@@ -223,6 +292,7 @@ mod tests {
             reach,
             claims: Claims::default(),
             credential: None,
+            validity: Validity::default(),
         });
         assert_eq!((caller.at(A).scope, caller.at(B).scope), (Scope::Read, Scope::Write));
         assert!(Arc::ptr_eq(&caller, &caller.at(B)), "nothing is narrowed, so nothing is copied");

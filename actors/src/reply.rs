@@ -14,6 +14,7 @@ use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 
 use crate::error::Error;
+use crate::principal::Validity;
 
 /// The answer to a [`Call`](crate::call::Call).
 #[derive(Debug)]
@@ -117,11 +118,12 @@ impl Results {
     }
 
     /// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
-    /// they are let go of with all that they keep, and the reader is told so.
+    /// they are let go of with all that they keep, and the reader is told so; the same when the credential that
+    /// they were asked for with has lost its `validity`.
     #[must_use]
-    pub fn attended(self, patience: Duration) -> Self {
+    pub fn attended(self, patience: Duration, validity: Validity) -> Self {
         let Self { writes, class, dry_run, queued, .. } = self;
-        let parts = Box::pin(attended::Attended::new(self, patience));
+        let parts = Box::pin(attended::Attended::new(self, patience, validity));
         Self { writes, class, dry_run, queued, parts, kept: None }
     }
 

@@ -20,11 +20,12 @@ pub(super) enum Client {
         #[arg(long)]
         confidential: bool,
     },
-    /// List the applications, also those that registered themselves.
+    /// List the applications, also those that registered themselves, or are found at their own address and
+    /// were given something.
     List,
     /// Remove an application, and everything that people gave it.
     Remove {
-        /// Its name or client id.
+        /// Its name or client id; the address, where it is found at its own.
         client: String,
     },
 }

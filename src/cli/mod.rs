@@ -4,6 +4,7 @@
 mod audit;
 mod check;
 mod client;
+mod consent;
 mod control;
 mod demo;
 mod doctor;
@@ -84,6 +85,9 @@ enum Command {
     /// Applications that may ask people for access.
     #[command(subcommand)]
     Client(client::Client),
+    /// What people have allowed applications.
+    #[command(subcommand)]
+    Consent(consent::Consent),
     /// Keys that sign access tokens.
     #[command(subcommand)]
     Key(key::Key),
@@ -139,6 +143,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Pat(command) => pat::run(command, &common),
         Command::ServiceAccount(command) => service_account::run(command, &common),
         Command::Client(command) => client::run(command, &common),
+        Command::Consent(command) => consent::run(command, &common),
         Command::Key(command) => key::run(command, &common),
         Command::Audit(command) => audit::run(command, &common),
         Command::Generate(generate) => generate::run(&generate),

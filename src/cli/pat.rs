@@ -35,7 +35,8 @@ pub(super) enum Pat {
         /// The user's e-mail address.
         email: Option<String>,
     },
-    /// Revoke a token: the next request with it is refused.
+    /// Revoke a token, and everything that came of it: the next request with it is refused, and what runs is
+    /// cancelled.
     Revoke {
         /// The token's id, or its name where only one has it.
         token: String,

@@ -137,6 +137,11 @@ async fn told(app: Arc<App>, notify: Rc<Notify>) {
     let mut said = status(&app);
     log::info!("ready: {said}");
     notify.ready(&said);
+    if let Ok(shut @ 1..) = app.people.shut_out().await {
+        log::warn!(
+            "{shut} grants are of clients that [oauth] does not admit, and open nothing; portico client remove ends them"
+        );
+    }
     let mut ticks = interval(STATUS_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !app.draining() {

@@ -1,7 +1,8 @@
-//! `portico user add|list|change|password|disable|enable|remove`.
+//! `portico user add|list|change|password|sign-out|disable|enable|remove`.
 
 use clap::{Args, Subcommand};
-use portico_actors::auth::records::{NewUser, User as Record};
+use portico_actors::auth::records::{NewUser, RefusedSubject, User as Record};
+use portico_actors::error::Error;
 use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde_json::json;
@@ -24,7 +25,8 @@ pub(super) enum User {
     List,
     /// Give a user exactly these rights instead of the ones they have, also for their tokens.
     Change(Rights),
-    /// Give a user another password, read from the first line of standard input; ends their sessions.
+    /// Give a user another password, read from the first line of standard input; ends their sessions, and
+    /// what they have allowed applications.
     Password {
         /// The user's e-mail address.
         email: String,
@@ -32,14 +34,23 @@ pub(super) enum User {
         #[arg(long)]
         remove: bool,
     },
-    /// Refuse a user, every token and every session of theirs, until they are enabled again.
-    Disable {
+    /// End every session of a user, and what they have allowed applications.
+    SignOut {
         /// The user's e-mail address.
+        email: String,
+        /// Revoke their personal access tokens too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Refuse a user and their tokens until they are enabled again; ends their sessions, and what they have
+    /// allowed applications, for good.
+    Disable {
+        /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
         email: String,
     },
     /// Let a disabled user in again.
     Enable {
-        /// The user's e-mail address.
+        /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
         email: String,
     },
     /// Remove a user with all tokens.
@@ -102,11 +113,11 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
             tell(&user, &format!("added {}; now: portico pat create {}", user.email, user.email));
         }
         User::List => {
-            let users = store.users()?;
+            let (users, refused) = (store.users()?, store.refused_subjects()?);
             if common.json {
-                print_json(&json!(users));
+                print_json(&users.iter().map(|user| json!(user)).chain(refused.iter().map(|it| json!(it))).collect());
             } else {
-                let rows: Vec<Vec<String>> = users
+                let mut rows: Vec<Vec<String>> = users
                     .iter()
                     .map(|user| {
                         vec![
@@ -117,6 +128,9 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
                         ]
                     })
                     .collect();
+                rows.extend(refused.into_iter().map(|refused| {
+                    vec![refused.subject, "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
+                }));
                 print_table(&["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], &rows);
             }
         }
@@ -130,6 +144,26 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
             let user = store.change_password(&email, password.as_ref())?;
             let what = if remove { "has no password any more" } else { "has a new password" };
             tell(&user, &format!("{} {what}", user.email));
+        }
+        User::SignOut { email, all } => {
+            let ended = store.sign_out_user(&email, all)?;
+            if common.json {
+                print_json(&json!(ended));
+            } else {
+                say(format_args!(
+                    "{} is signed out: {} sessions, {} applications and {} tokens have ended",
+                    ended.email, ended.sessions, ended.grants, ended.tokens
+                ));
+            }
+        }
+        User::Disable { email } if is_foreign(&email) => {
+            check_issuer(&config, &email)?;
+            let refused = store.disable_subject(&email)?;
+            tell_subject(common, &refused, "is refused from now on, with all their tokens");
+        }
+        User::Enable { email } if is_foreign(&email) => {
+            let enabled = store.enable_subject(&email)?;
+            tell_subject(common, &enabled, "is let in again");
         }
         User::Disable { email } => {
             let user = store.disable_user(&email)?;
@@ -145,6 +179,34 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether this names a subject of another issuer: no address has a colon.
+fn is_foreign(name: &str) -> bool {
+    name.contains("://")
+}
+
+/// Refuses the subject of an issuer that nobody trusts here: it opens nothing anyway.
+fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
+    let known = |issuer: &str| subject.strip_prefix(issuer).is_some_and(|rest| rest.starts_with('#'));
+    if config.issuers.iter().any(|trusted| known(&trusted.issuer)) {
+        return Ok(());
+    }
+    let names: Vec<_> = config.issuers.iter().map(|trusted| trusted.issuer.as_str()).collect();
+    let hint = if names.is_empty() {
+        "no [[issuers]] are configured".to_owned()
+    } else {
+        format!("write ISSUER#SUB with one of {}", names.join(", "))
+    };
+    Err(Error::not_found("this is no subject of an issuer that is trusted here").hint(hint))
+}
+
+fn tell_subject(common: &Common, subject: &RefusedSubject, words: &str) {
+    if common.json {
+        print_json(&json!(subject));
+    } else {
+        say(format_args!("{} {words}", subject.subject));
+    }
 }
 
 /// The first line of standard input, without its end: a password on the command line would be in

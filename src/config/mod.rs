@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::TrustedIssuer;
+use portico_actors::auth::people::client::Admission;
 use toml::de::DeTable;
 
 pub use address::administrator;
@@ -99,6 +100,13 @@ pub struct OAuth {
 impl Default for OAuth {
     fn default() -> Self {
         Self { client_documents: true, private_client_documents: false, dynamic_registration: false }
+    }
+}
+
+impl OAuth {
+    /// Which clients people may give access to, besides those that an administrator registered.
+    pub fn admission(&self) -> Admission {
+        Admission { documents: self.client_documents, dynamic: self.dynamic_registration }
     }
 }
 

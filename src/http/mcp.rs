@@ -8,11 +8,13 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
 use portico_actors::error::{Error, Result};
+use portico_actors::principal::Validity;
 
 use super::ending::Ending;
 use super::visit::{Account, Visit, enter, refuse};
 use super::{admission, body, error, socket, sse, streaming};
 use crate::app::App;
+use crate::audit;
 use crate::mcp::envelope::{self, Body, Failure};
 use crate::mcp::exchange::Exchange;
 use crate::mcp::progress::Narration;
@@ -40,12 +42,9 @@ pub(super) async fn post(
     let (visit, exchange) = (Rc::new(visit), Arc::new(exchange));
     let mut call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
     if let Some(message) = message.filter(|_| exchange.client_extends(tasks::EXTENSION)) {
-        let footing = match visit.footing(&request) {
-            Ok(footing) => footing,
-            Err(refusal) => return error::transport(&refusal, None),
-        };
-        let asked = (message, visit.context(&exchange).holder());
-        call = tasks::defer(app.tasks.clone(), call, Arc::clone(&exchange), asked, footing.lost()).boxed_local();
+        let (asked, validity) = ((message, visit.context(&exchange).holder()), visit.validity().clone());
+        let lost = async move { validity.lost().await };
+        call = tasks::defer(app.tasks.clone(), call, Arc::clone(&exchange), asked, lost).boxed_local();
     }
     let mut narration = Narration::new(call, exchange, telling);
     // As long as nothing is to be told before the answer, its status can still be chosen.
@@ -112,10 +111,28 @@ fn call(
         let _running = visit.app.begin();
         let mut account = Account::of(ending);
         let (context, headers, summary) = (visit.context(&exchange), &visit.headers, &mut account.summary);
-        let outcome = match body {
-            Body::One(message) => mcp::answer(&context, headers, &reception, message, summary).await,
-            Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,
+        let asked = match &body {
+            Body::One(message) => message.id().cloned(),
+            Body::Several(_) => None,
         };
+        let answered = async {
+            match body {
+                Body::One(message) => mcp::answer(&context, headers, &reception, message, summary).await,
+                Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            () = visit.validity().lost() => None,
+            outcome = answered => Some(outcome),
+        };
+        let outcome = outcome.unwrap_or_else(|| {
+            let refusal = Validity::refusal();
+            account.summary.failure = Some(refusal.kind);
+            account.summary.reason = audit::reason(&refusal);
+            let body = Failure::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
+            Outcome::Denied(refusal, body)
+        });
         account.answered = true;
         account.bytes = outcome.bytes();
         account.close().await;

@@ -1,6 +1,5 @@
-//! What goes on without its request: streams that stay open without an end, how many one principal
-//! may have, and that each is ended when its caller is no longer let in; the same of tasks. What
-//! they carry is not known here.
+//! Streams that stay open without an end: how many one principal may have, and that each is ended when its
+//! caller is no longer let in. What they carry is not known here.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,11 +7,10 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actix_web::rt::time::sleep;
 use actix_web::{HttpRequest, web};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use portico_actors::auth::{Authenticate, has_expired};
+use portico_actors::auth::Authenticate;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use tokio_util::sync::CancellationToken;
@@ -23,9 +21,6 @@ use crate::app::App;
 
 /// When a client that has too many streams may try again: until then another is likely to end.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
-/// How often a task's caller is looked at.
-const LOOK: Duration = Duration::from_secs(5);
-
 /// The open streams of every principal, by its subject.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenStreams(Arc<Mutex<HashMap<String, usize>>>);
@@ -89,26 +84,14 @@ impl Footing {
         Ok(Self { app: app.clone(), credential, from, by: Arc::clone(by), connection })
     }
 
-    /// Whether the caller is still who it was, and may do the same, where a credential whose time is
-    /// over counts as `expired` says. Where nobody can tell, what was stays in force.
-    async fn stands(&self, expired: bool) -> bool {
+    /// Whether the caller is still who it was, and may do the same. Where nobody can tell, what was stays
+    /// in force.
+    async fn stands(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
         match self.app.auth.send(asked).await {
             Ok(Ok(now)) => now.at(self.connection) == self.by,
-            Ok(Err(error)) if has_expired(&error) => expired,
             Ok(Err(error)) => error.kind != Kind::Unauthenticated,
             Err(_) => true,
-        }
-    }
-
-    /// Completes when the caller is no longer let in. That a token's time is over is no reason: what
-    /// was begun in it may end, and its client goes on with a newer one.
-    pub(super) async fn lost(self) {
-        loop {
-            sleep(LOOK).await;
-            if !self.stands(true).await {
-                return;
-            }
         }
     }
 }
@@ -142,11 +125,22 @@ impl Ground {
         self.ending.clone()
     }
 
-    /// Asks whether the caller is still let in as when the stream was opened; ends the stream if not.
+    /// Ends the stream when its credential is revoked, or opens less.
+    pub(super) fn lost(&self) -> LocalBoxFuture<'static, ()> {
+        let (validity, ending) = (self.footing.by.validity.clone(), self.ending.clone());
+        async move {
+            validity.lost().await;
+            ending.cancel();
+        }
+        .boxed_local()
+    }
+
+    /// Asks whether the caller is still let in as when the stream was opened; ends the stream if not: its
+    /// credential's time may be over.
     pub(super) fn check(&self) -> LocalBoxFuture<'static, ()> {
         let (footing, ending) = (Rc::clone(&self.footing), self.ending.clone());
         async move {
-            if !footing.stands(false).await {
+            if !footing.stands().await {
                 ending.cancel();
             }
         }

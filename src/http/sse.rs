@@ -55,7 +55,8 @@ pub(super) fn open_idle(
         socket.release();
     }
     let (beats, open) = (interval(HEARTBEAT), Open::of(request));
-    let standing = Standing { events: Box::pin(events), ground, beats, again: None, checking: None, _open: open };
+    let (events, lost) = (Box::pin(events), Some(ground.lost()));
+    let standing = Standing { events, ground, beats, again: None, lost, checking: None, _open: open };
     let mut response = response(request, Sse::from_stream(standing));
     // Without a handle on its socket, the connection is not for another request.
     response.head_mut().set_connection_type(ConnectionType::Close);
@@ -134,6 +135,7 @@ struct Standing<S> {
     beats: Interval,
     /// When the second of two comments is due.
     again: Option<Pin<Box<Sleep>>>,
+    lost: Option<LocalBoxFuture<'static, ()>>,
     checking: Option<LocalBoxFuture<'static, ()>>,
     _open: Option<Open>,
 }
@@ -143,7 +145,10 @@ impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        // What it finds out ends the events.
+        // What they find out ends the events.
+        if this.lost.as_mut().is_some_and(|lost| lost.poll_unpin(cx).is_ready()) {
+            this.lost = None;
+        }
         if this.checking.as_mut().is_some_and(|checking| checking.poll_unpin(cx).is_ready()) {
             this.checking = None;
         }

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::Origin;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Result};
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Principal, Validity};
 
 use super::ending::Ending;
 use super::open_streams::{Footing, Ground};
@@ -89,15 +89,12 @@ impl Visit {
     /// # Errors
     /// The caller has too many streams open.
     pub(super) fn ground(&self, request: &HttpRequest) -> Result<Ground> {
-        Ground::take(request, self.footing(request)?)
+        Ground::take(request, Footing::of(request, &self.app, &self.by, self.entry.id)?)
     }
 
-    /// The credential that `request` was sent with, and what it opens now.
-    ///
-    /// # Errors
-    /// It has none.
-    pub(super) fn footing(&self, request: &HttpRequest) -> Result<Footing> {
-        Footing::of(request, &self.app, &self.by, self.entry.id)
+    /// Whether the caller is still let in.
+    pub(super) fn validity(&self) -> &Validity {
+        &self.by.validity
     }
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.

@@ -8,7 +8,7 @@ pub(super) const TOKEN: &str = "token";
 const OTHER: &str = "other";
 
 /// Paths of the SQL API, of identity and of people's pages.
-const PATHS: [(&str, &str); 22] = [
+const PATHS: [(&str, &str); 24] = [
     ("/api/query", "query"),
     ("/api/batch", "batch"),
     ("/api/exec", "exec"),
@@ -30,6 +30,8 @@ const PATHS: [(&str, &str); 22] = [
     ("/users/accounts/change", "users"),
     ("/users/people", "users"),
     ("/users/people/change", "users"),
+    ("/users/applications", "users"),
+    ("/users/applications/revoke", "users"),
     ("/metrics", "metrics"),
 ];
 

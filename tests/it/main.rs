@@ -29,6 +29,7 @@ mod decoding;
 mod description;
 mod description_document;
 mod doors;
+mod endings;
 mod exposure;
 mod fairness;
 mod faults;

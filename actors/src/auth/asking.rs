@@ -152,8 +152,9 @@ impl AuthActor {
         }
     }
 
-    fn take_over(&mut self, snapshot: Snapshot) {
+    fn take_over(&mut self, mut snapshot: Snapshot) {
         self.shared.replace(snapshot.secret());
+        snapshot.succeed(&self.snapshot);
         self.snapshot = snapshot;
         // They may have been read before we wrote.
         let now = self.clock.now();
@@ -161,7 +162,7 @@ impl AuthActor {
         for jti in self.revoked.keys() {
             self.snapshot.revoke(*jti);
         }
-        self.cache.clear();
+        self.judge_anew();
     }
 
     pub(super) fn tell(&self, cause: String) {
@@ -235,6 +236,6 @@ impl Handler<Note> for AuthActor {
         if self.watch.may_be_behind() {
             self.revoked.insert(jti, until);
         }
-        self.cache.clear();
+        self.judge_anew();
     }
 }

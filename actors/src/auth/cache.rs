@@ -63,7 +63,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::{Reach, Scope};
+    use crate::principal::{Reach, Scope, Validity};
 
     const START: Timestamp = Timestamp::from_seconds(1_000);
     const END: Timestamp = Timestamp::from_seconds(2_000);
@@ -75,6 +75,7 @@ mod tests {
             reach: Reach::All,
             claims: Arc::default(),
             credential: None,
+            validity: Validity::default(),
         })
     }
 

@@ -19,7 +19,7 @@ use super::key::{PublicKey, VerifyingKey};
 use super::resource;
 use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
 use crate::error::Result;
-use crate::principal::{Endpoint, Principal, Reach, Scope};
+use crate::principal::{Endpoint, Principal, Reach, Scope, Validity};
 
 /// Keys are asked for again no sooner than this, however many tokens name an unknown one.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
@@ -155,6 +155,7 @@ impl Issuer {
             subject,
             scope,
             reach: connections.and(&for_us).and(&self.settings.reach),
+            validity: Validity::default(),
         };
         Ok((principal, ends.min(now.after(FRESH))))
     }

@@ -16,6 +16,7 @@ mod der;
 mod grant;
 mod issuer;
 mod issuing;
+mod judging;
 mod jwks;
 mod key;
 mod peers;
@@ -66,13 +67,13 @@ use self::attempts::{Failures, Issued};
 use self::cache::Cache;
 use self::clock::Clock;
 use self::issuer::Issuer;
-use self::secret::Digest;
+use self::judging::Held;
 use self::snapshot::Snapshot;
 use self::store::Place;
 use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::watch::Watch;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::event::Observer;
 use crate::principal::{Credential, Endpoint, Principal};
 
@@ -84,6 +85,9 @@ pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
 /// Verified access tokens kept in memory, at most.
 const REMEMBERED_TOKENS: usize = 10_000;
+
+/// How often the store is looked at while nobody asks.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// What the actor is started with.
 #[derive(Clone)]
@@ -104,6 +108,8 @@ pub struct AuthSettings {
     pub limits: AuthLimits,
     /// Issuers besides our own.
     pub issuers: Vec<TrustedIssuer>,
+    /// Which clients people may give access to.
+    pub admission: people::client::Admission,
     /// Hears when the store cannot be read.
     pub observer: Observer,
     /// Tells the time.
@@ -134,6 +140,7 @@ impl AuthSettings {
             connections: Arc::new([]),
             limits: AuthLimits::default(),
             issuers: Vec::new(),
+            admission: people::client::Admission::default(),
             observer,
             clock: Clock::system(),
             uses: people::Uses::default(),
@@ -167,6 +174,8 @@ pub struct AuthActor {
     watch: Watch,
     snapshot: Snapshot,
     cache: Cache,
+    /// What was let in with access tokens.
+    held: Held,
     tokens: Tokens,
     connections: Arc<[Uuid]>,
     failures: Failures,
@@ -219,7 +228,7 @@ impl AuthActor {
 
     fn read(settings: AuthSettings) -> Result<Self> {
         let mut watch = Watch::open(&settings)?;
-        let snapshot = match watch.changed() {
+        let mut snapshot = match watch.changed() {
             Ok(snapshot) => {
                 settings.store_read.store(true, Ordering::Release);
                 snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?
@@ -229,6 +238,7 @@ impl AuthActor {
             Err(error) => return Err(error),
         };
         settings.shared.replace(snapshot.secret());
+        snapshot.admit(settings.admission);
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         let failures = settings.failures();
@@ -236,6 +246,7 @@ impl AuthActor {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
+            held: Held::default(),
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
             failures,
@@ -252,32 +263,6 @@ impl AuthActor {
             revoked: Revoked::new(),
             obituary: Obituary(None),
         })
-    }
-
-    fn authenticate(&mut self, credential: &Credential, endpoint: Endpoint) -> Result<Arc<Principal>, Refusal> {
-        let now = self.clock.now();
-        let token = match credential {
-            Credential::Basic { email, token } => {
-                let principal = self.snapshot.basic(email, token, now)?;
-                self.uses.note(Digest::of(token.expose_secret()), now);
-                return Ok(principal);
-            }
-            // What clients with one field for a token send.
-            Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
-                let principal = self.snapshot.personal(token, now)?;
-                self.uses.note(Digest::of(token.expose_secret()), now);
-                return Ok(principal);
-            }
-            Credential::Bearer(token) => token,
-        };
-        let text = token.expose_secret();
-        let (principal, until) = match self.foreign(text).and_then(|index| self.issuers.get(index)) {
-            Some(issuer) => issuer.verify(text, &self.tokens, endpoint, now)?,
-            None => self.snapshot.bearer(text, &self.tokens, endpoint, now)?,
-        };
-        let principal = Arc::new(principal);
-        self.cache.insert((Digest::of(text), endpoint), Arc::clone(&principal), until);
-        Ok(principal)
     }
 
     /// The answer to a credential that does not open anything.
@@ -322,13 +307,6 @@ impl AuthActor {
             None => Error::unauthenticated("the credential is not valid, or it has expired"),
             Some(quota) => Error::throttled("too many credentials that are not valid; wait before the next one", quota),
         })
-    }
-
-    /// Who shows this access token, if that was found out not long ago.
-    fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
-        let Credential::Bearer(token) = &asked.credential else { return None };
-        let known = (Digest::of(token.expose_secret()), asked.endpoint);
-        self.cache.get(&known, self.clock.now())
     }
 
     /// Looks for an issuer's newer keys where a token names an unknown one, or where the known ones
@@ -401,15 +379,15 @@ impl AuthActor {
 impl Actor for AuthActor {
     type Context = Context<Self>;
 
+    /// What goes on under a credential is to end with it, also when nobody asks for anything.
+    fn started(&mut self, context: &mut Self::Context) {
+        context.run_interval(LOOK_EVERY, |actor, _| actor.look_at_the_store());
+    }
+
     /// The thread was this actor's alone.
     fn stopped(&mut self, _: &mut Self::Context) {
         Arbiter::current().stop();
     }
-}
-
-/// Whether `error` says of a credential that its time is over, and nothing worse.
-pub fn has_expired(error: &Error) -> bool {
-    error.kind == Kind::Unauthenticated && error.cause() == Some(Refusal::Expired.words())
 }
 
 /// Asks who shows this credential, and whether it opens this endpoint.

@@ -66,6 +66,34 @@ pub struct PersonalAccessToken {
     pub revoked_at: Option<Timestamp>,
     /// When it was last used, to the minute or so; absent means never.
     pub last_used_at: Option<Timestamp>,
+    /// The token that began the session in which it was made: it ends with that one.
+    pub parent: Option<Uuid>,
+    /// Whether it is known what it was made out of; a program before that was noted did not keep it.
+    pub parent_known: bool,
+}
+
+/// What a person was signed in to, and is no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedOut {
+    /// Who.
+    pub email: String,
+    /// How many sessions have ended.
+    pub sessions: usize,
+    /// How many applications have lost their access.
+    pub grants: usize,
+    /// How many personal access tokens were revoked.
+    pub tokens: usize,
+}
+
+/// The subject of another issuer that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedSubject {
+    /// As `issuer#sub`.
+    pub subject: String,
+    /// Since when.
+    pub disabled_at: Timestamp,
 }
 
 /// A personal access token to make.

@@ -11,12 +11,13 @@ use uuid::Uuid;
 
 use super::clock::Timestamp;
 use super::key::{SigningKey, VerifyingKey};
+use super::people::client::{Admission, ClientKind};
 use super::secret::Digest;
 use super::shared_secret;
-use super::store::{Contents, Store, email_key};
+use super::store::{Contents, Store, TokenRow, email_key};
 use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
-use crate::principal::{Claims, Endpoint, Principal, Reach, Scope};
+use crate::principal::{Claims, Endpoint, Principal, Reach, Scope, Validity};
 
 /// One personal access token.
 struct Token {
@@ -28,13 +29,41 @@ struct Token {
     principal: Arc<Principal>,
 }
 
+/// How long what a token opens goes on: no longer than what it was made out of.
+#[derive(Clone, Copy)]
+struct Life {
+    is_revoked: bool,
+    ends: Option<Timestamp>,
+}
+
+/// The lives of personal access tokens, each of which is added behind its parent.
+#[derive(Default)]
+struct Lives(HashMap<Uuid, Life>);
+
+impl Lives {
+    /// That of what came of a token, or of none. A token that is not there was revoked long ago.
+    fn of(&self, token: Option<Uuid>) -> Life {
+        let Some(token) = token else { return Life { is_revoked: false, ends: None } };
+        self.0.get(&token).copied().unwrap_or(Life { is_revoked: true, ends: None })
+    }
+
+    fn add(&mut self, row: &TokenRow) -> Life {
+        let parent = self.of(row.parent);
+        let ends = [row.expires_at, parent.ends].into_iter().flatten().min();
+        let life = Life { is_revoked: row.is_revoked || parent.is_revoked, ends };
+        self.0.insert(row.id, life);
+        life
+    }
+}
+
 /// Who can hold an access token: a user or a service account that is not disabled.
 pub(crate) struct Holder {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: String,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
-    /// When it was made: a token from before was another one's of the same name.
+    /// When it was made, or enabled again: a token from before is another one's of the same name, or has
+    /// ended.
     since: Timestamp,
     claims: Claims,
 }
@@ -50,6 +79,8 @@ struct Granted {
     scope: Scope,
     reach: Reach,
     expires_at: Timestamp,
+    /// That of the client; none for one that is not kept any more.
+    kind: Option<ClientKind>,
 }
 
 /// Everything that credentials are judged by. The default one knows nobody.
@@ -61,6 +92,9 @@ pub(crate) struct Snapshot {
     accounts: HashMap<String, Account>,
     revoked: HashSet<Uuid>,
     grants: HashMap<Uuid, Granted>,
+    /// Subjects of other issuers.
+    refused: HashSet<String>,
+    admission: Admission,
     signing: Option<SigningKey>,
     /// Of the key that signs.
     secret: Option<Prk>,
@@ -72,11 +106,13 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the whole store, as it is at one moment.
     pub(crate) fn load(store: &Store) -> Result<Self> {
-        let Contents { users, tokens, accounts, grants, keys, revoked } = store.contents()?;
+        let Contents { users, tokens, accounts, grants, keys, revoked, refused } = store.contents()?;
+        let mut lives = Lives::default();
         let tokens = tokens
             .into_iter()
             .map(|row| {
-                let refused = match (row.is_revoked, row.is_disabled) {
+                let life = lives.add(&row);
+                let refused = match (life.is_revoked, row.is_disabled) {
                     (true, _) => Some(Refusal::RevokedToken),
                     (false, true) => Some(Refusal::DisabledUser),
                     (false, false) => None,
@@ -87,8 +123,9 @@ impl Snapshot {
                     subject: row.email,
                     scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
                     reach: row.user_reach.and(&row.token_reach),
+                    validity: Validity::default(),
                 };
-                let (email_key, expires_at, principal) = (row.email_key, row.expires_at, Arc::new(principal));
+                let (email_key, expires_at, principal) = (row.email_key, life.ends, Arc::new(principal));
                 let token = Token { refused, email_key, expires_at, principal };
                 (row.digest, token)
             })
@@ -105,24 +142,25 @@ impl Snapshot {
             .into_iter()
             .map(|row| {
                 let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
-                let (subject, since) = (row.client_id.clone(), row.created_at);
+                let (subject, since) = (row.client_id.clone(), row.since);
                 let holder = Holder { subject, scope: row.scope, reach: row.reach, since, claims };
                 (row.client_id, Account { holder, secret: row.digest })
             })
             .collect();
-        let grants = grants
-            .into_iter()
-            .map(|row| {
-                let granted = Granted { scope: row.scope, reach: row.reach, expires_at: row.expires_at };
-                (row.id, granted)
-            })
-            .collect();
+        let grants = grants.into_iter().filter_map(|row| {
+            let Life { is_revoked, ends } = lives.of(row.token);
+            let expires_at = ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
+            let granted = Granted { scope: row.scope, reach: row.reach, expires_at, kind: row.kind };
+            (!is_revoked).then_some((row.id, granted))
+        });
         let mut snapshot = Self {
             tokens,
             users,
             accounts,
             revoked: revoked.into_iter().collect(),
-            grants,
+            grants: grants.collect(),
+            refused: refused.into_iter().collect(),
+            admission: Admission::default(),
             signing: None,
             secret: None,
             verifying: HashMap::new(),
@@ -138,6 +176,24 @@ impl Snapshot {
             snapshot.verifying.insert(row.kid, key);
         }
         Ok(snapshot)
+    }
+
+    /// Takes over from the contents before: a personal access token keeps its validity, unless it opens
+    /// less now.
+    pub(crate) fn succeed(&mut self, before: &Self) {
+        self.admission = before.admission;
+        for (digest, was) in before.tokens.iter().filter(|(_, was)| was.refused.is_none()) {
+            let now = self.tokens.get_mut(digest).filter(|now| now.refused.is_none());
+            match now.map(|now| &mut now.principal).filter(|now| was.principal.is_within(now)).and_then(Arc::get_mut) {
+                Some(now) => now.validity = was.principal.validity.clone(),
+                None => was.principal.validity.lose(),
+            }
+        }
+    }
+
+    /// Clients that people may give access to from now on.
+    pub(crate) fn admit(&mut self, admission: Admission) {
+        self.admission = admission;
     }
 
     /// Who shows this personal access token under this name. Each way to fail takes the same steps.
@@ -200,8 +256,8 @@ impl Snapshot {
             return Err(Refusal::UnknownAccount);
         }
         if let Some(grant) = verified.grant {
-            let granted = self.grants.get(&grant).filter(|granted| now < granted.expires_at);
-            let granted = granted.ok_or(Refusal::UnknownGrant)?;
+            let in_force = |granted: &&Granted| now < granted.expires_at && self.admission.takes(granted.kind);
+            let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;
             verified.scope = verified.scope.min(granted.scope);
             verified.reach = verified.reach.and(&granted.reach);
             verified.until = verified.until.min(granted.expires_at);
@@ -224,7 +280,8 @@ impl Snapshot {
         let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
         let claims = self.claims_of(&verified);
         let credential = Some(verified.jti.to_string().into());
-        let principal = Principal { subject: verified.subject, scope: verified.scope, reach, claims, credential };
+        let (scope, validity) = (verified.scope, Validity::default());
+        let principal = Principal { subject: verified.subject, scope, reach, claims, credential, validity };
         Ok((principal, verified.until))
     }
 
@@ -237,6 +294,11 @@ impl Snapshot {
         let mut claims = Map::clone(&holder.claims);
         claims.insert("client_id".to_owned(), Value::from(verified.client_id.as_str()));
         Arc::new(claims)
+    }
+
+    /// Whether this subject of another issuer is refused.
+    pub(crate) fn refuses(&self, subject: &str) -> bool {
+        self.refused.contains(subject)
     }
 
     /// Refuses the token with this `jti` from now on: what the store was just told.

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::asking::Settle;
 use super::peers::{Tell, Words};
+use super::people::client::Admission;
 use super::{AuthActor, AuthSettings, SharedSecret};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
@@ -77,6 +78,11 @@ impl Auth {
         self.settings.load().shared.clone()
     }
 
+    /// Which clients people may give access to now.
+    pub(super) fn admission(&self) -> Admission {
+        self.settings.load().admission
+    }
+
     /// What other processes on the store say from now on. On a file there are none.
     pub fn words(&self) -> Words {
         self.settings.load().peers.listen()
@@ -129,6 +135,8 @@ pub struct Reconfigure {
     /// The connections that the tokens of each trusted issuer reach at most: its tables name them, and
     /// names can move from one connection to another.
     pub reaches: Vec<(String, Reach)>,
+    /// Which clients people may give access to.
+    pub admission: Admission,
 }
 
 impl Reconfigure {
@@ -138,12 +146,14 @@ impl Reconfigure {
             token_lifetime: settings.token_lifetime,
             connections: Arc::clone(&settings.connections),
             reaches: reaches.collect(),
+            admission: settings.admission,
         }
     }
 
     fn apply(&self, settings: &mut AuthSettings) {
         settings.token_lifetime = self.token_lifetime;
         settings.connections = Arc::clone(&self.connections);
+        settings.admission = self.admission;
         for issuer in &mut settings.issuers {
             if let Some((_, reach)) = self.reaches.iter().find(|(name, _)| *name == issuer.issuer) {
                 issuer.reach = reach.clone();
@@ -163,7 +173,8 @@ impl Handler<Reconfigure> for AuthActor {
                 issuer.set_reach(reach);
             }
         }
-        self.cache.clear();
+        self.snapshot.admit(change.admission);
+        self.judge_anew();
     }
 }
 

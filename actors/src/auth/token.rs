@@ -47,6 +47,7 @@ pub(crate) enum Refusal {
     AnotherUser,
     RevokedToken,
     DisabledUser,
+    DisabledSubject,
 }
 
 impl Refusal {
@@ -59,6 +60,7 @@ impl Refusal {
                 | Self::Revoked
                 | Self::RevokedToken
                 | Self::DisabledUser
+                | Self::DisabledSubject
                 | Self::WrongAudience
                 | Self::NoScope
         )
@@ -75,6 +77,7 @@ impl Refusal {
                 | Self::Revoked
                 | Self::UnknownAccount
                 | Self::UnknownGrant
+                | Self::DisabledSubject
         )
     }
 
@@ -110,6 +113,7 @@ impl Refusal {
             Self::UnknownGrant => "what a person granted has expired or was revoked",
             Self::UnknownToken => "the personal access token is unknown",
             Self::RevokedToken => "the personal access token was revoked",
+            Self::DisabledSubject => "the subject of the other issuer is disabled here",
             Self::DisabledUser => "the user of the personal access token is disabled",
             Self::AnotherUser => "the personal access token belongs to another user",
         }

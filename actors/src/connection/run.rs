@@ -40,12 +40,13 @@ impl Runner {
 
     /// Carries out `call`.
     pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
-        let abandoned = call.abandoned.clone();
-        tokio::select! {
+        let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
+        let reply = tokio::select! {
             biased;
             () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
             reply = self.admit(call, profile) => reply,
-        }
+        };
+        reply.map_err(|failure| validity.explain(failure))
     }
 
     async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
@@ -82,7 +83,8 @@ impl Runner {
         results.class = class;
         results.dry_run = call.op.is_dry_run();
         results.queued = queued;
-        Ok(Reply::Results(results.keep(permit).attended(self.description.reader_timeout)))
+        let validity = call.by.validity.clone();
+        Ok(Reply::Results(results.keep(permit).attended(self.description.reader_timeout, validity)))
     }
 
     /// Where names like one that `call` has misspelt are looked for.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::call::{Call, Limits, Notices, Op, Origin};
@@ -359,7 +358,8 @@ impl Directory {
                     .hint("an administrator has to look at it; the log tells why"));
             }
         };
-        let abandoned = CancellationToken::new();
+        // What loses its credential is abandoned as what loses its client.
+        let abandoned = by.validity.child_token();
         let guard = abandoned.clone().drop_guard();
         let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
         let reply = match address.send(call).await {

@@ -1,5 +1,5 @@
 //! Results whose reader has to read on: who takes nothing for some time holds a session for nothing,
-//! and others wait for it.
+//! and others wait for it. Whose credential has lost its validity reads on no more.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -12,9 +12,12 @@ use tokio::time::Instant;
 
 use super::{Part, Results};
 use crate::error::{Error, Kind};
+use crate::principal::Validity;
 
 /// A part may take its reader a second longer for each so many octets.
 const SLOWEST: usize = 64 * 1024;
+/// When to look again for results that are being read at the moment.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A stream that lets go of its results when nobody reads them.
 pub(super) struct Attended {
@@ -26,6 +29,7 @@ pub(super) struct Attended {
 struct Shared {
     held: Mutex<Held>,
     patience: Duration,
+    validity: Validity,
     /// Since when there is more for a reader that found nothing when it came last. It may have taken what
     /// it was given meanwhile to where nobody reads on, and then it does not come again.
     ready: Mutex<Option<Instant>>,
@@ -47,16 +51,16 @@ struct Held {
     results: Option<Results>,
     /// Until when the reader has to come for the next part; `None` while it waits for us.
     due: Option<Instant>,
-    /// Whether it came too late, and was not told yet.
-    late: bool,
+    /// Why they were taken from it, until it is told.
+    taken: Option<Error>,
 }
 
 impl Attended {
-    /// Gives up `results` when nothing of them is taken for `patience`.
-    pub(super) fn new(results: Results, patience: Duration) -> Self {
-        let held = Held { results: Some(results), due: None, late: false };
+    /// Gives up `results` when nothing of them is taken for `patience`, and when `validity` is lost.
+    pub(super) fn new(results: Results, patience: Duration, validity: Validity) -> Self {
+        let held = Mutex::new(Held { results: Some(results), due: None, taken: None });
         let (ready, reader) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { held: Mutex::new(held), patience, ready, reader }), watch: None }
+        Self { shared: Arc::new(Shared { held, patience, validity, ready, reader }), watch: None }
     }
 }
 
@@ -65,19 +69,24 @@ impl Shared {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the results away from a reader that is late, else tells when to look again.
+    /// Takes the results away from a reader that is late, or not let in any more, else tells when to look again.
     fn look(&self) -> Result<Results, Instant> {
-        let soon = Instant::now() + self.patience;
+        let is_lost = self.validity.is_lost();
+        let soon = Instant::now() + if is_lost { AGAIN } else { self.patience };
         let mut held = match self.held.try_lock() {
             Ok(held) => held,
             Err(TryLockError::Poisoned(held)) => held.into_inner(),
             // It is being read.
             Err(TryLockError::WouldBlock) => return Err(soon),
         };
+        if is_lost {
+            held.taken = held.results.is_some().then(Validity::refusal);
+            return held.results.take().ok_or(soon);
+        }
         let ready = *self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         match held.due.or_else(|| Some(ready? + self.patience)) {
             Some(due) if due <= Instant::now() => {
-                held.late = held.results.is_some();
+                held.taken = held.results.is_some().then(|| late_reader(self.patience));
                 held.results.take().ok_or(soon)
             }
             due => Err(due.unwrap_or(soon)),
@@ -85,13 +94,20 @@ impl Shared {
     }
 }
 
-/// Looks until the reader is late, or the results are over, which ends this from outside.
+/// Looks until the reader is late or not let in any more, or the results are over, which ends this from outside.
 async fn watch(shared: Arc<Shared>) {
     loop {
         match shared.look() {
             // Dropping them cancels the statement.
-            Ok(results) => return drop(results),
-            Err(later) => tokio::time::sleep_until(later).await,
+            Ok(results) => {
+                drop(results);
+                return shared.wake();
+            }
+            Err(later) if shared.validity.is_lost() => tokio::time::sleep_until(later).await,
+            Err(later) => tokio::select! {
+                () = tokio::time::sleep_until(later) => {}
+                () = shared.validity.lost() => {}
+            },
         }
     }
 }
@@ -105,12 +121,12 @@ impl Stream for Attended {
         held.due = None;
         *this.shared.ready.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(results) = &mut held.results else {
-            let late = std::mem::take(&mut held.late);
-            return Poll::Ready(late.then(|| Err(late_reader(this.shared.patience))));
+            return Poll::Ready(held.taken.take().map(Err));
         };
         *this.shared.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
         let waker = Waker::from(Arc::clone(&this.shared));
         let next = Pin::new(results).poll_next(&mut Context::from_waker(&waker));
+        let next = next.map_err(|failure| this.shared.validity.explain(failure));
         match &next {
             Poll::Ready(Some(Ok(part))) => {
                 let octets = if let Part::Rows(batch) = part { batch.octets() } else { 0 };
@@ -191,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn who_reads_nothing_loses_the_rest_and_is_told() {
         let (results, gone) = results(0);
-        let mut attended = results.attended(Duration::from_millis(50));
+        let mut attended = results.attended(Duration::from_millis(50), Validity::default());
         attended.next().await.unwrap().unwrap();
         let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
         assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
@@ -206,7 +222,7 @@ mod tests {
         const HOUR: Duration = Duration::from_secs(3600);
         let (results, _gone) = results(7200 * SLOWEST);
         let silent = results.take(1).chain(stream::pending());
-        let mut attended = Attended::new(Results::new(false, silent), HOUR);
+        let mut attended = Attended::new(Results::new(false, silent), HOUR, Validity::default());
         assert_eq!(left(&attended), None, "it has not begun");
         attended.next().await.unwrap().unwrap();
         assert!(left(&attended).is_some_and(|left| left > 2 * HOUR && left <= 3 * HOUR));
@@ -220,7 +236,8 @@ mod tests {
         let rows = stream::unfold(rows, |mut rows| async move { rows.recv().await.map(|part| (part, rows)) });
         let (kept, gone) = oneshot::channel::<()>();
         let part = || Ok(Part::Rows(Box::new(Rows(0)) as Box<dyn Batch>));
-        let mut attended = Attended::new(Results::new(false, rows).keep(kept), Duration::from_millis(50));
+        let mut attended =
+            Attended::new(Results::new(false, rows).keep(kept), Duration::from_millis(50), Validity::default());
         source.send(part()).unwrap();
         attended.next().await.unwrap().unwrap();
         assert!(attended.next().now_or_never().is_none());
@@ -230,9 +247,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_is_not_let_in_any_more_loses_the_rest_whether_it_reads_or_not() {
+        for waits in [false, true] {
+            let (results, gone) = results(0);
+            let validity = Validity::default();
+            let silent = Results::new(false, results.take(1).chain(stream::pending()));
+            let mut attended = Attended::new(silent, Duration::from_secs(3600), validity.clone());
+            attended.next().await.unwrap().unwrap();
+            let told = if waits {
+                let next = tokio::time::timeout(Duration::from_secs(60), attended.next());
+                let (told, ()) = tokio::join!(next, async { validity.lose() });
+                told.expect("nobody woke the reader")
+            } else {
+                validity.lose();
+                let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+                assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
+                attended.next().await
+            };
+            assert_eq!(told.unwrap().unwrap_err().kind, Kind::Unauthenticated);
+            assert!(attended.next().await.is_none());
+        }
+    }
+
+    #[tokio::test]
     async fn dropped_it_lets_go_at_once() {
         let (results, mut gone) = results(0);
-        let mut attended = results.attended(Duration::from_secs(3600));
+        let mut attended = results.attended(Duration::from_secs(3600), Validity::default());
         attended.next().await.unwrap().unwrap();
         drop(attended);
         assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));

@@ -11,7 +11,7 @@ use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
 use portico_actors::directory::{Connection, Directory, Entry, Intensity, Start};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
-use portico_actors::principal::{Principal, Reach, Scope};
+use portico_actors::principal::{Principal, Reach, Scope, Validity};
 use portico_actors::reply::{Part, Reply, Results};
 use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog};
 use portico_actors::sql::Dialect;
@@ -192,6 +192,7 @@ impl House {
             reach: Reach::All,
             claims: Arc::default(),
             credential: None,
+            validity: Validity::default(),
         });
         let op = Op::Execute(Verb::Any, Sql { text: text.to_owned(), ..Sql::default() });
         match self.directory.ask(&entry, RequestId::fresh(), by, op, Limits::default()).await {
@@ -245,6 +246,7 @@ pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Re
         reach: Reach::All,
         claims: Arc::default(),
         credential: None,
+        validity: Validity::default(),
     });
     let op = Op::Describe(Facet::Catalogs, Narrow::default());
     match directory.ask(entry, RequestId::fresh(), by, op, Limits::default()).await? {

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use portico_actors::auth::clock::Clock;
+use portico_actors::auth::clock::{Clock, Timestamp};
+use portico_actors::auth::records::PersonalAccessToken;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
+use portico_actors::principal::Scope;
 
-use super::super::check;
+use super::super::{check, describe_reach};
 use super::Finding;
 use crate::config::Config;
 
@@ -60,6 +62,7 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     } else {
         Finding::ok("store", counts)
     });
+    findings.extend(derived(config, &store, &tokens, now)?);
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
         None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),
@@ -76,6 +79,39 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
             "clock",
             format!("the clock says {now}, and the store was written at {newest}"),
             "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
+        ));
+    }
+    Ok(findings)
+}
+
+/// Tokens of which nobody knows what they would end with, and grants that open nothing any more.
+fn derived(
+    config: &Config,
+    store: &Store,
+    tokens: &[PersonalAccessToken],
+    now: Timestamp,
+) -> Result<Vec<Finding>, Error> {
+    let untraced = tokens.iter().filter(|token| {
+        !token.parent_known && token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+    });
+    let mut findings: Vec<_> = untraced
+        .map(|token| {
+            let scope = token.scope.map_or("the scope of its user", Scope::word);
+            let (name, email, reach) = (&token.name, &token.email, describe_reach(config, &token.reach));
+            let message =
+                format!("what the token {name:?} of {email} was made out of is not known: it opens {scope} on {reach}");
+            Finding::warning("tokens", message, "portico pat create, change over, then portico pat revoke")
+        })
+        .collect();
+    let admission = config.oauth.admission();
+    let consents = store.consents(None)?;
+    let shut = consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count();
+    if shut > 0 {
+        let all = consents.len();
+        findings.push(Finding::warning(
+            "consents",
+            format!("{shut} of {all} grants are of clients that [oauth] does not admit, and open nothing"),
+            "portico client remove ends them; else they open something again as soon as [oauth] admits such clients",
         ));
     }
     Ok(findings)

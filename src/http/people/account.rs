@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::people::People;
+use portico_actors::auth::people::authorization::Consent;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Reach, Scope};
@@ -49,14 +50,31 @@ struct TokenRow {
     current: bool,
 }
 
-struct ApplicationRow {
-    id: Uuid,
-    name: String,
-    client_id: String,
-    scope: &'static str,
-    reach: String,
-    used: String,
-    expires: String,
+/// What a person has allowed an application.
+pub(super) struct ApplicationRow {
+    pub(super) id: Uuid,
+    pub(super) email: String,
+    pub(super) name: String,
+    pub(super) client_id: String,
+    pub(super) scope: &'static str,
+    pub(super) reach: String,
+    pub(super) used: String,
+    pub(super) expires: String,
+}
+
+impl ApplicationRow {
+    pub(super) fn of(app: &App, consent: Consent) -> Self {
+        Self {
+            id: consent.id,
+            email: consent.email,
+            name: consent.client_name,
+            client_id: consent.client_id,
+            scope: consent.scope.word(),
+            reach: describe(app, &Reach::Only(consent.connections.into())),
+            used: consent.used_at.map_or_else(|| "never".to_owned(), when),
+            expires: when(consent.expires_at),
+        }
+    }
 }
 
 struct Lifetime {
@@ -161,15 +179,7 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
         current: session.token.as_ref() == Some(&token.name),
         name: token.name,
     });
-    let applications = grants.into_iter().map(|grant| ApplicationRow {
-        id: grant.id,
-        name: grant.client_name,
-        client_id: grant.client_id,
-        scope: grant.scope.word(),
-        reach: describe(app, &Reach::Only(grant.connections.into())),
-        used: grant.used_at.map_or_else(|| "never".to_owned(), when),
-        expires: when(grant.expires_at),
-    });
+    let applications = grants.into_iter().map(|consent| ApplicationRow::of(app, consent));
     let lifetimes = LIFETIMES.map(|(word, text, _)| Lifetime { word, text, chosen: word == USUAL_LIFETIME });
     let page = Account {
         email: &session.email,

@@ -2,6 +2,7 @@
 //! is decided behind the mailbox; here are forms, cookies and pages.
 
 mod account;
+mod applications;
 mod authorize;
 mod browser;
 mod consent;
@@ -37,12 +38,14 @@ pub(super) fn routes(table: &mut Table<'_>) {
                 .route("/applications/revoke", "POST", form::LIMIT, |form| form.post(account::revoke_application))
         })
         .route(&policy::PAGES, "/users", error::READ, read, |page| page.get(users::get))
+        .route(&policy::PAGES, "/users/applications", error::READ, read, |page| page.get(applications::get))
         .scope(&policy::CHANGES, "/users", |users| {
             users
                 .route("/accounts", "POST", form::LIMIT, |form| form.post(users::create_account))
                 .route("/accounts/change", "POST", form::LIMIT, |form| form.post(users::change_account))
                 .route("/people", "POST", form::LIMIT, |form| form.post(users::add_user))
                 .route("/people/change", "POST", form::LIMIT, |form| form.post(users::change_user))
+                .route("/applications/revoke", "POST", form::LIMIT, |form| form.post(applications::revoke))
         })
         .scope(&policy::PUBLIC, "/assets", |assets| {
             assets.route("/portico.css", error::READ, read, |file| file.get(page::stylesheet)).route(

@@ -159,9 +159,10 @@ async fn work(
         let gone = pin!(gone);
         tokio::select! {
             biased;
+            // The call ends by it too.
+            () = gone => Err(BY_ACCESS),
             outcome = &mut call => Ok(outcome),
             () = task.cancelled() => Err(BY_CLIENT),
-            () = gone => Err(BY_ACCESS),
         }
     };
     // With it goes what it runs at the source.

@@ -2,10 +2,12 @@
 //! is in session.
 
 use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
 
 use super::super::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, User};
 use super::super::secret::Digest;
 use super::People;
+use super::authorization::Consent;
 use crate::error::{Error, Result};
 
 /// Everything that an administrator's page shows.
@@ -81,6 +83,26 @@ impl People {
             let user = store.add_user(new)?;
             let (_, secret) = store.create_pat(&user.email, first)?;
             Ok((user, secret))
+        })
+        .await
+    }
+
+    /// What everybody has allowed applications, for administrators.
+    pub async fn consents(&self, session: &SecretString) -> Result<Vec<Consent>> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| {
+            store.required(&digest)?.must_administer()?;
+            store.consents(None)
+        })
+        .await
+    }
+
+    /// Takes back what somebody has allowed an application.
+    pub async fn revoke_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
+        let digest = Digest::of(session.expose_secret());
+        self.changing(move |store| {
+            store.required(&digest)?.must_administer()?;
+            store.revoke_consent(grant)
         })
         .await
     }

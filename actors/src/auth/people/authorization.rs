@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -15,7 +15,10 @@ use uuid::Uuid;
 use super::super::clock::Timestamp;
 use super::super::grant::{self, AccessToken, GrantError};
 use super::super::resource::Resource;
+use super::super::secret::{self, Digest};
 use super::super::token::Tokens;
+use super::client::{Admission, ClientKind};
+use crate::error::Result;
 use crate::principal::Scope;
 
 /// How long an authorization code can be redeemed.
@@ -99,14 +102,18 @@ pub struct Issued {
     pub subject: String,
 }
 
-/// A grant in force, as its person sees it.
+/// What a person has allowed a client: a grant in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GrantRecord {
+pub struct Consent {
     /// Names it for ever.
     pub id: Uuid,
+    /// Who has allowed it.
+    pub email: String,
     /// The client's id.
     pub client_id: String,
+    /// How the client became known; absent for one that is not known any more.
+    pub client_kind: Option<ClientKind>,
     /// The client's name.
     pub client_name: String,
     /// How far it goes.
@@ -128,6 +135,8 @@ pub(crate) struct Granted {
     pub(crate) scope: Scope,
     pub(crate) connections: Vec<Uuid>,
     pub(crate) resource: Option<String>,
+    /// How its client became known.
+    pub(crate) kind: Option<ClientKind>,
 }
 
 impl fmt::Debug for Granted {
@@ -136,13 +145,54 @@ impl fmt::Debug for Granted {
     }
 }
 
-/// What of `granted` is asked for: a scope and a resource (RFC 8707 §2.2) within it.
+/// Characters of what is random in a secret.
+const RANDOM: usize = 43;
+
+/// The next refresh token of a grant. All of one grant begin alike, so that one that was replaced is known
+/// without being kept. Its `Debug` prints nothing of it.
+#[derive(Debug)]
+pub(crate) struct NextRefresh {
+    pub(crate) secret: SecretString,
+    pub(crate) digest: Digest,
+    /// Of what all of its line have in common.
+    pub(crate) line: Digest,
+}
+
+impl NextRefresh {
+    /// The one behind `before`, or the first of a line.
+    pub(crate) fn mint(before: Option<&SecretString>) -> Result<Self> {
+        let (first, _) = secret::mint(REFRESH_PREFIX)?;
+        let (own, _) = secret::mint("")?;
+        let stem = before.and_then(stem).unwrap_or(first.expose_secret());
+        let secret = SecretString::from(format!("{stem}{}", own.expose_secret()));
+        Ok(Self { digest: Digest::of(secret.expose_secret()), line: Digest::of(stem), secret })
+    }
+}
+
+/// What a refresh token has in common with the others of its line; `None` for one of an older program.
+fn stem(token: &SecretString) -> Option<&str> {
+    let whole = token.expose_secret();
+    let length = REFRESH_PREFIX.len() + RANDOM;
+    whole.get(..length).filter(|stem| stem.starts_with(REFRESH_PREFIX) && whole.len() == length + RANDOM)
+}
+
+/// The digest of that.
+pub(crate) fn line_of(token: &SecretString) -> Option<Digest> {
+    stem(token).map(Digest::of)
+}
+
+/// What of `granted` is asked for: a scope and a resource (RFC 8707 §2.2) within it. A client that is not
+/// admitted any more gets nothing.
 pub(crate) fn narrow(
     granted: Granted,
     scope: Option<&str>,
     resource: Option<&str>,
     tokens: &Tokens,
-) -> Result<Granted, GrantError> {
+    admission: Admission,
+) -> std::result::Result<Granted, GrantError> {
+    if !admission.takes(granted.kind) {
+        return Err(GrantError::new("unauthorized_client", "clients of this kind are not admitted here any more"));
+    }
     let scope = scope.map_or(Ok(granted.scope), |asked| grant::narrowed_scope(asked, granted.scope))?;
     let (connections, resource) = match resource {
         None => (granted.connections, granted.resource),

@@ -40,6 +40,33 @@ impl ClientKind {
     }
 }
 
+/// Which clients may be given access, besides those that an administrator registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Those that describe themselves at their own address.
+    pub documents: bool,
+    /// Those that registered themselves.
+    pub dynamic: bool,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self { documents: true, dynamic: true }
+    }
+}
+
+impl Admission {
+    /// Whether clients of that kind are admitted; one that is not known any more is none.
+    pub fn takes(self, kind: Option<ClientKind>) -> bool {
+        match kind {
+            Some(ClientKind::Registered) => true,
+            Some(ClientKind::Dynamic) => self.dynamic,
+            Some(ClientKind::Document) => self.documents,
+            None => false,
+        }
+    }
+}
+
 /// A client that may ask people for access.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

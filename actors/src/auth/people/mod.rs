@@ -27,7 +27,7 @@ pub use self::uses::Uses;
 
 use self::actor::{PeopleActor, Turn};
 use self::authorization::{
-    Approval, CODE_PREFIX, ClientCredential, GrantRecord, Granted, Issued, REFRESH_PREFIX, Redemption, Refresh,
+    Approval, CODE_PREFIX, ClientCredential, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption, Refresh,
 };
 use self::client::{Client, NewClient};
 use self::gate::Gate;
@@ -197,9 +197,11 @@ impl People {
         self.store(move |store| store.end_session(&digest, everywhere)).await
     }
 
-    /// The client with that id, if it is kept here.
+    /// The client with that id, if it is kept here and admitted.
     pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
-        self.store(move |store| store.client(&client_id)).await
+        let admission = self.auth.admission();
+        let client = self.store(move |store| store.client(&client_id)).await?;
+        Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
 
     /// Keeps a client that registers itself.
@@ -236,12 +238,14 @@ impl People {
     /// # Errors
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
-        let (refresh, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client, tokens) = (Claimant::of(&redemption.client), self.tokens.clone());
+        let next = NextRefresh::mint(None).map_err(ours)?;
+        let refresh = next.secret.clone();
+        let (client, tokens, admission) =
+            (Claimant::of(&redemption.client), self.tokens.clone(), self.auth.admission());
         let narrow = move |granted: Granted, asked: &Redemption| {
-            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens)
+            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.redeem(&redemption, &digest, narrow)).await.map_err(ours)?;
+        let granted = self.store(move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
         self.issue(client.id, granted, refresh).await
     }
@@ -252,14 +256,15 @@ impl People {
     /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
     /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
-        let (next, digest) = secret::mint(REFRESH_PREFIX).map_err(ours)?;
-        let (client, tokens) = (Claimant::of(&asked.client), self.tokens.clone());
+        let next = NextRefresh::mint(Some(&asked.token)).map_err(ours)?;
+        let refresh = next.secret.clone();
+        let (client, tokens, admission) = (Claimant::of(&asked.client), self.tokens.clone(), self.auth.admission());
         let narrow = move |granted: Granted, asked: &Refresh| {
-            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens)
+            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.refresh(&asked, &digest, narrow)).await.map_err(ours)?;
+        let granted = self.store(move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
-        self.issue(client.id, granted, next).await
+        self.issue(client.id, granted, refresh).await
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -270,8 +275,7 @@ impl People {
         let claimant = Claimant::of(&client);
         let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
-            let digest = Digest::of(token.expose_secret());
-            let revoked = self.changing(move |store| store.revoke_refresh(&client, &digest)).await.map_err(ours)?;
+            let revoked = self.changing(move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
             if revoked.map_err(refused)? {
                 return Ok(());
             }
@@ -330,12 +334,7 @@ impl People {
         new: NewPat,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            let session = store.required(&digest)?;
-            session.must_be_whole()?;
-            store.create_pat(&session.email, session.bound(new))
-        })
-        .await
+        self.store(move |store| store.create_own_pat(&digest, new)).await
     }
 
     /// Revokes a token of the session's person.
@@ -355,7 +354,7 @@ impl People {
     }
 
     /// The applications that the session's person gave access to.
-    pub async fn grants(&self, session: &SecretString) -> Result<Vec<GrantRecord>> {
+    pub async fn grants(&self, session: &SecretString) -> Result<Vec<Consent>> {
         let digest = Digest::of(session.expose_secret());
         self.store(move |store| store.grants(&digest)).await
     }
@@ -364,6 +363,13 @@ impl People {
     pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| store.revoke_grant(&digest, grant)).await
+    }
+
+    /// How many grants open nothing because clients of their kind are not admitted.
+    pub async fn shut_out(&self) -> Result<usize> {
+        let admission = self.auth.admission();
+        let consents = self.store(|store| store.consents(None)).await?;
+        Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
 
     /// Every scope that a session may give away, the smallest first.

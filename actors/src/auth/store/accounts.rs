@@ -120,15 +120,19 @@ impl Store {
         })
     }
 
-    /// Takes back [`Store::disable_service_account`].
+    /// Takes back [`Store::disable_service_account`], but for the tokens that it held then.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        self.change(|connection, _| {
+        self.change(|connection, now| {
             let account = find(connection, which)?;
             connection
-                .execute("UPDATE service_accounts SET disabled_at = NULL WHERE client_id = ?1", [&account.client_id])
+                .execute(
+                    "UPDATE service_accounts SET disabled_at = NULL, enabled_at = :now
+                     WHERE client_id = :id AND disabled_at IS NOT NULL",
+                    named_params! { ":now": now, ":id": account.client_id },
+                )
                 .map_err(broken)?;
             changed("service-account enable", connection, &account)
         })

@@ -92,13 +92,13 @@ impl Store {
         self.change_if(|connection, now| change(connection, now).map(|(done, change)| (done, Some(change))))
     }
 
-    /// The same where there may have been nothing to change.
-    pub(super) fn change_if<T>(
+    /// The same where there may have been nothing to change, or more than one thing.
+    pub(super) fn change_if<T, C: IntoIterator<Item = Change>>(
         &mut self,
-        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, Option<Change>)>,
+        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, C)>,
     ) -> Result<T> {
-        let (done, change) = self.write(change)?;
-        if let Some(change) = change {
+        let (done, changes) = self.write(change)?;
+        for change in changes {
             match &mut self.changes.recorder {
                 Some(record) => record(change),
                 None => self.changes.kept.push(change),

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::change::Change;
 use super::columns::json;
 use super::connection::{Connection, Failure, Optional, Read, Row};
-use super::{Store, broken, check_name, hint, shown};
+use super::{Store, broken, check_name, consents, hint, shown};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
@@ -89,9 +89,12 @@ impl Store {
         Ok((client, secret))
     }
 
-    /// Every client that is kept, by name.
+    /// Every client that is kept, by name, and behind them those that people have given access without being
+    /// kept here.
     pub fn clients(&self) -> Result<Vec<Client>> {
-        all(&self.connection)
+        let mut clients = all(&self.connection)?;
+        clients.extend(documents(&self.connection, None)?);
+        Ok(clients)
     }
 
     /// The client with that id.
@@ -100,17 +103,22 @@ impl Store {
         self.connection.query_row(&sql, [client_id], record).optional().map_err(broken)
     }
 
-    /// Removes the client with that name or id, and ends everything that people gave it.
+    /// Removes the client with that name or id, and ends everything that people gave it. Of one that is found at
+    /// its own address only that is kept here.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when there is none.
     pub fn remove_client(&mut self, which: &str) -> Result<Client> {
-        self.change(|connection, _| {
-            let client = find(connection, which)?;
-            connection.execute("DELETE FROM grants WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
+        self.change_if(|connection, _| {
+            let client = match documents(connection, Some(which))?.pop() {
+                Some(client) => client,
+                None => find(connection, which)?,
+            };
+            let given = "SELECT id FROM grants WHERE client_id = ?1";
+            let ended = consents::end_those(connection, given, [&client.client_id])?;
             connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
             let change = Change::of("client remove", Some(&client), None);
-            Ok((client, change))
+            Ok((client, std::iter::once(change).chain(ended)))
         })
     }
 }
@@ -134,6 +142,16 @@ pub(super) fn authentication(connection: &Connection, client_id: &str) -> Result
     Ok(found.unwrap_or(Authentication::Unknown))
 }
 
+/// How the client of a grant became known, where `kept` is the word that is kept of it; `None` where it is not
+/// known any more.
+pub(super) fn kind_of(client_id: &str, kept: Option<String>) -> Option<ClientKind> {
+    match kept.as_deref() {
+        Some("dynamic") => Some(ClientKind::Dynamic),
+        Some(_) => Some(ClientKind::Registered),
+        None => client_id.contains("://").then_some(ClientKind::Document),
+    }
+}
+
 const SELECT: &str =
     "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
     FROM clients";
@@ -155,6 +173,31 @@ fn record(row: &Row<'_>) -> Read<Client> {
 
 fn all(connection: &Connection) -> Result<Vec<Client>> {
     connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record).map_err(broken)
+}
+
+/// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
+fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>> {
+    let one = if which.is_some() { "AND client_id = ?1" } else { "" };
+    let sql = format!(
+        "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
+         WHERE client_id NOT IN (SELECT client_id FROM clients) {one} GROUP BY client_id ORDER BY client_id"
+    );
+    let read = |row: &Row<'_>| {
+        Ok(Client {
+            client_id: row.get(0)?,
+            kind: ClientKind::Document,
+            name: row.get(1)?,
+            confidential: false,
+            redirect_uris: Vec::new(),
+            created_at: row.get(2)?,
+            used_at: row.get(3)?,
+        })
+    };
+    match which {
+        Some(which) => connection.query(&sql, [which], read),
+        None => connection.query(&sql, (), read),
+    }
+    .map_err(broken)
 }
 
 /// By id, or by the name that an administrator gave: other names are nobody's own.

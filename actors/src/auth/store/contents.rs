@@ -9,9 +9,10 @@ use uuid::Uuid;
 
 use super::columns::{Connections, Id, reach};
 use super::connection::{Connection, Read, Row, Values};
-use super::{Store, broken};
+use super::{Store, broken, clients, subjects};
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
+use crate::auth::people::client::ClientKind;
 use crate::auth::sealing::{self, StoreKey};
 use crate::auth::secret::Digest;
 use crate::error::Result;
@@ -29,6 +30,8 @@ pub(crate) struct Contents {
     pub(crate) grants: Vec<GrantRow>,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) revoked: Vec<Uuid>,
+    /// Subjects of other issuers that are refused.
+    pub(crate) refused: Vec<String>,
 }
 
 pub(crate) struct UserRow {
@@ -49,6 +52,8 @@ pub(crate) struct TokenRow {
     pub(crate) token_reach: Reach,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) id: Uuid,
+    /// The token that began the session in which it was made.
+    pub(crate) parent: Option<Uuid>,
     pub(crate) is_revoked: bool,
     /// Whether its user is.
     pub(crate) is_disabled: bool,
@@ -60,7 +65,8 @@ pub(crate) struct AccountRow {
     pub(crate) digest: Digest,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
-    pub(crate) created_at: Timestamp,
+    /// When it was made, or enabled again.
+    pub(crate) since: Timestamp,
 }
 
 /// What a person granted to a client.
@@ -69,6 +75,9 @@ pub(crate) struct GrantRow {
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
     pub(crate) expires_at: Timestamp,
+    /// The token that began the session in which it was given.
+    pub(crate) token: Option<Uuid>,
+    pub(crate) kind: Option<ClientKind>,
 }
 
 pub(crate) struct KeyRow {
@@ -119,14 +128,15 @@ impl Store {
             tokens: rows_of(
                 connection,
                 "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
-                        t.revoked_at, u.disabled_at
+                        t.revoked_at, u.disabled_at, t.parent_id
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                 WHERE t.revoked_at IS NULL OR t.revoked_at > :then",
+                 WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
                 named_params! { ":then": self.clock.now().before(REVOKED_KNOWN) },
                 |row| {
                     let Id(id) = row.get(8)?;
                     Ok(TokenRow {
                         id,
+                        parent: row.get::<_, Option<Id>>(11)?.map(|Id(id)| id),
                         is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
                         is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
                         digest: row.get(0)?,
@@ -142,8 +152,8 @@ impl Store {
             )?,
             accounts: rows(
                 connection,
-                "SELECT client_id, digest, scope, connections, created_at, name FROM service_accounts
-                 WHERE disabled_at IS NULL",
+                "SELECT client_id, digest, scope, connections, coalesce(enabled_at, created_at), name
+                 FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
                     let Connections(reach) = row.get(3)?;
                     Ok(AccountRow {
@@ -152,18 +162,20 @@ impl Store {
                         digest: row.get(1)?,
                         scope: row.get(2)?,
                         reach,
-                        created_at: row.get(4)?,
+                        since: row.get(4)?,
                     })
                 },
             )?,
             grants: rows(
                 connection,
-                "SELECT g.id, g.scope, g.connections, g.expires_at FROM grants g
-                 JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-                 WHERE g.revoked_at IS NULL AND g.used_at IS NOT NULL AND u.disabled_at IS NULL AND t.revoked_at IS NULL",
+                "SELECT g.id, g.scope, g.connections, g.expires_at, g.token_id, g.client_id, c.kind FROM grants g
+                 JOIN users u ON u.id = g.user_id LEFT JOIN clients c ON c.client_id = g.client_id
+                 WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
                 |row| {
                     let (Id(id), Connections(reach)) = (row.get(0)?, row.get(2)?);
-                    Ok(GrantRow { id, scope: row.get(1)?, reach, expires_at: row.get(3)? })
+                    let token = row.get::<_, Option<Id>>(4)?.map(|Id(id)| id);
+                    let kind = clients::kind_of(&row.get::<_, String>(5)?, row.get(6)?);
+                    Ok(GrantRow { id, scope: row.get(1)?, reach, expires_at: row.get(3)?, token, kind })
                 },
             )?,
             keys: rows(
@@ -188,6 +200,7 @@ impl Store {
                 let Id(jti) = row.get(0)?;
                 Ok(jti)
             })?,
+            refused: subjects::all(connection)?.into_iter().map(|refused| refused.subject).collect(),
         })
     }
 }

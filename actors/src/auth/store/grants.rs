@@ -1,5 +1,5 @@
-//! What people granted to clients, in the store: each grant with its one code and its line of
-//! refresh tokens. A code or a refresh token that comes a second time ends the whole grant.
+//! What people granted to clients, in the store: each grant with its one code and the one refresh token
+//! that is good at the moment. A code or a refresh token that comes a second time ends the whole grant.
 
 use rusqlite::named_params;
 use uuid::Uuid;
@@ -8,21 +8,17 @@ use super::change::Change;
 use super::clients::Authentication;
 use super::columns::{Connections, Id, json};
 use super::connection::{Connection, Optional, Read, Row};
-use super::{Store, broken, clients, sessions};
+use super::consents::GivenAccess;
+use super::{Store, broken, clients, consents, sessions};
 use crate::auth::clock::Timestamp;
 use crate::auth::grant::GrantError;
 use crate::auth::people::authorization::{
-    Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, GrantRecord, Granted, REFRESH_LIFETIME, Redemption,
-    Refresh, verifies,
+    Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh, REFRESH_LIFETIME, Redemption,
+    Refresh, line_of, verifies,
 };
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
-use secrecy::ExposeSecret;
-use serde::Serialize;
-
-/// How long what has ended is kept, in seconds: so long a second use is recognised as one.
-const KEPT: i64 = 86_400;
+use secrecy::{ExposeSecret, SecretString};
 
 /// The outer failure is ours; the inner one is the client's, and what was found is written all the same.
 type Outcome = Result<Narrowed>;
@@ -32,7 +28,7 @@ type Narrowed = std::result::Result<Granted, GrantError>;
 impl Store {
     /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
-        self.change(|connection, now| {
+        self.change_if(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             if approval.scope > session.scope {
                 return Err(Error::forbidden("the scope is more than you have"));
@@ -43,7 +39,7 @@ impl Store {
             if !approval.connections.iter().all(|connection| session.reach.covers(*connection)) {
                 return Err(Error::forbidden("one of the connections is not within your reach"));
             }
-            forget_old(connection, now)?;
+            consents::forget_ended(connection, now)?;
             let id = Uuid::new_v4();
             let grant = id.to_string();
             let ends = now.after(GRANT_LIFETIME);
@@ -81,7 +77,9 @@ impl Store {
             let used = named_params! { ":now": now, ":id": approval.client_id };
             connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used).map_err(broken)?;
             let given = GivenAccess::of(connection, id)?;
-            Ok(((), Change::of("grant create", None, given.as_ref())))
+            let mut changes = vec![Change::of("grant create", None, given.as_ref())];
+            changes.extend(consents::end_surplus(connection, session.user_id, &approval.client_id)?);
+            Ok(((), changes))
         })
     }
 
@@ -90,7 +88,7 @@ impl Store {
     pub(crate) fn redeem(
         &mut self,
         redemption: &Redemption,
-        refresh: &Digest,
+        refresh: &NextRefresh,
         narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
     ) -> Outcome {
         let digest = Digest::of(redemption.code.expose_secret());
@@ -105,7 +103,7 @@ impl Store {
                 Err(refusal) => return refused(refusal),
             };
             if code.used_at.is_some() {
-                return Ok((Err(wrong_code()), revoke(connection, code.grant, now)?));
+                return Ok((Err(wrong_code()), consents::end(connection, code.grant)?));
             }
             let used = named_params! { ":now": now, ":digest": digest };
             connection
@@ -128,37 +126,32 @@ impl Store {
         })
     }
 
-    /// Takes a refresh token for what it opens, and keeps the digest of the one in its place.
-    /// What `narrow` refuses spends nothing.
+    /// Takes a refresh token for what it opens, and keeps the digest of the one in its place: of each
+    /// grant there is one. What `narrow` refuses spends nothing.
     pub(crate) fn refresh(
         &mut self,
         asked: &Refresh,
-        next: &Digest,
+        next: &NextRefresh,
         narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
     ) -> Outcome {
-        let digest = Digest::of(asked.token.expose_secret());
         // Looked at first, as codes are.
-        if let Err(refusal) = shown_token(&self.connection, asked, &digest, self.clock.now())? {
+        if let Err(refusal) = shown_token(&self.connection, asked, self.clock.now())? {
             return Ok(Err(refusal));
         }
         self.change_if(|connection, now| {
             let refused = |refusal| Ok((Err(refusal), None));
-            let (granted, used_at) = match shown_token(connection, asked, &digest, now)? {
+            let (granted, is_spent) = match shown_token(connection, asked, now)? {
                 Ok(shown) => shown,
                 Err(refusal) => return refused(refusal),
             };
             let grant = granted.grant;
-            if used_at.is_some() {
-                return Ok((Err(wrong_token()), revoke(connection, grant, now)?));
+            if is_spent {
+                return Ok((Err(wrong_token()), consents::end(connection, grant)?));
             }
             let narrowed = match narrow(granted, asked) {
                 Ok(narrowed) => narrowed,
                 Err(refusal) => return refused(refusal),
             };
-            let used = named_params! { ":now": now, ":digest": digest };
-            connection
-                .execute("UPDATE refresh_tokens SET used_at = :now WHERE digest = :digest", used)
-                .map_err(broken)?;
             keep_refresh(connection, grant, next, now)?;
             Ok((Ok(narrowed), None))
         })
@@ -174,80 +167,17 @@ impl Store {
     pub(crate) fn revoke_refresh(
         &mut self,
         client: &ClientCredential,
-        token: &Digest,
+        token: &SecretString,
     ) -> Result<std::result::Result<bool, GrantError>> {
         if let Err(refusal) = authenticate(&self.connection, client)? {
             return Ok(Err(refusal));
         }
-        let sql = "SELECT g.id, g.client_id = ?2 AND g.revoked_at IS NULL FROM refresh_tokens r
-                   JOIN grants g ON g.id = r.grant_id WHERE r.digest = ?1";
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let found: Option<(Id, bool)> =
-            self.connection.query_row(sql, (token, &client.client_id), read).optional().map_err(broken)?;
-        if let Some((Id(grant), true)) = found {
-            self.change_if(|connection, now| Ok(((), revoke(connection, grant, now)?)))?;
-        }
-        Ok(Ok(found.is_some()))
-    }
-
-    /// The grants in force of the session's person, the newest first.
-    pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<GrantRecord>> {
-        let now = self.clock.now();
-        let session = sessions::require(&self.connection, session, now)?;
-        let sql = "SELECT id, client_id, client_name, scope, connections, created_at, used_at, expires_at FROM grants
-                   WHERE user_id = ?1 AND revoked_at IS NULL AND expires_at > ?2 AND used_at IS NOT NULL
-                   ORDER BY created_at DESC, rowid DESC";
-        self.connection.query(sql, (session.user_id, now), record).map_err(broken)
-    }
-
-    /// Ends one grant of the session's person; one that is not theirs is left alone.
-    pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
+        let Some(Kept { grant, .. }) = kept(&self.connection, token)? else { return Ok(Ok(false)) };
         self.change_if(|connection, now| {
-            let session = sessions::require(connection, session, now)?;
-            session.must_be_whole()?;
-            let sql = "SELECT count(*) FROM grants WHERE id = ?1 AND user_id = ?2";
-            let own: i64 =
-                connection.query_row(sql, (grant.to_string(), session.user_id), |row| row.get(0)).map_err(broken)?;
-            if own == 0 {
-                return Err(Error::not_found("there is no such application"));
-            }
-            Ok(((), revoke(connection, grant, now)?))
-        })
-    }
-}
-
-/// What a person gave to a client, for the record of it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GivenAccess {
-    id: Uuid,
-    email: String,
-    client_id: String,
-    client_name: String,
-    scope: Scope,
-    connections: Reach,
-    resource: Option<String>,
-    expires_at: Timestamp,
-}
-
-impl GivenAccess {
-    fn of(connection: &Connection, id: Uuid) -> Result<Option<Self>> {
-        let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
-                   FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
-        let read = |row: &Row<'_>| {
-            let Connections(connections) = row.get(4)?;
-            Ok(Self {
-                id,
-                email: row.get(0)?,
-                client_id: row.get(1)?,
-                client_name: row.get(2)?,
-                scope: row.get(3)?,
-                connections,
-                resource: row.get(5)?,
-                expires_at: row.get(6)?,
-            })
-        };
-        connection.query_row(sql, [id.to_string()], read).optional().map_err(broken)
+            let is_theirs = granted(connection, grant, &client.client_id, now)?.is_some();
+            Ok(((), if is_theirs { consents::end(connection, grant)? } else { None }))
+        })?;
+        Ok(Ok(true))
     }
 }
 
@@ -264,21 +194,7 @@ fn code(row: &Row<'_>) -> Read<Code> {
     Ok(Code { grant, redirect_uri: row.get(1)?, challenge: row.get(2)?, expires_at: row.get(3)?, used_at: row.get(4)? })
 }
 
-fn record(row: &Row<'_>) -> Read<GrantRecord> {
-    let (Id(id), Connections(connections)) = (row.get("id")?, row.get("connections")?);
-    Ok(GrantRecord {
-        id,
-        client_id: row.get("client_id")?,
-        client_name: row.get("client_name")?,
-        scope: row.get("scope")?,
-        connections: connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect(),
-        created_at: row.get("created_at")?,
-        used_at: row.get("used_at")?,
-        expires_at: row.get("expires_at")?,
-    })
-}
-
-/// The code that a client shows. One that was used before is found as long as its grant is to be ended.
+/// The code that a client shows.
 fn shown_code(
     connection: &Connection,
     redemption: &Redemption,
@@ -287,67 +203,88 @@ fn shown_code(
     if let Err(refusal) = authenticate(connection, &redemption.client)? {
         return Ok(Err(refusal));
     }
-    let sql = "SELECT c.grant_id, c.redirect_uri, c.challenge, c.expires_at, c.used_at FROM authorization_codes c
-               JOIN grants g ON g.id = c.grant_id WHERE c.digest = ?1 AND (c.used_at IS NULL OR g.revoked_at IS NULL)";
+    let sql =
+        "SELECT grant_id, redirect_uri, challenge, expires_at, used_at FROM authorization_codes WHERE digest = ?1";
     let found = connection.query_row(sql, [digest], code).optional().map_err(broken)?;
     Ok(found.ok_or_else(wrong_code))
 }
 
-/// What the refresh token opens that a client shows, and when it was used.
+/// What the refresh token opens that a client shows, and whether another one has taken its place.
 fn shown_token(
     connection: &Connection,
     asked: &Refresh,
-    digest: &Digest,
     now: Timestamp,
-) -> Result<std::result::Result<(Granted, Option<Timestamp>), GrantError>> {
+) -> Result<std::result::Result<(Granted, bool), GrantError>> {
     if let Err(refusal) = authenticate(connection, &asked.client)? {
         return Ok(Err(refusal));
     }
-    let sql =
-        "SELECT grant_id, used_at FROM refresh_tokens WHERE digest = ?1 AND (used_at IS NOT NULL OR expires_at > ?2)";
-    let read = |row: &Row<'_>| Ok((row.get::<_, Id>(0)?.0, row.get(1)?));
-    let found: Option<(Uuid, Option<Timestamp>)> =
-        connection.query_row(sql, (digest, now), read).optional().map_err(broken)?;
-    let Some((grant, used_at)) = found else { return Ok(Err(wrong_token())) };
+    let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || now < kept.expires_at);
+    let Some(Kept { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
     // Another client's token is none of its business, and it must not be able to end it.
     let granted = granted(connection, grant, &asked.client.client_id, now)?;
-    Ok(granted.map(|granted| (granted, used_at)).ok_or_else(wrong_token))
+    Ok(granted.map(|granted| (granted, is_spent)).ok_or_else(wrong_token))
 }
 
 /// What the grant opens for that client now, if it is in force.
 fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp) -> Result<Option<Granted>> {
-    let sql = "SELECT u.email, g.scope, g.connections, g.resource FROM grants g
+    let sql = "SELECT u.email, g.scope, g.connections, g.resource, c.kind FROM grants g
                JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-               WHERE g.id = :grant AND g.client_id = :client AND g.revoked_at IS NULL AND g.expires_at > :now
+               LEFT JOIN clients c ON c.client_id = g.client_id
+               WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :now
                  AND u.disabled_at IS NULL AND t.revoked_at IS NULL";
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":now": now };
     let read = |row: &Row<'_>| {
         let Connections(connections) = row.get(2)?;
         let connections = connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect();
-        Ok(Granted { grant, subject: row.get(0)?, scope: row.get(1)?, connections, resource: row.get(3)? })
+        let (subject, kind) = (row.get(0)?, clients::kind_of(client_id, row.get(4)?));
+        Ok(Granted { grant, subject, scope: row.get(1)?, connections, resource: row.get(3)?, kind })
     };
     connection.query_row(sql, values, read).optional().map_err(broken)
 }
 
-fn keep_refresh(connection: &Connection, grant: Uuid, digest: &Digest, now: Timestamp) -> Result<()> {
+/// What is known of a refresh token.
+struct Kept {
+    grant: Uuid,
+    expires_at: Timestamp,
+    /// Another one has taken its place.
+    is_spent: bool,
+}
+
+/// The refresh token by its digest; one that was replaced is known by what its line has in common.
+fn kept(connection: &Connection, token: &SecretString) -> Result<Option<Kept>> {
+    let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
+    let read = |row: &Row<'_>| {
+        let Id(grant) = row.get(0)?;
+        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: row.get(2)? })
+    };
+    let found = connection.query_row(sql, [Digest::of(token.expose_secret())], read).optional().map_err(broken)?;
+    let Some(line) = line_of(token).filter(|_| found.is_none()) else { return Ok(found) };
+    let sql = "SELECT id, expires_at FROM grants WHERE line = ?1";
+    let read = |row: &Row<'_>| {
+        let Id(grant) = row.get(0)?;
+        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: true })
+    };
+    connection.query_row(sql, [line], read).optional().map_err(broken)
+}
+
+/// Keeps `next` in the place of the one before it.
+fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: Timestamp) -> Result<()> {
     let grant = grant.to_string();
+    // One of an older program belongs to no line: that it was used has to be kept.
+    let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
+                 AND EXISTS (SELECT 1 FROM grants WHERE id = :grant AND line IS NULL)";
+    connection.execute(spend, named_params! { ":now": now, ":grant": grant }).map_err(broken)?;
+    let replace = "DELETE FROM refresh_tokens WHERE grant_id = ?1 AND used_at IS NULL";
+    connection.execute(replace, [&grant]).map_err(broken)?;
     connection
         .execute(
             "INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES (:digest, :grant, :ends)",
-            named_params! { ":digest": digest, ":grant": grant, ":ends": now.after(REFRESH_LIFETIME) },
+            named_params! { ":digest": next.digest, ":grant": grant, ":ends": now.after(REFRESH_LIFETIME) },
         )
         .map_err(broken)?;
-    let used = named_params! { ":now": now, ":grant": grant };
-    connection.execute("UPDATE grants SET used_at = :now WHERE id = :grant", used).map_err(broken)?;
+    let used = named_params! { ":now": now, ":line": next.line, ":grant": grant };
+    connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map_err(broken)?;
     Ok(())
-}
-
-/// Ends a grant; the change, unless it had ended before.
-fn revoke(connection: &Connection, grant: Uuid, now: Timestamp) -> Result<Option<Change>> {
-    let given = GivenAccess::of(connection, grant)?;
-    let sql = "UPDATE grants SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL";
-    let ended = connection.execute(sql, named_params! { ":now": now, ":id": grant.to_string() }).map_err(broken)?;
-    Ok(given.filter(|_| ended > 0).map(|given| Change::of("grant revoke", Some(&given), None)))
 }
 
 /// Whether the client is who it says. One without a secret is known by its code and verifier alone;
@@ -362,14 +299,6 @@ fn authenticate(connection: &Connection, client: &ClientCredential) -> Result<st
         (Authentication::Unknown, None) if client.client_id.contains("://") => Ok(()),
         _ => refusal(),
     })
-}
-
-/// Removes what ended long ago, and codes that nobody came for.
-fn forget_old(connection: &Connection, now: Timestamp) -> Result<()> {
-    let sql = "DELETE FROM grants WHERE expires_at <= :then OR revoked_at <= :then OR (used_at IS NULL AND created_at <= :then)";
-    let then = Timestamp::from_seconds(now.seconds().saturating_sub(KEPT));
-    connection.execute(sql, named_params! { ":then": then }).map_err(broken)?;
-    Ok(())
 }
 
 fn wrong_code() -> GrantError {

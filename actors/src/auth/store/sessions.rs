@@ -5,7 +5,7 @@ use rusqlite::named_params;
 use super::columns::{Id, reach};
 use super::connection::{Connection, Optional, Row};
 use super::users::{self, email_key};
-use super::{Store, broken};
+use super::{Store, broken, endings};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;
@@ -13,22 +13,27 @@ use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
 use crate::principal::Scope;
 
+/// Sessions of one person, at most: another one ends the one that was not used for longest.
+const MOST_OF_PERSON: i64 = 50;
+
 /// How old the note of a session's last use may be, in seconds: not every page writes.
 const NOTE_EVERY: i64 = 60;
 
 impl Store {
-    /// Sets the password of a user, as its PHC string, or takes it away; ends every session.
+    /// Sets the password of a user, as its PHC string, or takes it away; ends every session, and everything
+    /// that they have allowed clients.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
-        self.change(|connection, _| {
+        self.change_if(|connection, _| {
             let (id, before) = users::find(connection, email)?;
             let change = named_params! { ":password": password, ":id": id };
             connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
-            connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
+            let (_, ended) = endings::end_person(connection, id)?;
             let (user, change) = users::changed("user password", connection, before)?;
-            Ok((user, if password.is_some() { change.of_secret("password") } else { change }))
+            let change = if password.is_some() { change.of_secret("password") } else { change };
+            Ok((user, std::iter::once(change).chain(ended)))
         })
     }
 
@@ -134,7 +139,11 @@ fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str
             named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now },
         )
         .map_err(broken)?;
-    Ok(())
+    let surplus = "DELETE FROM sessions WHERE user_id = :user AND digest IN (
+                       SELECT digest FROM sessions WHERE user_id = :user AND digest <> :digest
+                       ORDER BY seen_at DESC, created_at DESC LIMIT 1000000 OFFSET :most)";
+    let values = named_params! { ":user": user, ":digest": digest, ":most": MOST_OF_PERSON - 1 };
+    connection.execute(surplus, values).map(drop).map_err(broken)
 }
 
 /// The session and when it was last seen.

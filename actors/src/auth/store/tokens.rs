@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::change::Change;
 use super::columns::{Id, reach, reach_text};
 use super::connection::{Connection, Failure, Read, Row, Values};
-use super::{Store, broken, check_name, hint, shown, users};
+use super::{Store, broken, check_name, endings, hint, sessions, shown, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
@@ -25,22 +25,54 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) for a name that the user's tokens have
     /// already, an end in the past, or more than the user has.
     pub fn create_pat(&mut self, email: &str, new: NewPat) -> Result<(PersonalAccessToken, SecretString)> {
+        self.keep_pat(new, |connection, _, new| {
+            let (user_id, user) = users::find(connection, email)?;
+            Ok((user_id, user, new, None))
+        })
+    }
+
+    /// The same for the person of a session, in which it is made: it ends with the token that began the
+    /// session, at the latest.
+    ///
+    /// # Errors
+    /// As [`Store::create_pat`]; [`Kind::Forbidden`](crate::error::Kind::Forbidden) in a session that was
+    /// narrowed.
+    pub(crate) fn create_own_pat(
+        &mut self,
+        session: &Digest,
+        new: NewPat,
+    ) -> Result<(PersonalAccessToken, SecretString)> {
+        self.keep_pat(new, |connection, now, new| {
+            let session = sessions::require(connection, session, now)?;
+            session.must_be_whole()?;
+            let (user_id, user) = users::find(connection, &session.email)?;
+            Ok((user_id, user, session.bound(new), session.token_id))
+        })
+    }
+
+    /// Keeps a token for whom `owner` says, with the token that it is made out of.
+    fn keep_pat(
+        &mut self,
+        new: NewPat,
+        owner: impl FnOnce(&Connection, Timestamp, NewPat) -> Result<(i64, User, NewPat, Option<Uuid>)>,
+    ) -> Result<(PersonalAccessToken, SecretString)> {
         let id = Uuid::new_v4();
-        let name = match new.name {
-            Some(name) => name,
-            None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
-        };
-        check_name("a token", &name)?;
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let record = self.change(|connection, now| {
-            let (user_id, user) = users::find(connection, email)?;
+            let (user_id, user, new, parent) = owner(connection, now, new)?;
+            let name = match new.name {
+                Some(name) => name,
+                None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
+            };
+            check_name("a token", &name)?;
             if new.expires_at.is_some_and(|end| end <= now) {
                 return Err(Error::invalid("the token would have expired already; choose a later end"));
             }
             check_within(&user, new.scope, &new.reach)?;
             let made = connection.execute(
-                "INSERT INTO personal_access_tokens (id, user_id, name, digest, scope, reach, created_at, expires_at)
-                 VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at)",
+                "INSERT INTO personal_access_tokens
+                     (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
+                 VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at, :parent, 1)",
                 named_params! {
                     ":id": id.to_string(),
                     ":user_id": user_id,
@@ -50,6 +82,7 @@ impl Store {
                     ":reach": reach_text(&new.reach)?,
                     ":now": now,
                     ":expires_at": new.expires_at,
+                    ":parent": parent.map(|parent| parent.to_string()),
                 },
             );
             match made {
@@ -82,24 +115,17 @@ impl Store {
         }
     }
 
-    /// Revokes a token, named by its id, by its name, or by the secret itself. To revoke one twice
-    /// changes nothing.
+    /// Revokes a token, named by its id, by its name, or by the secret itself, and everything that came of
+    /// it. To revoke one twice changes nothing.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none,
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when several users' tokens have that name.
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
-        self.change(|connection, now| {
+        self.change_if(|connection, now| {
             let token = choose(connection, which)?;
-            connection
-                .execute(
-                    "UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL",
-                    named_params! { ":now": now, ":id": token.id.to_string() },
-                )
-                .map_err(broken)?;
-            let revoked = by_id(connection, token.id)?;
-            let change = Change::of("pat revoke", Some(&token), Some(&revoked));
-            Ok((revoked, change))
+            let changes = revoke(connection, token.id, now)?;
+            Ok((by_id(connection, token.id)?, changes))
         })
     }
 
@@ -124,8 +150,26 @@ impl Store {
     }
 }
 
+/// Revokes a token, and everything that came of it: the changes.
+pub(super) fn revoke(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Vec<Change>> {
+    let own = mark_revoked(connection, token, now)?;
+    Ok(own.into_iter().chain(endings::end_descendants(connection, token, now)?).collect())
+}
+
+/// Marks one token alone as revoked; the change, unless it was before.
+pub(super) fn mark_revoked(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Option<Change>> {
+    let before = by_id(connection, token)?;
+    if before.revoked_at.is_some() {
+        return Ok(None);
+    }
+    let values = named_params! { ":now": now, ":id": token.to_string() };
+    connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values).map_err(broken)?;
+    Ok(Some(Change::of("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
+}
+
 const SELECT: &str =
-    "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
+    "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at,
+            t.parent_id, t.parent_known
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
 fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
@@ -140,6 +184,8 @@ fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
         last_used_at: row.get("last_used_at")?,
+        parent: row.get::<_, Option<Id>>("parent_id")?.map(|Id(id)| id),
+        parent_known: row.get("parent_known")?,
     })
 }
 

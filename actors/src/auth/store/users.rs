@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use super::change::Change;
 use super::columns::{reach, reach_text};
 use super::connection::{Connection, Failure, Read, Row};
-use super::{Store, broken, hint};
+use super::{Store, broken, endings, hint};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
 use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
@@ -90,18 +90,18 @@ impl Store {
         })
     }
 
-    /// Refuses a user: every session ends, and tokens are refused until this is taken back.
+    /// Refuses a user: every session ends, and everything that they have allowed clients, for good; tokens
+    /// are refused until this is taken back.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
-        self.change(|connection, now| {
+        self.change_if(|connection, now| {
             let (id, before) = find(connection, email)?;
             let change = named_params! { ":now": now, ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change).map_err(broken)?;
-            connection.execute("DELETE FROM sessions WHERE user_id = ?1", [id]).map_err(broken)?;
-            changed("user disable", connection, before)
+            endings::changed_and_ended("user disable", connection, id, before)
         })
     }
 
@@ -117,8 +117,8 @@ impl Store {
         })
     }
 
-    /// Gives a user a password, or with `None` takes it away; ends every session of theirs. Takes
-    /// tens of milliseconds.
+    /// Gives a user a password, or with `None` takes it away; ends every session of theirs, and everything
+    /// that they have allowed clients. Takes tens of milliseconds.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user,

@@ -177,9 +177,32 @@ async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again()
         token_lifetime: crate::auth::TOKEN_LIFETIME,
         connections: [STOCK].into(),
         reaches: vec![(THEIRS.to_owned(), only(&[STOCK]))],
+        admission: crate::auth::people::client::Admission::default(),
     };
     actor.send(change).await.unwrap();
     assert_eq!(ask(&actor, both).await.unwrap().reach, only(&[STOCK]), "what was remembered is judged anew");
+}
+
+#[actix::test]
+async fn a_subject_of_another_issuer_can_be_refused_and_what_goes_on_under_it_ends() {
+    let house = House::new();
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let actor = house.trusting(vec![issuer(fixed)]).await;
+    let shown = || signed(&header(&theirs), &claims(), &theirs);
+    let by = ask(&actor, shown()).await.unwrap();
+    let mut store = house.store();
+    store.disable_subject(&by.subject).unwrap();
+    let mut pace = super::support::pace();
+    while !by.validity.is_lost() {
+        pace.tick().await;
+    }
+    assert!(ask(&actor, shown()).await.is_none());
+    assert_eq!(store.refused_subjects().unwrap()[0].subject, by.subject);
+    store.enable_subject(&by.subject).unwrap();
+    assert!(!ask(&actor, shown()).await.unwrap().validity.is_lost());
+    assert_eq!(store.enable_subject(&by.subject).unwrap_err().kind, crate::error::Kind::NotFound);
+    assert_eq!(store.disable_subject("ann@example.com").unwrap_err().kind, crate::error::Kind::Invalid);
 }
 
 #[actix::test]

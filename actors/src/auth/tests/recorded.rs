@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, only, pace, user};
-use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::auth::people::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
 use crate::auth::people::client::NewClient;
 use crate::auth::people::{Change as Asked, People};
 use crate::auth::recording::{Door, Recorder, Recording};
@@ -29,14 +29,17 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
-const STORE: [&str; 10] = [
+const STORE: [&str; 13] = [
     include_str!("../store/accounts.rs"),
     include_str!("../store/clients.rs"),
+    include_str!("../store/consents.rs"),
     include_str!("../store/contents.rs"),
+    include_str!("../store/endings.rs"),
     include_str!("../store/grants.rs"),
     include_str!("../store/keys.rs"),
     include_str!("../store/revoked.rs"),
     include_str!("../store/sessions.rs"),
+    include_str!("../store/subjects.rs"),
     include_str!("../store/tokens.rs"),
     include_str!("../store/trail.rs"),
     include_str!("../store/users.rs"),
@@ -132,24 +135,36 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     // A code that is used a second time ends what came of it.
     run!(approve(&session, &approval(id), &Digest::of("code")), "grant create");
     let asked = redemption(id, &"code".into());
-    store.redeem(&asked, &Digest::of("r1"), given).unwrap().unwrap();
+    let [first, next, last] = [None, None, None].map(|none| NextRefresh::mint(none).unwrap());
+    store.redeem(&asked, &first, given).unwrap().unwrap();
     assert!(store.take_changes().is_empty());
-    assert!(run!(redeem(&asked, &Digest::of("r2"), given), "grant revoke").is_err());
+    assert!(run!(redeem(&asked, &next, given), "grant revoke").is_err());
     // So does a refresh token.
     run!(approve(&session, &approval(id), &Digest::of("code 2")), "grant create");
-    store.redeem(&redemption(id, &"code 2".into()), &Digest::of("s1"), given).unwrap().unwrap();
-    store.refresh(&refresh(id, &"s1".into()), &Digest::of("s2"), again).unwrap().unwrap();
+    store.redeem(&redemption(id, &"code 2".into()), &first, given).unwrap().unwrap();
+    let second = NextRefresh::mint(Some(&first.secret)).unwrap();
+    store.refresh(&refresh(id, &first.secret), &second, again).unwrap().unwrap();
     assert!(store.take_changes().is_empty());
-    assert!(run!(refresh(&refresh(id, &"s1".into()), &Digest::of("s3"), again), "grant revoke").is_err());
+    assert!(run!(refresh(&refresh(id, &first.secret), &next, again), "grant revoke").is_err());
     run!(approve(&session, &approval(id), &Digest::of("code 3")), "grant create");
-    store.redeem(&redemption(id, &"code 3".into()), &Digest::of("t1"), given).unwrap().unwrap();
-    run!(revoke_refresh(&of(id), &Digest::of("t1")), "grant revoke").unwrap();
+    store.redeem(&redemption(id, &"code 3".into()), &next, given).unwrap().unwrap();
+    run!(revoke_refresh(&of(id), &next.secret), "grant revoke").unwrap();
     run!(approve(&session, &approval(id), &Digest::of("code 4")), "grant create");
-    store.redeem(&redemption(id, &"code 4".into()), &Digest::of("u1"), given).unwrap().unwrap();
+    store.redeem(&redemption(id, &"code 4".into()), &last, given).unwrap().unwrap();
     let grant = store.grants(&session).unwrap().remove(0);
     run!(revoke_grant(&session, grant.id), "grant revoke");
+    run!(approve(&session, &approval(id), &Digest::of("code 5")), "grant create");
+    store.redeem(&redemption(id, &"code 5".into()), &last, given).unwrap().unwrap();
+    let grant = store.consents(None).unwrap().remove(0);
+    run!(revoke_consent(grant.id), "grant revoke");
+    run!(create_own_pat(&session, NewPat::default()), "pat create");
+    run!(sign_out_user(ANN, false), "user sign-out");
+    run!(disable_subject("https://idp.example.org#bob"), "user disable");
+    run!(enable_subject("https://idp.example.org#bob"), "user enable");
 
     run!(remove_client("client"), "client remove");
+    let own = store.pats(Some(ANN)).unwrap().into_iter().find(|own| own.parent.is_some()).unwrap();
+    run!(revoke_pat(&own.id.to_string()), "pat revoke");
     run!(revoke_pat(&token.id.to_string()), "pat revoke");
     run!(remove_user(ANN), "user remove");
 }
@@ -181,7 +196,7 @@ fn every_operation_of_the_store_that_changes_something_leaves_its_change() {
     let moved = find("service-account change")[0];
     assert_eq!(moved.before, Some(json!({"scope": "read", "connections": [SALES]})));
     assert_eq!((find("user add")[0].before.is_none(), &find("user remove")[0].object["email"]), (true, &json!(ANN)));
-    assert_eq!(find("grant revoke").len(), 4);
+    assert_eq!(find("grant revoke").len(), 5);
     assert!(find("grant revoke").iter().all(|change| change.object["email"] == ANN));
     let text = format!("{all:?}");
     assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains("argon2"), "{text}");
@@ -199,8 +214,20 @@ impl Recorder for Kept {
 }
 
 /// What people ask for that changes nobody's rights.
-const READING: [&str; 10] =
-    ["start", "alive", "sign_in", "session", "sign_out", "client", "tokens", "grants", "directory", "issue"];
+const READING: [&str; 12] = [
+    "start",
+    "alive",
+    "sign_in",
+    "session",
+    "sign_out",
+    "client",
+    "tokens",
+    "grants",
+    "consents",
+    "shut_out",
+    "directory",
+    "issue",
+];
 
 #[actix::test]
 async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
@@ -259,6 +286,11 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     kept.0.lock().unwrap().clear();
     run!(revoke_grant(&session, grant.id), ["grant revoke"]).unwrap();
     drop(issued);
+    let code = people.approve(&session, approval(id)).await.unwrap();
+    drop(people.redeem(redemption(id, &code)).await.unwrap());
+    let consent = people.consents(&session).await.unwrap().remove(0);
+    kept.0.lock().unwrap().clear();
+    run!(revoke_consent(&session, consent.id), ["grant revoke"]).unwrap();
     let (nightly, _) =
         run!(create_account(&session, account("nightly", &[SALES], Scope::Read)), ["service-account create"]).unwrap();
     run!(rotate_account(&session, nightly.client_id.clone()), ["service-account rotate"]).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::support::{House, user};
+use super::support::{House, look_at_older_rows, older_rows, user};
 use crate::auth::store::Store;
 use crate::error::Kind;
 
@@ -29,7 +29,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 5);
+    assert_eq!(pragma("user_version"), 6);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -56,30 +56,44 @@ fn many_may_open_a_fresh_store_at_once() {
     });
 }
 
+/// What an older program made, up to the fourth format.
+const OLDER: [&str; 4] = [
+    include_str!("../store/migrations/sqlite/0001_identities.sql"),
+    include_str!("../store/migrations/sqlite/0002_tokens.sql"),
+    include_str!("../store/migrations/sqlite/0003_people.sql"),
+    include_str!("../store/migrations/sqlite/0004_audit.sql"),
+];
+
 #[test]
-fn the_triggers_of_an_older_program_are_replaced() {
-    let house = House::new();
-    drop(house.store());
-    let raw = Connection::open(house.path()).unwrap();
-    let triggers = || -> Vec<(String, String)> {
+fn an_older_programs_store_is_brought_up_to_date_with_its_triggers_replaced() {
+    let (house, fresh) = (House::new(), House::new());
+    drop(fresh.store());
+    let triggers = |house: &House| -> Vec<(String, String)> {
+        let raw = Connection::open(house.path()).unwrap();
         let mut statement =
             raw.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1").unwrap();
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     };
-    let made = triggers();
+    let made = triggers(&fresh);
     assert!(made.iter().any(|(name, _)| name == "counted_insert_users"), "{made:?}");
     assert!(!made.iter().any(|(name, _)| name.ends_with("_sessions")), "{made:?}");
+    let raw = Connection::open(house.path()).unwrap();
+    for step in OLDER {
+        raw.execute_batch(step).unwrap();
+    }
     raw.execute_batch(
-        "PRAGMA user_version = 4; DROP TRIGGER counted_update_grants;
-         CREATE TRIGGER counted_update_grants AFTER UPDATE ON grants BEGIN UPDATE revision SET number = number + 1; END;
+        "PRAGMA application_id = 0x506f7274; PRAGMA user_version = 4;
+         CREATE TRIGGER counted_update_grants AFTER UPDATE ON grants WHEN OLD.revoked_at IS NOT NEW.revoked_at
+         BEGIN UPDATE revision SET number = number + 1; END;
          CREATE TRIGGER counted_insert_sessions AFTER INSERT ON sessions
          BEGIN UPDATE revision SET number = number + 1; END;",
     )
     .unwrap();
-    assert_ne!(triggers(), made);
-    drop(house.store());
-    assert_eq!(triggers(), made);
+    raw.execute_batch(&older_rows("zeroblob(32)")).unwrap();
+    drop(raw);
+    look_at_older_rows(&house.store());
+    assert_eq!(triggers(&house), made);
 }
 
 #[test]
@@ -89,7 +103,7 @@ fn a_newer_programs_store_is_refused_with_the_remedy() {
     Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 5"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 7, and this program knows 6"), "{error}");
     assert!(error.get_hint().is_some());
 }
 

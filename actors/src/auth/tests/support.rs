@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
 use crate::source::address::Address;
-use crate::source::postgres::blocking::Session;
+use crate::source::postgres::blocking::{Session, Value};
 
 pub(super) const ISSUER: &str = "http://localhost:8787";
 pub(super) const SALES: Uuid = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
@@ -40,6 +40,9 @@ pub(super) trait Kind {
 
     /// Everything that is kept.
     fn kept(place: &Place) -> Vec<u8>;
+
+    /// How many rows a table has.
+    fn count(place: &Place, table: &str) -> i64;
 }
 
 /// A SQLite file.
@@ -57,6 +60,11 @@ impl Kind for OnFile {
     fn kept(place: &Place) -> Vec<u8> {
         let path = place.file().unwrap().display();
         ["", "-wal"].iter().flat_map(|suffix| fs::read(format!("{path}{suffix}")).unwrap_or_default()).collect()
+    }
+
+    fn count(place: &Place, table: &str) -> i64 {
+        let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
+        raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     }
 }
 
@@ -78,6 +86,14 @@ impl Kind for OnPostgres {
         let tables = "SELECT string_agg(table_to_xml(c.oid::regclass, true, false, '')::text, '') AS kept
                       FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'";
         format!("{:?}", session(place).query(tables, Vec::new()).unwrap()).into_bytes()
+    }
+
+    fn count(place: &Place, table: &str) -> i64 {
+        let Ok(answer) = session(place).query(&format!("SELECT count(*) FROM {table}"), Vec::new()) else {
+            panic!("{table} cannot be counted")
+        };
+        let [Value::Integer(count)] = answer.rows[0].as_slice() else { panic!("{answer:?}") };
+        *count
     }
 }
 
@@ -134,6 +150,11 @@ impl<K: Kind> AnyHouse<K> {
         K::execute(&self.place, sql);
     }
 
+    /// How many rows a table of the store has.
+    pub(super) fn count(&self, table: &str) -> i64 {
+        K::count(&self.place, table)
+    }
+
     /// Everything that is kept.
     pub(super) fn kept(&self) -> Vec<u8> {
         K::kept(&self.place)
@@ -188,6 +209,34 @@ impl<K: Kind> AnyHouse<K> {
     pub(super) fn outages(&self) -> Vec<String> {
         self.outages.lock().unwrap().clone()
     }
+}
+
+/// What a store of the fourth format held: a token and what a person gave a client, once in force and once
+/// revoked. Digests are the 32 octets of `digest`.
+pub(super) fn older_rows(digest: &str) -> String {
+    format!(
+        "INSERT INTO users (id, email, email_key, admin, scope, created_at)
+             VALUES (1, 'ann@example.com', 'ann@example.com', 0, 'write', 1700000000);
+         INSERT INTO personal_access_tokens (id, user_id, name, digest, created_at)
+             VALUES ('{token}', 1, 'old', {digest}, 1700000000);
+         INSERT INTO grants (id, user_id, client_id, client_name, scope, connections, created_at, expires_at, used_at,
+                             revoked_at)
+             VALUES ('{grant}', 1, 'https://c.example.org/c', 'c', 'read', '[]', 1700000000, 4000000000, 1700000000, NULL),
+                    ('{ended}', 1, 'https://c.example.org/c', 'c', 'read', '[]', 1700000000, 4000000000, 1700000000, 1);
+         INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES ({digest}, '{grant}', 4000000000)",
+        token = Uuid::from_u128(1),
+        grant = Uuid::from_u128(2),
+        ended = Uuid::from_u128(3),
+    )
+}
+
+/// What has become of them.
+pub(super) fn look_at_older_rows(store: &Store) {
+    let token = store.pats(None).unwrap().remove(0);
+    assert_eq!((token.name.as_str(), token.parent, token.parent_known), ("old", None, false));
+    let consents = store.consents(Some("ann@example.com")).unwrap();
+    assert_eq!(consents.iter().map(|consent| consent.id).collect::<Vec<_>>(), [Uuid::from_u128(2)]);
+    assert_eq!(consents[0].client_kind, Some(crate::auth::people::client::ClientKind::Document));
 }
 
 /// Paces a loop that waits; one that goes on for too long has failed.

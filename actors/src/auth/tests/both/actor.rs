@@ -10,7 +10,7 @@ use crate::auth::asking::Settle;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
-use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Reach, Scope, Validity};
 
 const ANN: &str = "Ann@example.com";
 
@@ -42,7 +42,8 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
             .any(|pat| principal.credential.as_deref() == Some(&pat.id.to_string()));
         assert!(id, "{:?}", principal.credential);
         let credential = principal.credential.clone();
-        assert_eq!(*principal, Principal { subject: subject.to_owned(), scope, reach, claims, credential });
+        let (subject, validity) = (subject.to_owned(), Validity::default());
+        assert_eq!(*principal, Principal { subject, scope, reach, claims, credential, validity });
     }
 }
 

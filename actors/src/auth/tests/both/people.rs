@@ -1,81 +1,15 @@
 //! Sessions, codes and grants end when they should, by a clock that is set by hand.
 
 use secrecy::{ExposeSecret, SecretString};
-use uuid::Uuid;
 
-use super::support::{House, ISSUER, SALES, STOCK, ask, bearer, only, user};
-use crate::auth::people::People;
-use crate::auth::people::authorization::{
-    Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Issued, REFRESH_LIFETIME, Redemption, Refresh,
-};
+use super::desk::{Desk, REDIRECT};
+use super::support::{House, SALES, STOCK, ask, bearer, only, user};
+use crate::auth::people::authorization::{Approval, CODE_LIFETIME, GRANT_LIFETIME, REFRESH_LIFETIME};
 use crate::auth::people::client::{ClientKind, NewClient};
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::records::{NewPat, NewUser};
-use crate::auth::{Auth, AuthSettings, GrantError};
 use crate::error::Kind;
 use crate::principal::{Credential, Reach, Scope};
-
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-const REDIRECT: &str = "https://client.example/cb";
-
-/// A service with one user, signed in with a token of theirs, and one public client.
-struct Desk {
-    house: House,
-    people: People,
-    auth: Auth,
-    token: SecretString,
-    session: SecretString,
-    client: String,
-}
-
-impl Desk {
-    async fn open() -> Self {
-        Self::with(user("ann@example.com"), NewPat::default()).await
-    }
-
-    async fn with(new: NewUser, pat: NewPat) -> Self {
-        let house = House::new();
-        let email = house.store().add_user(new).unwrap().email;
-        let (_, token) = house.store().create_pat(&email, pat).unwrap();
-        let redirect_uris = vec![REDIRECT.to_owned()];
-        let new = NewClient { name: "client".to_owned(), redirect_uris, confidential: false };
-        let client = house.store().add_client(&new).unwrap().0.client_id;
-        let observer = std::sync::Arc::new(|_: &crate::event::Event| {});
-        let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), ISSUER, observer) };
-        let auth = Auth::start(settings.clone()).await.unwrap();
-        let people = People::start(&settings, auth.clone()).await.unwrap();
-        let session = people.sign_in(email, token.clone(), None).await.unwrap();
-        Self { house, people, auth, token, session, client }
-    }
-
-    fn approval(&self, scope: Scope, connections: &[Uuid]) -> Approval {
-        Approval {
-            client_id: self.client.clone(),
-            client_name: "client".to_owned(),
-            redirect_uri: REDIRECT.to_owned(),
-            challenge: CHALLENGE.to_owned(),
-            scope,
-            connections: connections.to_vec(),
-            resource: None,
-        }
-    }
-
-    async fn code(&self) -> SecretString {
-        self.people.approve(&self.session, self.approval(Scope::Write, &[SALES])).await.unwrap()
-    }
-
-    async fn redeem(&self, code: SecretString) -> Result<Issued, GrantError> {
-        let client = ClientCredential { from: None, client_id: self.client.clone(), secret: None };
-        let (redirect_uri, verifier) = (REDIRECT.to_owned(), VERIFIER.into());
-        self.people.redeem(Redemption { client, code, redirect_uri, verifier, resource: None }).await
-    }
-
-    async fn refresh(&self, token: &SecretString) -> Result<Issued, GrantError> {
-        let client = ClientCredential { from: None, client_id: self.client.clone(), secret: None };
-        self.people.refresh(Refresh { client, token: token.clone(), scope: None, resource: None }).await
-    }
-}
 
 #[actix::test]
 async fn a_code_is_good_for_a_minute() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use actix::{Handler, Message};
 
 use super::support::{House, SALES, STOCK, basic, user};
+use crate::auth::people::client::Admission;
 use crate::auth::records::NewPat;
 use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
@@ -82,8 +83,12 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
         (token.expires_in, by.reach.covers(SALES), by.reach.covers(STOCK))
     };
     assert_eq!(issued().await, (Duration::from_hours(1), true, false));
-    let change =
-        Reconfigure { token_lifetime: Duration::from_mins(2), connections: [STOCK].into(), reaches: Vec::new() };
+    let change = Reconfigure {
+        token_lifetime: Duration::from_mins(2),
+        connections: [STOCK].into(),
+        reaches: Vec::new(),
+        admission: Admission::default(),
+    };
     auth.reconfigure(change).await;
     assert_eq!(issued().await, (Duration::from_mins(2), false, true));
     let before = auth.address();

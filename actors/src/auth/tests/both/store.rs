@@ -197,7 +197,8 @@ fn listings_are_camel_case_and_hold_no_secret() {
     assert_eq!(
         serde_json::to_value(&pat).unwrap(),
         json!({"id": pat.id, "email": "ann@example.com", "name": "laptop", "scope": null, "reach": "all",
-               "createdAt": time, "expiresAt": null, "revokedAt": null, "lastUsedAt": null})
+               "createdAt": time, "expiresAt": null, "revokedAt": null, "lastUsedAt": null,
+               "parent": null, "parentKnown": true})
     );
     let (nightly, _) = store.create_service_account(account("nightly", &[SALES], Scope::Read)).unwrap();
     assert_eq!(

@@ -4,6 +4,10 @@ use super::support;
 
 #[path = "../both/actor.rs"]
 mod actor;
+#[path = "../both/desk.rs"]
+mod desk;
+#[path = "../both/endings.rs"]
+mod endings;
 #[path = "../both/grants.rs"]
 mod grants;
 #[path = "../both/in_force.rs"]

@@ -1,0 +1,131 @@
+//! Credentials are judged here: when they are shown, and again with every change of the store while something
+//! goes on under them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::clock::Timestamp;
+use super::secret::{Digest, PAT_PREFIX};
+use super::token::Refusal;
+use super::{AuthActor, Authenticate};
+use crate::principal::{Credential, Endpoint, Principal, Validity};
+
+/// Access tokens that are kept at least before it is looked which of them are in use.
+const ROOM: usize = 10_000;
+
+/// A token, and the endpoint that it was shown to.
+type Key = (Digest, Endpoint);
+
+/// What was let in with access tokens, as long as something goes on under them.
+#[derive(Default)]
+pub(super) struct Held(HashMap<Key, Shown>);
+
+/// An access token that was found valid.
+struct Shown {
+    token: SecretString,
+    by: Arc<Principal>,
+    until: Timestamp,
+}
+
+impl Shown {
+    /// Whether anybody but us has it.
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
+    }
+}
+
+impl Held {
+    /// The validity of `by`, which a token opens now: the same as before, unless it opens less.
+    fn validity(&self, key: &Key, by: &Principal) -> Validity {
+        let before = self.0.get(key).map(|shown| &shown.by).filter(|before| !before.validity.is_lost());
+        match before {
+            None => Validity::default(),
+            Some(before) if before.is_within(by) => before.validity.clone(),
+            Some(before) => {
+                before.validity.lose();
+                Validity::default()
+            }
+        }
+    }
+
+    fn keep(&mut self, key: Key, shown: Shown) {
+        if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
+            self.0.retain(|_, shown| shown.is_in_use());
+        }
+        self.0.insert(key, shown);
+    }
+}
+
+impl AuthActor {
+    /// Who shows this credential at `endpoint`.
+    pub(super) fn authenticate(
+        &mut self,
+        credential: &Credential,
+        endpoint: Endpoint,
+    ) -> Result<Arc<Principal>, Refusal> {
+        let now = self.clock.now();
+        let token = match credential {
+            Credential::Basic { email, token } => {
+                let principal = self.snapshot.basic(email, token, now)?;
+                self.uses.note(Digest::of(token.expose_secret()), now);
+                return Ok(principal);
+            }
+            // What clients with one field for a token send.
+            Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
+                let principal = self.snapshot.personal(token, now)?;
+                self.uses.note(Digest::of(token.expose_secret()), now);
+                return Ok(principal);
+            }
+            Credential::Bearer(token) => token,
+        };
+        let (principal, until) = self.bearer(token.expose_secret(), endpoint, now)?;
+        let key = (Digest::of(token.expose_secret()), endpoint);
+        Ok(self.let_in(key, token.clone(), principal, until))
+    }
+
+    /// Who shows this access token, at that time, and until when that holds.
+    fn bearer(&self, token: &str, endpoint: Endpoint, at: Timestamp) -> Result<(Principal, Timestamp), Refusal> {
+        let Some(issuer) = self.foreign(token).and_then(|index| self.issuers.get(index)) else {
+            return self.snapshot.bearer(token, &self.tokens, endpoint, at);
+        };
+        let verified = issuer.verify(token, &self.tokens, endpoint, at)?;
+        if self.snapshot.refuses(&verified.0.subject) {
+            return Err(Refusal::DisabledSubject);
+        }
+        Ok(verified)
+    }
+
+    fn let_in(&mut self, key: Key, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
+        let validity = self.held.validity(&key, &by);
+        let by = Arc::new(Principal { validity, ..by });
+        self.cache.insert(key, Arc::clone(&by), until);
+        self.held.keep(key, Shown { token, by: Arc::clone(&by), until });
+        by
+    }
+
+    /// Who shows this access token, if that was found out not long ago.
+    pub(super) fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
+        let Credential::Bearer(token) = &asked.credential else { return None };
+        let known = (Digest::of(token.expose_secret()), asked.endpoint);
+        self.cache.get(&known, self.clock.now())
+    }
+
+    /// Judges again what goes on under access tokens: what opens nothing any more, or less, loses its
+    /// validity. A token whose time is over is judged as if it were not.
+    pub(super) fn judge_anew(&mut self) {
+        self.cache.clear();
+        let now = self.clock.now();
+        for (key, shown) in std::mem::take(&mut self.held.0) {
+            if !shown.is_in_use() {
+                continue;
+            }
+            let at = now.min(Timestamp::from_seconds(shown.until.seconds().saturating_sub(1)));
+            match self.bearer(shown.token.expose_secret(), key.1, at) {
+                Ok((by, _)) if shown.by.is_within(&by) => drop(self.held.0.insert(key, shown)),
+                _ => shown.by.validity.lose(),
+            }
+        }
+    }
+}

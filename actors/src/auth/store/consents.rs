@@ -1,0 +1,163 @@
+//! What people have allowed clients, as it is looked at and ended: by the person, by an administrator, and
+//! together with what it came from. A grant that has ended is gone, with its code and its refresh tokens.
+
+use rusqlite::named_params;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::change::Change;
+use super::columns::{Connections, Id};
+use super::connection::{Connection, Optional, Read, Row, Values};
+use super::{Store, broken, clients, sessions, users};
+use crate::auth::clock::Timestamp;
+use crate::auth::people::authorization::{CODE_LIFETIME, Consent};
+use crate::auth::secret::Digest;
+use crate::error::{Error, Result};
+use crate::principal::{Reach, Scope};
+
+/// Grants of one person to one client, at most: another one ends the one that was not used for longest.
+const MOST_OF_CLIENT: i64 = 100;
+/// Grants of one person, at most.
+const MOST_OF_PERSON: i64 = 1_000;
+
+impl Store {
+    /// What a user, or everybody, has allowed clients and is in force, the newest first.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user.
+    pub fn consents(&self, email: Option<&str>) -> Result<Vec<Consent>> {
+        let now = self.clock.now();
+        match email {
+            None => in_force(&self.connection, "", named_params! { ":now": now }),
+            Some(email) => {
+                let (id, _) = users::find(&self.connection, email)?;
+                in_force(&self.connection, "AND g.user_id = :user", named_params! { ":now": now, ":user": id })
+            }
+        }
+    }
+
+    /// Ends what somebody has allowed a client.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such grant.
+    pub fn revoke_consent(&mut self, grant: Uuid) -> Result<()> {
+        self.change_if(|connection, _| match end(connection, grant)? {
+            None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
+            revoked => Ok(((), revoked)),
+        })
+    }
+
+    /// The grants in force of the session's person, the newest first.
+    pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<Consent>> {
+        let now = self.clock.now();
+        let session = sessions::require(&self.connection, session, now)?;
+        let values = named_params! { ":now": now, ":user": session.user_id };
+        in_force(&self.connection, "AND g.user_id = :user", values)
+    }
+
+    /// Ends one grant of the session's person; one that is not theirs is left alone.
+    pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
+        self.change_if(|connection, now| {
+            let session = sessions::require(connection, session, now)?;
+            session.must_be_whole()?;
+            let own = "SELECT id FROM grants WHERE id = :grant AND user_id = :user";
+            let values = named_params! { ":grant": grant.to_string(), ":user": session.user_id };
+            let ended = end_those(connection, own, values)?;
+            if ended.is_empty() { Err(Error::not_found("there is no such application")) } else { Ok(((), ended)) }
+        })
+    }
+}
+
+fn in_force(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Consent>> {
+    let sql = format!(
+        "SELECT g.id, u.email, g.client_id, g.client_name, g.scope, g.connections, g.created_at, g.used_at,
+                g.expires_at, c.kind
+         FROM grants g JOIN users u ON u.id = g.user_id LEFT JOIN clients c ON c.client_id = g.client_id
+         WHERE g.expires_at > :now AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
+    );
+    connection.query(&sql, values, record).map_err(broken)
+}
+
+fn record(row: &Row<'_>) -> Read<Consent> {
+    let (Id(id), Connections(connections)) = (row.get("id")?, row.get("connections")?);
+    let client_id: String = row.get("client_id")?;
+    Ok(Consent {
+        id,
+        email: row.get("email")?,
+        client_kind: clients::kind_of(&client_id, row.get("kind")?),
+        client_id,
+        client_name: row.get("client_name")?,
+        scope: row.get("scope")?,
+        connections: connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect(),
+        created_at: row.get("created_at")?,
+        used_at: row.get("used_at")?,
+        expires_at: row.get("expires_at")?,
+    })
+}
+
+/// What a person gave to a client, for the record of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GivenAccess {
+    id: Uuid,
+    email: String,
+    client_id: String,
+    client_name: String,
+    scope: Scope,
+    connections: Reach,
+    resource: Option<String>,
+    expires_at: Timestamp,
+}
+
+impl GivenAccess {
+    pub(super) fn of(connection: &Connection, id: Uuid) -> Result<Option<Self>> {
+        let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
+                   FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
+        let read = |row: &Row<'_>| {
+            let Connections(connections) = row.get(4)?;
+            Ok(Self {
+                id,
+                email: row.get(0)?,
+                client_id: row.get(1)?,
+                client_name: row.get(2)?,
+                scope: row.get(3)?,
+                connections,
+                resource: row.get(5)?,
+                expires_at: row.get(6)?,
+            })
+        };
+        connection.query_row(sql, [id.to_string()], read).optional().map_err(broken)
+    }
+}
+
+/// Ends a grant; the change, unless it had ended before.
+pub(super) fn end(connection: &Connection, grant: Uuid) -> Result<Option<Change>> {
+    let Some(given) = GivenAccess::of(connection, grant)? else { return Ok(None) };
+    connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()]).map_err(broken)?;
+    Ok(Some(Change::of("grant revoke", Some(&given), None)))
+}
+
+/// Ends the grants whose ids `which` selects: the changes.
+pub(super) fn end_those(connection: &Connection, which: &str, values: impl Values) -> Result<Vec<Change>> {
+    let ids = connection.query(which, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
+    let ended = ids.into_iter().map(|Id(id)| end(connection, id));
+    ended.filter_map(Result::transpose).collect()
+}
+
+/// Removes what has ended by itself, and codes that nobody can redeem any more.
+pub(super) fn forget_ended(connection: &Connection, now: Timestamp) -> Result<()> {
+    let sql = "DELETE FROM grants WHERE expires_at <= :now OR (used_at IS NULL AND created_at <= :then)";
+    let values = named_params! { ":now": now, ":then": now.before(CODE_LIFETIME) };
+    connection.execute(sql, values).map(drop).map_err(broken)
+}
+
+/// Ends those grants of a person that are too many, the longest unused ones first.
+pub(super) fn end_surplus(connection: &Connection, user: i64, client_id: &str) -> Result<Vec<Change>> {
+    let order = "ORDER BY coalesce(used_at, created_at) DESC, rowid DESC LIMIT 1000000 OFFSET :most";
+    let of_client = format!("SELECT id FROM grants WHERE user_id = :user AND client_id = :client {order}");
+    let values = named_params! { ":user": user, ":client": client_id, ":most": MOST_OF_CLIENT };
+    let mut ended = end_those(connection, &of_client, values)?;
+    let of_person = format!("SELECT id FROM grants WHERE user_id = :user {order}");
+    ended.extend(end_those(connection, &of_person, named_params! { ":user": user, ":most": MOST_OF_PERSON })?);
+    Ok(ended)
+}

@@ -1,0 +1,77 @@
+//! What ends with what: a token with the tokens, sessions and grants that came of it, and what a person is
+//! signed in to. Each in the transaction of its cause, and recorded behind it.
+
+use rusqlite::named_params;
+use uuid::Uuid;
+
+use super::change::Change;
+use super::columns::Id;
+use super::connection::Connection;
+use super::{Store, broken, consents, tokens, users};
+use crate::auth::clock::Timestamp;
+use crate::auth::records::{SignedOut, User};
+use crate::error::Result;
+
+impl Store {
+    /// Ends every session of a user, and everything that they have allowed clients; with `all` their
+    /// personal access tokens too.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
+        self.change_if(|connection, now| {
+            let (id, user) = users::find(connection, email)?;
+            let (sessions, mut changes) = end_person(connection, id)?;
+            let grants = changes.len();
+            if all {
+                let sql = "SELECT id FROM personal_access_tokens WHERE user_id = ?1 AND revoked_at IS NULL";
+                let ids = connection.query(sql, [id], |row| row.get::<_, Id>(0)).map_err(broken)?;
+                for Id(token) in ids {
+                    changes.extend(tokens::revoke(connection, token, now)?);
+                }
+            }
+            let signed_out = SignedOut { email: user.email, sessions, grants, tokens: changes.len() - grants };
+            changes.insert(0, Change::of("user sign-out", Some(&signed_out), None));
+            Ok((signed_out, changes))
+        })
+    }
+}
+
+/// Ends every session and every grant of a user: how many sessions, and the changes.
+pub(super) fn end_person(connection: &Connection, user: i64) -> Result<(usize, Vec<Change>)> {
+    let sessions = connection.execute("DELETE FROM sessions WHERE user_id = ?1", [user]).map_err(broken)?;
+    Ok((sessions, consents::end_those(connection, "SELECT id FROM grants WHERE user_id = ?1", [user])?))
+}
+
+/// A change of a user that ends what they are signed in to.
+pub(super) fn changed_and_ended(
+    action: &'static str,
+    connection: &Connection,
+    id: i64,
+    before: User,
+) -> Result<(User, Vec<Change>)> {
+    let (_, ended) = end_person(connection, id)?;
+    let (user, change) = users::changed(action, connection, before)?;
+    Ok((user, std::iter::once(change).chain(ended).collect()))
+}
+
+/// Ends everything that came of a token: tokens that were made in its sessions, and theirs, with their
+/// sessions and grants.
+pub(super) fn end_descendants(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Vec<Change>> {
+    let line = "WITH RECURSIVE line (id) AS (
+                    SELECT id FROM personal_access_tokens WHERE id = :token
+                    UNION SELECT t.id FROM personal_access_tokens t JOIN line l ON t.parent_id = l.id)
+                SELECT id FROM line";
+    let values = named_params! { ":token": token.to_string() };
+    let line = connection.query(line, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
+    let mut changes = Vec::new();
+    for Id(each) in line {
+        if each != token {
+            changes.extend(tokens::mark_revoked(connection, each, now)?);
+        }
+        let token = each.to_string();
+        connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token]).map_err(broken)?;
+        changes.extend(consents::end_those(connection, "SELECT id FROM grants WHERE token_id = ?1", [&token])?);
+    }
+    Ok(changes)
+}

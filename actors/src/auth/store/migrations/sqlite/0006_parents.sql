@@ -1,0 +1,27 @@
+-- What was made out of a credential knows it, and ends with it. What has ended is gone: nothing revives it.
+
+-- The token that began the session in which this one was made.
+ALTER TABLE personal_access_tokens ADD COLUMN parent_id TEXT REFERENCES personal_access_tokens (id) ON DELETE CASCADE;
+-- 0: made before that was noted, so that nobody knows its parent.
+ALTER TABLE personal_access_tokens ADD COLUMN parent_known INTEGER NOT NULL DEFAULT 0 CHECK (parent_known IN (0, 1));
+CREATE INDEX personal_access_tokens_of_parent ON personal_access_tokens (parent_id);
+CREATE INDEX sessions_of_token ON sessions (token_id);
+CREATE INDEX grants_of_token ON grants (token_id);
+
+-- A grant that was revoked is removed, with its code and its refresh tokens.
+DELETE FROM grants WHERE revoked_at IS NOT NULL;
+DROP TRIGGER IF EXISTS counted_update_grants;              -- `revision.rs` makes it again
+ALTER TABLE grants DROP COLUMN revoked_at;
+
+-- The SHA-256 of what all refresh tokens of the grant have in common: one that was replaced is known by it.
+ALTER TABLE grants ADD COLUMN line BLOB CHECK (length(line) = 32);
+CREATE UNIQUE INDEX grants_of_line ON grants (line);
+
+-- Tokens from before are not let in again with the account.
+ALTER TABLE service_accounts ADD COLUMN enabled_at INTEGER;
+
+-- Subjects of other issuers that are refused, as `issuer#sub`.
+CREATE TABLE refused_subjects (
+    subject     TEXT PRIMARY KEY,
+    disabled_at INTEGER NOT NULL
+) STRICT;
