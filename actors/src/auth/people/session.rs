@@ -19,7 +19,7 @@ pub const SESSION_IDLE: Duration = Duration::from_hours(2);
 /// A session ends after so long in any case.
 pub const SESSION_LIFETIME: Duration = Duration::from_hours(12);
 /// Sessions of one person at most. One more ends the one that was not used for longest.
-pub const MOST_SESSIONS: i64 = 100;
+pub const MOST_SESSIONS: i64 = 50;
 
 /// Begins the secret of every visit without a session.
 const VISIT_PREFIX: &str = "ptc_vi_";

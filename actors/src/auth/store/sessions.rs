@@ -13,9 +13,6 @@ use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
 use crate::principal::Scope;
 
-/// Sessions of one person, at most: another one ends the one that was not used for longest.
-const MOST_OF_PERSON: i64 = 50;
-
 /// How old the note of a session's last use may be, in seconds: not every page writes.
 const NOTE_EVERY: i64 = 60;
 
@@ -138,12 +135,8 @@ fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str
             "INSERT INTO sessions (digest, user_id, token_id, created_at, seen_at) VALUES (:digest, :user, :token, :now, :now)",
             named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now },
         )
-        .map_err(broken)?;
-    let surplus = "DELETE FROM sessions WHERE user_id = :user AND digest IN (
-                       SELECT digest FROM sessions WHERE user_id = :user AND digest <> :digest
-                       ORDER BY seen_at DESC, created_at DESC LIMIT 1000000 OFFSET :most)";
-    let values = named_params! { ":user": user, ":digest": digest, ":most": MOST_OF_PERSON - 1 };
-    connection.execute(surplus, values).map(drop).map_err(broken)
+        .map(drop)
+        .map_err(broken)
 }
 
 /// The session and when it was last seen.
