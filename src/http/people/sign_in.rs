@@ -78,15 +78,20 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
 
 /// `POST /sign-in`: begins a fresh session, whatever the browser had before.
 pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    let mut is_too_long = false;
+    let mut response = page::answer(&request, &app, async |ending| {
         check_origin(&request, &app)?;
         let form = Form::read(&request, payload).await?;
         let next = own_path(form.exact("next"));
         let (email, secret) = (form.get("email").unwrap_or_default(), form.exact("secret").unwrap_or_default());
-        if email.chars().count() > LONGEST_EMAIL {
+        is_too_long = email.chars().count() > LONGEST_EMAIL;
+        if is_too_long {
             return Err(Error::invalid(format!("email: an address has at most {LONGEST_EMAIL} characters")));
         }
-        ending.note_claim(email);
+        // What is no address may be a password in the wrong field.
+        if email.contains('@') {
+            ending.note_claim(email);
+        }
         // A form without its visit is another site's: signing somebody in as somebody else.
         match Cookie::Visit.read(&request, &app) {
             Some(visit) => check_token(&visit, &form)?,
@@ -116,7 +121,12 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
             Err(failure) => Err(failure),
         }
     })
-    .await
+    .await;
+    if is_too_long {
+        // What its connection has read into memory goes with it.
+        error::close(&mut response);
+    }
+    response
 }
 
 /// `POST /sign-out`: with `everywhere`, every session of the person.
