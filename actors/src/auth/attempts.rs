@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::secret::Digest;
 use super::throttle::{Rate, Throttle};
 use crate::error::Quota;
+use crate::name;
 
 /// Addresses, and names, that are counted at one time.
 const MOST: usize = 20_000;
@@ -70,7 +71,7 @@ impl Attempts {
 
 /// Names are of any length; their digests are not.
 pub(super) fn key(name: &str) -> Digest {
-    Digest::of(&name.to_lowercase())
+    Digest::of(&name::key(name))
 }
 
 /// One caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).

@@ -29,7 +29,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 5);
+    assert_eq!(pragma("user_version"), 7);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -86,10 +86,10 @@ fn the_triggers_of_an_older_program_are_replaced() {
 fn a_newer_programs_store_is_refused_with_the_remedy() {
     let house = House::new();
     drop(house.store());
-    Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 5"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 99, and this program knows 7"), "{error}");
     assert!(error.get_hint().is_some());
 }
 
