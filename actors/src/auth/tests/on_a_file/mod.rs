@@ -8,6 +8,8 @@ mod actor;
 mod grants;
 #[path = "../both/in_force.rs"]
 mod in_force;
+#[path = "../both/keys.rs"]
+mod keys;
 #[path = "../both/namesakes.rs"]
 mod namesakes;
 #[path = "../both/people.rs"]
