@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::people::client::{Client, ClientKind, check_redirects};
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::name;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::{Host, Url};
@@ -202,9 +203,8 @@ fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
 
 /// A name as it may be shown: one line, not long, and nothing that turns the text around.
 pub fn plain_name(name: &str) -> String {
-    let turning =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let plain: String = name.chars().filter(|c| !turning(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = name.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let plain: String = plain.filter(|c| c.is_whitespace() || !name::is_invisible(*c)).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
     words.join(" ").chars().take(LONGEST_NAME).collect()
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::call::RequestId;
 use crate::error::{Error, Result};
+use crate::name;
 use crate::principal::Principal;
 
 /// Octets of a role's name at most. PostgreSQL cuts longer ones off, and two callers could then
@@ -24,14 +25,37 @@ pub const SETTINGS: [&str; 5] =
 /// caller that none fits has no role, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Roles by the caller's subject or by a service account's name, without regard to case.
+    /// Roles by the [`name::key`] of the caller's subject or of a service account's name.
     pub principals: HashMap<String, String>,
-    /// The claim whose value names the role.
-    pub claim: Option<String>,
-    /// Roles by the values of that claim. Empty: the value itself is the role's name.
-    pub claim_roles: HashMap<String, String>,
+    /// The claim that tells the role.
+    pub claim: Option<RoleClaim>,
     /// A role's name with `{subject}` or another claim's name in braces.
     pub pattern: Option<Pattern>,
+}
+
+/// A claim that tells the role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleClaim {
+    /// Its name.
+    pub name: String,
+    /// Roles by its values. Absent: the value itself is the role's name.
+    pub roles: Option<HashMap<String, String>>,
+}
+
+impl RoleClaim {
+    /// The role that a value of the claim tells; of a list the first that has one.
+    pub fn role(&self, value: &Value) -> Option<String> {
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let mut values = values.iter().filter_map(Value::as_str);
+        match &self.roles {
+            Some(roles) => values.find_map(|value| roles.get(value)).cloned(),
+            // Of several there is no telling which is meant.
+            None => values.next().filter(|_| values.next().is_none()).map(str::to_owned),
+        }
+    }
 }
 
 /// A role's name with places for claims.
@@ -88,8 +112,8 @@ impl Pattern {
 impl Mapping {
     /// The roles that are named one by one, each once, in order.
     pub fn named_roles(&self) -> Vec<&str> {
-        let mut roles: Vec<&str> =
-            self.principals.values().chain(self.claim_roles.values()).map(String::as_str).collect();
+        let told = self.claim.iter().filter_map(|claim| claim.roles.as_ref()).flat_map(HashMap::values);
+        let mut roles: Vec<&str> = self.principals.values().chain(told).map(String::as_str).collect();
         roles.sort_unstable();
         roles.dedup();
         roles
@@ -101,7 +125,8 @@ impl Mapping {
     /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) when no rule fits, or what fits is no
     /// name that a role can have.
     pub fn role(&self, connection: &str, by: &Principal) -> Result<String> {
-        let role = self.named(by).or_else(|| self.claimed(by)).or_else(|| self.pattern.as_ref()?.fill(by));
+        let role = self.named(by).or_else(|| by.claims.role().map(str::to_owned)).or_else(|| self.claimed(by));
+        let role = role.or_else(|| self.pattern.as_ref()?.fill(by));
         let role = role.ok_or_else(|| {
             Error::forbidden(format!("this caller has no role in the database of connection {connection}"))
                 .hint("an administrator can map the caller to a role under [connections.identity]")
@@ -119,36 +144,26 @@ impl Mapping {
     /// As [`Mapping::role`].
     pub fn identity(&self, connection: &str, by: &Principal, request: RequestId) -> Result<Identity> {
         let role = self.role(connection, by)?;
-        let mut claims = by.claims.as_ref().clone();
+        let mut claims = by.claims.all().clone();
         // What was found valid here stands above what a token says of itself.
         for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope.list()), ("role", role.as_str())] {
             claims.insert(name.to_owned(), Value::from(value));
         }
-        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let settings =
-            [String::new(), by.subject.clone(), text("client_id"), by.scope.list().to_owned(), request.to_string()];
+        let client = by.claims.verified("client_id").unwrap_or_default().to_owned();
+        let settings = [String::new(), by.subject.clone(), client, by.scope.list().to_owned(), request.to_string()];
         let mut identity = Identity { role, settings, refused: AtomicBool::new(false) };
         identity.settings[0] = Value::Object(claims).to_string();
         Ok(identity)
     }
 
     fn named(&self, by: &Principal) -> Option<String> {
-        let of = |name: &str| self.principals.get(&name.to_lowercase());
+        let of = |name: &str| self.principals.get(&name::key(name));
         of(&by.subject).or_else(|| of(by.account()?)).cloned()
     }
 
     fn claimed(&self, by: &Principal) -> Option<String> {
-        let value = claim(by, self.claim.as_deref()?)?;
-        let values = match &value {
-            Value::Array(values) => values.as_slice(),
-            single => std::slice::from_ref(single),
-        };
-        let mut values = values.iter().filter_map(Value::as_str);
-        if self.claim_roles.is_empty() {
-            // Of several there is no telling which is meant.
-            return values.next().filter(|_| values.next().is_none()).map(str::to_owned);
-        }
-        values.find_map(|value| self.claim_roles.get(value)).cloned()
+        let told = self.claim.as_ref()?;
+        told.role(&claim(by, &told.name)?)
     }
 }
 
@@ -157,7 +172,7 @@ fn claim(by: &Principal, name: &str) -> Option<Value> {
     match name {
         "subject" | "sub" => Some(Value::from(by.subject.as_str())),
         "scope" => Some(Value::from(by.scope.word())),
-        other => by.claims.get(other).cloned(),
+        other => by.claims.all().get(other).cloned(),
     }
 }
 
@@ -224,10 +239,10 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
-    use crate::principal::{Claims, Reach, Scope, Validity};
+    use crate::principal::{Asserted, Claims, Reach, Scope, Validity};
 
     fn caller(subject: &str, claims: Value) -> Principal {
-        let claims: Claims = Arc::new(claims.as_object().cloned().unwrap_or_default());
+        let claims = Claims::from(claims.as_object().cloned().unwrap_or_default());
         let (subject, validity) = (subject.to_owned(), Validity::default());
         Principal { subject, scope: Scope::Write, reach: Reach::All, claims, credential: None, validity }
     }
@@ -240,8 +255,7 @@ mod tests {
     fn the_first_rule_that_fits_decides_and_nobody_is_left_to_the_pool() {
         let mapping = Mapping {
             principals: table(&[("ann@example.org", "north"), ("reporting", "reports")]),
-            claim: Some("groups".to_owned()),
-            claim_roles: table(&[("emea", "sales_emea")]),
+            claim: Some(RoleClaim { name: "groups".to_owned(), roles: Some(table(&[("emea", "sales_emea")])) }),
             pattern: Some(Pattern::parse("app_{tenant}").unwrap()),
         };
         let role = |subject, claims| mapping.role("shop", &caller(subject, claims)).map_err(|error| error.kind);
@@ -253,9 +267,40 @@ mod tests {
         assert_eq!(role("x", json!({"groups": "other", "tenant": "blue"})).unwrap(), "app_blue");
         assert_eq!(role("x", json!({"tenant": 5})), Err(Kind::Forbidden));
         assert_eq!(role("x", json!({})), Err(Kind::Forbidden));
-        let bare = Mapping { claim: Some("role".to_owned()), ..Mapping::default() };
-        assert_eq!(bare.role("shop", &caller("x", json!({"role": ["one"]}))).unwrap(), "one");
-        assert!(bare.role("shop", &caller("x", json!({"role": ["one", "two"]}))).is_err());
+        let of = |roles| Mapping { claim: Some(RoleClaim { name: "role".to_owned(), roles }), ..Mapping::default() };
+        assert_eq!(of(None).role("shop", &caller("x", json!({"role": ["one"]}))).unwrap(), "one");
+        assert!(of(None).role("shop", &caller("x", json!({"role": ["one", "two"]}))).is_err());
+        assert!(of(Some(table(&[]))).role("shop", &caller("x", json!({"role": "one"}))).is_err(), "an empty table");
+    }
+
+    #[test]
+    fn of_another_issuers_word_only_its_own_table_makes_a_role_and_no_setting_of_ours_holds_any() {
+        let mapping = Mapping {
+            principals: table(&[("reporting", "reports"), ("https://id.example.org#eve", "eve")]),
+            claim: Some(RoleClaim { name: "email".to_owned(), roles: None }),
+            pattern: Some(Pattern::parse("app_{tenant}").unwrap()),
+        };
+        let asserted = |claims: Value, role: Option<&str>| {
+            let claims = claims.as_object().cloned().unwrap_or_default();
+            let asserted = Asserted { claims, role: role.map(str::to_owned) };
+            let claims = Claims::Asserted(Arc::new(asserted));
+            Principal { claims, ..caller("https://id.example.org#robot", json!({})) }
+        };
+        let role = |by: &Principal| mapping.role("shop", by).ok();
+        assert_eq!(role(&asserted(json!({}), None)), None);
+        assert_eq!(role(&asserted(json!({"tenant": "t"}), Some("theirs"))).unwrap(), "theirs");
+        assert_eq!(role(&asserted(json!({"tenant": "t"}), None)).unwrap(), "app_t");
+        let named =
+            Principal { subject: "https://id.example.org#Eve".to_owned(), ..asserted(json!({}), Some("theirs")) };
+        assert_eq!(role(&named).unwrap(), "eve");
+        // Their word for what is ours to know.
+        let by = asserted(json!({"client_id": "https://id.example.org#robot", "name": "reporting"}), None);
+        assert_eq!((role(&by), by.account()), (None, None));
+        let by = asserted(json!({"client_id": "c", "sub": "ann", "scope": "admin"}), Some("theirs"));
+        let identity = mapping.identity("shop", &by, RequestId::from_client("r1").unwrap()).unwrap();
+        assert_eq!(identity.settings()[1..4], [by.subject.clone(), String::new(), "read write".to_owned()]);
+        let claims: Value = serde_json::from_str(&identity.settings()[0]).unwrap();
+        assert_eq!(claims, json!({"client_id": "c", "sub": by.subject, "scope": "read write", "role": "theirs"}));
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub mod directory;
 pub mod error;
 pub mod event;
 pub mod identity;
+pub mod name;
 pub mod near;
 pub mod pattern;
 pub mod principal;

@@ -123,7 +123,67 @@ impl Reach {
 }
 
 /// What is known of a caller, under the names of RFC 7519, RFC 9068 and `OpenID` Connect.
-pub type Claims = Arc<Map<String, Value>>;
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claims {
+    /// What Portico itself knows: a user's `email`, a service account's `client_id` and `name`, and the
+    /// `client_id` of the client that acts for a person.
+    Verified(Arc<Map<String, Value>>),
+    /// What another issuer says, as far as that counts here.
+    Asserted(Arc<Asserted>),
+}
+
+/// What counts here of what another issuer says: its own table names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asserted {
+    /// Claims that databases may read, and that roles are found by.
+    pub claims: Map<String, Value>,
+    /// The role in databases that they lead to, where the table has one for them.
+    pub role: Option<String>,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self::Verified(Arc::default())
+    }
+}
+
+impl From<Map<String, Value>> for Claims {
+    fn from(verified: Map<String, Value>) -> Self {
+        Self::Verified(Arc::new(verified))
+    }
+}
+
+impl From<Asserted> for Claims {
+    fn from(asserted: Asserted) -> Self {
+        Self::Asserted(Arc::new(asserted))
+    }
+}
+
+impl Claims {
+    /// All of them, whoever says so.
+    pub fn all(&self) -> &Map<String, Value> {
+        match self {
+            Self::Verified(claims) => claims,
+            Self::Asserted(asserted) => &asserted.claims,
+        }
+    }
+
+    /// One that Portico itself knows to be so.
+    pub fn verified(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::Verified(claims) => claims.get(name).and_then(Value::as_str),
+            Self::Asserted(_) => None,
+        }
+    }
+
+    /// The role that another issuer's table has for the caller.
+    pub fn role(&self) -> Option<&str> {
+        match self {
+            Self::Verified(_) => None,
+            Self::Asserted(asserted) => asserted.role.as_deref(),
+        }
+    }
+}
 
 /// A caller whose credential was found valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,8 +194,7 @@ pub struct Principal {
     pub scope: Scope,
     /// Where the caller may go.
     pub reach: Reach,
-    /// What else is known of the caller: a user's `email`, a service account's `client_id` and
-    /// `name`, and what a trusted issuer's token says.
+    /// What else is known of the caller.
     pub claims: Claims,
     /// The id of the credential that was shown: a personal access token's, or a token's `jti`.
     pub credential: Option<Arc<str>>,
@@ -205,8 +264,8 @@ impl Eq for Validity {}
 impl Principal {
     /// The name for people, if this is a service account: a client that speaks for itself.
     pub fn account(&self) -> Option<&str> {
-        let client = self.claims.get("client_id").filter(|client| client.as_str() == Some(&self.subject));
-        client.and_then(|_| self.claims.get("name")).and_then(Value::as_str)
+        let client = self.claims.verified("client_id").filter(|client| *client == self.subject);
+        client.and_then(|_| self.claims.verified("name"))
     }
 
     /// Whether everything that `self` opens is opened by `other` too, for the same caller.

@@ -18,6 +18,10 @@ pub(super) enum Key {
         /// What it signs with: `EdDSA`, `ES256` or `RS256`.
         #[arg(long, value_parser = parse_algorithm, default_value = "EdDSA")]
         algorithm: Algorithm,
+        /// The key has leaked: nothing that it signed is taken any more. KID is one that signed before; without it,
+        /// the one that signs.
+        #[arg(long, value_name = "KID", num_args = 0..=1, require_equals = true)]
+        compromised: Option<Option<String>>,
     },
 }
 
@@ -43,12 +47,27 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
                 print_table(&["KID", "ALGORITHM", "CREATED", "STATE"], &rows);
             }
         }
-        Key::Rotate { algorithm } => {
-            let key = store.rotate_key(algorithm)?;
+        Key::Rotate { algorithm, compromised } => {
+            let ended = match compromised {
+                None => store.rotate_key(algorithm).map(|_| None)?,
+                Some(kid) => Some(store.end_key(kid.as_deref(), algorithm)?),
+            };
+            let key = store.ensure_key()?;
             if common.json {
-                print_json(&described(&key, &config.tokens, now));
+                let mut described = described(&key, &config.tokens, now);
+                described["ended"] = json!(ended.map(|ended| ended.kid));
+                print_json(&described);
             } else {
+                if let Some(ended) = ended {
+                    say(format_args!("nothing that {} signed is taken any more", ended.kid));
+                }
                 say(format_args!("{} signs from now on, with {}", key.kid, key.algorithm));
+            }
+            if !store.wipe()? {
+                eprintln!(
+                    "portico: somebody is reading the store: until the service stops, its log may still have the \
+                     private part of the key before"
+                );
             }
         }
     }

@@ -86,7 +86,7 @@ pub(super) fn only_postgres(section: &mut Section<'_>, keys: &[&'static str], pr
 /// `password_file` or `password_command` of a table.
 pub(super) fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
     let file = section.string("password_file", problems);
-    let command = section.has("password_command").then(|| section.strings("password_command", problems));
+    let command = section.strings("password_command", problems);
     if file.is_some() && command.is_some() {
         let message = "there is a password_file as well".to_owned();
         section.problem("password_command", message, "keep one of the two", problems);

@@ -91,7 +91,7 @@ pub(super) fn read_all(
     defaults: Defaults,
     problems: &mut Vec<Problem>,
 ) -> Vec<Arc<Connection>> {
-    let sections = root.sections("connections", problems);
+    let sections = root.sections("connections", problems).unwrap_or_default();
     if sections.is_empty() {
         root.problem(
             "connections",

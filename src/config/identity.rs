@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portico_actors::identity::{Mapping, Pattern, check_role};
+use portico_actors::auth::IssuerIdentity;
+use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role};
+use portico_actors::name;
 use portico_actors::source::address::{Login, Password, ROLE};
 use portico_actors::source::postgres::login::check_name;
 use portico_actors::sql::Dialect;
@@ -44,12 +46,8 @@ pub(super) fn read(
     let words = [("login", Mode::Login), ("set-role", Mode::SetRole)];
     let mode = section.word("mode", &words, problems).unwrap_or(Mode::SetRole);
     let login = login(&mut section, mode, base, problems);
-    let principals = roles(&mut section, "principals", mode, problems);
-    let claim = section.string("claim", problems).filter(|claim| !claim.is_empty());
-    let claim_roles = roles(&mut section, "claim_roles", mode, problems);
-    if claim.is_none() && !claim_roles.is_empty() {
-        section.problem("claim_roles", "it is not said of which claim".to_owned(), "add claim = \"…\"", problems);
-    }
+    let principals = roles(&mut section, "principals", mode, problems).unwrap_or_default();
+    let claim = role_claim(&mut section, mode, problems);
     let pattern = section.string("pattern", problems).and_then(|text| match Pattern::parse(&text) {
         Ok(pattern) => Some(pattern),
         Err(error) => {
@@ -63,9 +61,34 @@ pub(super) fn read(
         connection.problem("identity", "no caller would have a role".to_owned(), remedy, problems);
     }
     section.finish(problems);
-    // Names of callers are compared without regard to case.
-    let principals = principals.into_iter().map(|(name, role)| (name.to_lowercase(), role)).collect();
-    Some((Mapping { principals, claim, claim_roles: claim_roles.into_iter().collect(), pattern }, login))
+    let principals = principals.into_iter().map(|(name, role)| (name::key(&name), role)).collect();
+    Some((Mapping { principals, claim, pattern }, login))
+}
+
+/// `[issuers.identity]`, if it is there: what of the issuer's word counts in databases.
+pub(super) fn of_issuer(issuer: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<IssuerIdentity> {
+    if !issuer.has("identity") {
+        return None;
+    }
+    let mut section = issuer.section("identity", problems);
+    let claims = section.strings("claims", problems).unwrap_or_default();
+    for name in claims.iter().filter(|name| ["", "sub", "subject", "scope", "role"].contains(&name.as_str())) {
+        let message = format!("{name:?} is told databases by Portico itself");
+        section.problem("claims", message, "remove it; sub, scope and role are always among the claims", problems);
+    }
+    let claim = role_claim(&mut section, Mode::SetRole, problems);
+    section.finish(problems);
+    Some(IssuerIdentity { claims, claim })
+}
+
+/// `claim` and `claim_roles`: the claim that tells the role.
+fn role_claim(section: &mut Section<'_>, mode: Mode, problems: &mut Vec<Problem>) -> Option<RoleClaim> {
+    let name = section.string("claim", problems).filter(|claim| !claim.is_empty());
+    let roles = roles(section, "claim_roles", mode, problems);
+    if name.is_none() && roles.is_some() {
+        section.problem("claim_roles", "it is not said of which claim".to_owned(), "add claim = \"…\"", problems);
+    }
+    name.map(|name| RoleClaim { name, roles })
 }
 
 /// How roles sign in: the keys that only `mode = "login"` has.
@@ -117,8 +140,8 @@ fn roles(
     key: &'static str,
     mode: Mode,
     problems: &mut Vec<Problem>,
-) -> HashMap<String, String> {
-    let roles = section.texts(key, problems);
+) -> Option<HashMap<String, String>> {
+    let roles = section.texts(key, problems)?;
     let remedy = match mode {
         Mode::Login => "name a role that was made for callers and may sign in",
         Mode::SetRole => "name a role that was made for callers and granted to the connection's own user",
@@ -129,5 +152,5 @@ fn roles(
             section.problem(key, format!("the role of {name:?} {why}"), remedy, problems);
         }
     }
-    roles.into_iter().collect()
+    Some(roles.into_iter().collect())
 }

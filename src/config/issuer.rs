@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
 use portico_actors::principal::{Reach, Scope};
 
-use super::Connection;
 use super::section::{Problem, Section};
+use super::{Connection, identity};
 
 /// The words of a scope.
 const SCOPES: [(&str, Scope); 3] = [("read", Scope::Read), ("write", Scope::Write), ("admin", Scope::Admin)];
@@ -21,11 +22,15 @@ pub(super) fn read_all(
     problems: &mut Vec<Problem>,
 ) -> Vec<TrustedIssuer> {
     let mut issuers: Vec<TrustedIssuer> = Vec::new();
-    for mut section in root.sections("issuers", problems) {
+    for mut section in root.sections("issuers", problems).unwrap_or_default() {
         let issuer = read(&mut section, base, connections, problems);
         section.finish(problems);
         let Some(issuer) = issuer else { continue };
-        if issuer.issuer.trim_end_matches('/') == ours {
+        if issuer.issuer.contains('#') {
+            // It ends where a caller's subject begins: "issuer#subject" must not be two callers' name.
+            let message = "an issuer's name has no # (RFC 8414)".to_owned();
+            section.problem("issuer", message, "write the iss of its tokens", problems);
+        } else if issuer.issuer.trim_end_matches('/') == ours {
             let message = "this is our own issuer, and its keys are in the store".to_owned();
             section.problem("issuer", message, "remove this table", problems);
         } else if issuers.iter().any(|other| other.issuer == issuer.issuer) {
@@ -64,6 +69,10 @@ fn read(
     let subject_claim = claim("subject_claim", "sub");
     let scope = section.word("scope", &SCOPES, problems);
     let reach = reach(section, connections, problems);
+    let types = section.strings("typ", problems);
+    let types = types.unwrap_or_else(|| TrustedIssuer::DEFAULT_TYPES.map(str::to_owned).to_vec());
+    let max_age = section.integer("max_age", 60..=31_536_000, problems);
+    let identity = identity::of_issuer(section, problems);
     Some(TrustedIssuer {
         issuer: issuer?,
         keys: keys?,
@@ -73,6 +82,9 @@ fn read(
         subject_claim,
         reach,
         scope,
+        types,
+        max_age: max_age.map_or(TrustedIssuer::DEFAULT_MAX_AGE, Duration::from_secs),
+        identity,
     })
 }
 
@@ -132,10 +144,7 @@ fn keys(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
 
 /// The connections that the issuer's tokens reach at most: names, or `name:read`.
 fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Reach {
-    let named = section.strings("connections", problems);
-    if named.is_empty() {
-        return Reach::All;
-    }
+    let Some(named) = section.strings("connections", problems) else { return Reach::All };
     let mut reach = Vec::new();
     for named in &named {
         let (name, word) = named.split_once(':').unwrap_or((named, "admin"));

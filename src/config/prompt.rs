@@ -77,7 +77,7 @@ impl Role {
 /// Reads every prompt of a connection.
 pub(super) fn read_all(connection: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Prompt> {
     let mut prompts: Vec<Prompt> = Vec::new();
-    for mut section in connection.sections("prompts", problems) {
+    for mut section in connection.sections("prompts", problems).unwrap_or_default() {
         let prompt = read(&mut section, problems);
         section.finish(problems);
         let Some(prompt) = prompt else { continue };
@@ -97,7 +97,7 @@ fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<Prompt
     let arguments = arguments(section, problems);
     let text = section.string("text", problems);
     let mut messages: Vec<PromptMessage> = Vec::new();
-    for mut message in section.sections("messages", problems) {
+    for mut message in section.sections("messages", problems).unwrap_or_default() {
         let words = [("user", Role::User), ("assistant", Role::Assistant)];
         let role = message.word("role", &words, problems).unwrap_or(Role::User);
         let text = message.required("text", "add what is said", problems);
@@ -130,7 +130,7 @@ fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<Prompt
 
 fn arguments(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<PromptArgument> {
     let mut arguments: Vec<PromptArgument> = Vec::new();
-    for mut section in section.sections("arguments", problems) {
+    for mut section in section.sections("arguments", problems).unwrap_or_default() {
         let name = section.required("name", "add the argument's name", problems);
         let description = section.string("description", problems);
         let required = section.boolean("required", problems).unwrap_or(false);
@@ -141,7 +141,7 @@ fn arguments(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Prom
             _ => Completes::Procedures,
         });
         let values = section.strings("values", problems);
-        if completes.is_some() && !values.is_empty() {
+        if completes.is_some() && values.is_some() {
             section.problem("values", "it completes names already".to_owned(), "keep one of both", problems);
         }
         section.finish(problems);
@@ -150,7 +150,7 @@ fn arguments(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Prom
             let message = format!("another argument is named {name:?}");
             section.problem("name", message, "give it another name", problems);
         }
-        let completes = completes.or((!values.is_empty()).then_some(Completes::Values(values)));
+        let completes = completes.or(values.map(Completes::Values));
         arguments.push(PromptArgument { name, description, required, completes });
     }
     arguments

@@ -113,12 +113,11 @@ impl<'a> Section<'a> {
         self.string(name, problems)
     }
 
-    /// A list of texts; absent means empty.
-    pub(super) fn strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<String> {
-        let Some(value) = self.find(name) else { return Vec::new() };
-        let DeValue::Array(items) = value.get_ref() else {
+    /// A list of texts. An empty one means none; what an absent one means, whoever asks decides.
+    pub(super) fn strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<Vec<String>> {
+        let DeValue::Array(items) = self.find(name)?.get_ref() else {
             self.wrong_type(name, "a list of texts", problems);
-            return Vec::new();
+            return None;
         };
         let mut texts = Vec::new();
         for item in items {
@@ -127,7 +126,7 @@ impl<'a> Section<'a> {
                 _ => self.wrong_type(name, "a list of texts", problems),
             }
         }
-        texts
+        Some(texts)
     }
 
     /// A variable of the environment.
@@ -135,10 +134,10 @@ impl<'a> Section<'a> {
         (self.environment)(name)
     }
 
-    /// A text, or a list of texts; absent means empty.
-    pub(super) fn string_or_strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<String> {
+    /// A text, or a list of texts, as [`Section::strings`].
+    pub(super) fn string_or_strings(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<Vec<String>> {
         match self.find(name).map(Spanned::get_ref) {
-            Some(DeValue::String(_)) => self.string(name, problems).into_iter().collect(),
+            Some(DeValue::String(_)) => self.string(name, problems).map(|text| vec![text]),
             _ => self.strings(name, problems),
         }
     }
@@ -154,15 +153,15 @@ impl<'a> Section<'a> {
         self.find(name).is_some()
     }
 
-    /// Some of some words; absent means none.
+    /// Some of some words, as [`Section::strings`].
     pub(super) fn words<T: Copy>(
         &mut self,
         name: &'static str,
         words: &[(&str, T)],
         problems: &mut Vec<Problem>,
-    ) -> Vec<T> {
+    ) -> Option<Vec<T>> {
         let mut found = Vec::new();
-        for given in self.strings(name, problems) {
+        for given in self.strings(name, problems)? {
             if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == given) {
                 found.push(*meaning);
                 continue;
@@ -172,7 +171,7 @@ impl<'a> Section<'a> {
             let remedy = near::did_you_mean(&offered).unwrap_or_else(|| format!("known here: {}", all()));
             self.problem(name, format!("{given:?} is not a word it knows"), &remedy, problems);
         }
-        found
+        Some(found)
     }
 
     /// A text, a number or a truth value, as JSON.
@@ -262,13 +261,12 @@ impl<'a> Section<'a> {
         self.child(self.key(name), table, value.map_or(self.start, |value| value.span().start))
     }
 
-    /// A table whose keys are names of the administrator's choice, and whose values are texts;
-    /// absent means an empty one.
-    pub(super) fn texts(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<(String, String)> {
-        let Some(value) = self.find(name) else { return Vec::new() };
-        let DeValue::Table(table) = value.get_ref() else {
+    /// A table whose keys are names of the administrator's choice, and whose values are texts; absent and
+    /// empty as [`Section::strings`].
+    pub(super) fn texts(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<Vec<(String, String)>> {
+        let DeValue::Table(table) = self.find(name)?.get_ref() else {
             self.wrong_type(name, "a table of texts", problems);
-            return Vec::new();
+            return None;
         };
         let mut texts = Vec::new();
         for (key, value) in table {
@@ -279,16 +277,15 @@ impl<'a> Section<'a> {
                 _ => self.wrong_type(name, "a table of texts", problems),
             }
         }
-        texts
+        Some(texts)
     }
 
-    /// A list of tables; absent means none.
-    pub(super) fn sections(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Vec<Section<'a>> {
-        let Some(value) = self.find(name) else { return Vec::new() };
+    /// A list of tables, as [`Section::strings`].
+    pub(super) fn sections(&mut self, name: &'static str, problems: &mut Vec<Problem>) -> Option<Vec<Section<'a>>> {
         let expected = format!("a list of tables: [[{}]]", self.key(name));
-        let DeValue::Array(items) = value.get_ref() else {
+        let DeValue::Array(items) = self.find(name)?.get_ref() else {
             self.wrong_type(name, &expected, problems);
-            return Vec::new();
+            return None;
         };
         let mut sections = Vec::new();
         for (index, item) in items.iter().enumerate() {
@@ -299,7 +296,7 @@ impl<'a> Section<'a> {
                 _ => self.wrong_type(name, &expected, problems),
             }
         }
-        sections
+        Some(sections)
     }
 
     fn child(&self, path: String, table: Option<&'a DeTable<'a>>, start: usize) -> Section<'a> {

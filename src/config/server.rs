@@ -139,9 +139,11 @@ impl Server {
 
 pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Server {
     let mut section = root.section("server", problems);
-    let mut listen = section.string_or_strings("listen", problems);
+    let listen = section.string_or_strings("listen", problems);
+    let listen = listen.unwrap_or_else(|| vec![Server::DEFAULT_LISTEN.to_owned()]);
     if listen.is_empty() {
-        listen.push(Server::DEFAULT_LISTEN.to_owned());
+        let remedy = "name an address, or leave this key out for the usual one";
+        section.problem("listen", "the service would listen nowhere".to_owned(), remedy, problems);
     }
     let listen: Vec<Listen> = listen.iter().filter_map(|text| place(&section, text, base, problems)).collect();
     let tls = tls::read(&mut section, base, problems);
@@ -162,7 +164,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
             problems,
         );
     }
-    let allowed_origins = section.strings("allowed_origins", problems);
+    let allowed_origins = section.strings("allowed_origins", problems).unwrap_or_default();
     for origin in allowed_origins.iter().filter(|origin| !is_origin(origin)) {
         section.problem(
             "allowed_origins",
@@ -171,7 +173,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
             problems,
         );
     }
-    let allowed_hosts = section.strings("allowed_hosts", problems);
+    let allowed_hosts = section.strings("allowed_hosts", problems).unwrap_or_default();
     for host in allowed_hosts.iter().filter(|host| !is_host(host)) {
         section.problem(
             "allowed_hosts",
@@ -225,7 +227,7 @@ fn proxies(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Proxies {
     let headers = ForwardedHeader::ALL.map(|header| (header.name(), header));
     let header = section.word("forwarded_header", &headers, problems).unwrap_or_default();
     let mut proxies = Proxies { header, ..Proxies::default() };
-    for text in section.strings("trusted_proxies", problems) {
+    for text in section.strings("trusted_proxies", problems).unwrap_or_default() {
         let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         match network {
             Ok(network) => proxies.networks.push(network),

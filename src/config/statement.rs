@@ -28,7 +28,7 @@ const NAME_LENGTH: usize = 64;
 /// Reads `[[connections.procedures]]`.
 pub(super) fn procedures(connection: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Declared> {
     let mut declared: Vec<Declared> = Vec::new();
-    for mut section in connection.sections("procedures", problems) {
+    for mut section in connection.sections("procedures", problems).unwrap_or_default() {
         let procedure = procedure(&mut section, problems);
         section.finish(problems);
         let Some(procedure) = procedure else { continue };
@@ -61,7 +61,7 @@ pub(super) fn tools(
     problems: &mut Vec<Problem>,
 ) -> Vec<OwnTool> {
     let mut tools: Vec<OwnTool> = Vec::new();
-    for mut section in connection.sections("tools", problems) {
+    for mut section in connection.sections("tools", problems).unwrap_or_default() {
         let tool = tool(&mut section, dialect, naming, problems);
         section.finish(problems);
         let Some(tool) = tool else { continue };
@@ -173,7 +173,7 @@ fn titled(name: &str) -> String {
 
 fn parameters(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
-    for mut section in section.sections("parameters", problems) {
+    for mut section in section.sections("parameters", problems).unwrap_or_default() {
         let name = section.required("name", "add the parameter's name", problems);
         let data_type = section.word("type", &PARAMETER_TYPES, problems).unwrap_or(DataType::Varchar);
         let remarks = section.string("description", problems);

@@ -15,9 +15,9 @@ pub(super) fn disabled(
     problems: &mut Vec<Problem>,
 ) -> Switches {
     let mut section = connection.section("disabled", problems);
-    let types = section.words("types", &TYPES, problems);
-    let operations = section.words("operations", &OPERATIONS, problems);
-    let tools = section.strings("tools", problems);
+    let types = section.words("types", &TYPES, problems).unwrap_or_default();
+    let operations = section.words("operations", &OPERATIONS, problems).unwrap_or_default();
+    let tools = section.strings("tools", problems).unwrap_or_default();
     if let Some(procedures) = procedures {
         let mut known: Vec<&str> = tools::fixed_names().collect();
         known.extend(own.iter().map(|tool| tool.name.as_str()));
@@ -38,8 +38,8 @@ pub(super) fn exposure(connection: &mut Section<'_>, problems: &mut Vec<Problem>
     let mut hidden = connection.section("hidden", problems);
     let mut names = |key: &'static str| Names {
         // An empty list shows nothing: only a list that is not there shows all.
-        shown: exposed.has(key).then(|| patterns(&mut exposed, key, problems)),
-        hidden: patterns(&mut hidden, key, problems),
+        shown: patterns(&mut exposed, key, problems),
+        hidden: patterns(&mut hidden, key, problems).unwrap_or_default(),
     };
     let exposure = Exposure { schemas: names("schemas"), tables: names("tables"), procedures: names("procedures") };
     exposed.finish(problems);
@@ -47,11 +47,11 @@ pub(super) fn exposure(connection: &mut Section<'_>, problems: &mut Vec<Problem>
     exposure
 }
 
-fn patterns(section: &mut Section<'_>, key: &'static str, problems: &mut Vec<Problem>) -> Vec<String> {
-    let patterns = section.strings(key, problems);
+fn patterns(section: &mut Section<'_>, key: &'static str, problems: &mut Vec<Problem>) -> Option<Vec<String>> {
+    let patterns = section.strings(key, problems)?;
     if patterns.iter().any(String::is_empty) {
         let remedy = "write a name, or a LIKE pattern such as \"order%\"";
         section.problem(key, "an empty text is no name".to_owned(), remedy, problems);
     }
-    patterns
+    Some(patterns)
 }

@@ -156,7 +156,7 @@ impl Ending {
     pub(super) fn note_caller(&mut self, by: &Principal) {
         self.note(|event| event.subject.clone_from(&by.subject));
         self.record(|request| {
-            request.client = by.claims.get("client_id").and_then(|client| client.as_str()).map(str::to_owned);
+            request.client = by.claims.verified("client_id").map(str::to_owned);
             request.account = by.account().map(str::to_owned);
             request.credential = by.credential.as_deref().map(str::to_owned);
         });

@@ -167,7 +167,8 @@ const OF_THE_TOKEN: [&str; 9] = ["jti", "auth_time", "nonce", "sid", "at_hash", 
 /// The caller has no role in the connection's database.
 fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
-    let claims: BTreeMap<_, _> = by.claims.iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str())).collect();
+    let claims: BTreeMap<_, _> =
+        by.claims.all().iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str())).collect();
     let Fingerprint { source, offer, .. } = connection.fingerprint;
     let Principal { scope, reach, .. } = by;
     Ok(format!("{:?}", (scope, reach, role, claims, connection.id, source, offer)))

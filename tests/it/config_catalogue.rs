@@ -111,8 +111,9 @@ fn roles_of_callers_are_understood_and_what_cannot_be_one_is_told() {
     );
     let config = config.unwrap();
     let mapping = config.connections[0].identity.as_ref().unwrap();
-    assert_eq!((mapping.claim.as_deref(), mapping.principals["ann@example.org"].as_str()), (Some("team"), "north"));
-    assert!(mapping.pattern.is_some() && mapping.claim_roles["emea"] == "sales");
+    let claim = mapping.claim.as_ref().unwrap();
+    assert_eq!((claim.name.as_str(), mapping.principals["ann@example.org"].as_str()), ("team", "north"));
+    assert!(mapping.pattern.is_some() && claim.roles.as_ref().unwrap()["emea"] == "sales");
     for (text, key, words) in [
         ("[connections.identity]\n", "identity", "no caller would have a role"),
         (

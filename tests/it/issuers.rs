@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::app::{CONNECTION, TestApp, connection, read};
 use crate::support::fixture;
+use crate::support::postgres::connect;
 use crate::support::process::finished;
 
 /// The key pair of RFC 8037 appendix A.
@@ -77,6 +78,46 @@ async fn a_trusted_issuers_token_opens_its_connections() {
     assert_eq!(query.status(), 403, "the scope is read");
 }
 
+/// Who a token's caller is to the database: role, claims and the settings of ours.
+async fn in_the_database(app: &TestApp, claims: &Value) -> Result<Vec<Value>, Value> {
+    let query = "SELECT current_user::text, current_setting('request.jwt.claims'), \
+                 current_setting('portico.principal'), current_setting('portico.client_id')";
+    let request = app.http.post(format!("{}/api/query", app.url)).bearer_auth(sign(claims));
+    let (status, mut answer) = read(request.json(&json!({"query": query})).send().await.unwrap()).await;
+    if status != 200 {
+        return Err(answer["error"]["code"].take());
+    }
+    Ok(answer["results"][0]["rows"][0].as_array().unwrap().clone())
+}
+
+#[actix_web::test]
+async fn somebodys_address_in_a_foreign_token_does_not_lead_to_their_role() {
+    let url = fixture::postgres().await;
+    let anns = format!("{}_ann", url.rsplit('/').next().unwrap());
+    let admin = connect(&url).await;
+    admin.batch_execute(&format!("CREATE ROLE \"{anns}\"; GRANT \"{anns}\" TO CURRENT_USER")).await.unwrap();
+    let identity = format!(
+        "[connections.identity]\nclaim = \"email\"\n[connections.identity.claim_roles]\n\"ann@example.org\" = \"{anns}\"\n\
+         [[issuers]]\nissuer = \"https://id.example.org\"\naudience = \"portico\"\npublic_key = \"\"\"{}\"\"\"\n",
+        pem()
+    );
+    let mut token = claims(json!([CONNECTION]));
+    token["email"] = json!("ann@example.org");
+    token["client_id"] = json!("trusted-client");
+    let app = fixture::with_postgres(&url, &identity).await;
+    assert_eq!(in_the_database(&app, &token).await, Err(json!(1200)), "its own table names no claim");
+
+    let counts = "[issuers.identity]\nclaims = [\"email\"]\n";
+    let app = fixture::with_postgres(&url, &(identity + counts)).await;
+    assert_eq!(in_the_database(&app, &token).await, Err(json!(1200)), "nobody has verified the address");
+    token["email_verified"] = json!(true);
+    let row = in_the_database(&app, &token).await.unwrap();
+    let subject = "https://id.example.org#robot";
+    assert_eq!([&row[0], &row[2], &row[3]], [&json!(anns), &json!(subject), &json!("")]);
+    let told: Value = serde_json::from_str(row[1].as_str().unwrap()).unwrap();
+    assert_eq!(told, json!({"email": "ann@example.org", "sub": subject, "scope": "read", "role": anns}));
+}
+
 #[test]
 fn every_problem_of_an_issuer_is_told() {
     let text = format!(
@@ -85,6 +126,9 @@ fn every_problem_of_an_issuer_is_told() {
          [[issuers]]\npublic_key = \"nowhere.pem\"\nconnections = [\"shop:root\", \"shap\"]\n\
          [[issuers]]\nissuer = \"b\"\n\
          [[issuers]]\nissuer = \"c\"\njwks_url = \"https://c/\"\npublic_key = \"x\"\njwks = 1\n\
+         [[issuers]]\nissuer = \"https://f#x\"\njwks_url = \"https://f/\"\n\
+         [[issuers]]\nissuer = \"e\"\njwks_url = \"https://e/\"\nmax_age = 1\n\
+         [issuers.identity]\nclaims = [\"role\"]\nclaim_roles = {{ a = \"none\" }}\n\
          [[issuers]]\nissuer = \"d\"\npublic_key = \"-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----\"\n",
         connection(CONNECTION, "shop", "sqlite:x.db", ""),
         pem()
@@ -101,7 +145,11 @@ fn every_problem_of_an_issuer_is_told() {
         "issuers[3].jwks_url",
         "issuers[4].public_key",
         "issuers[4].jwks",
-        "issuers[5].public_key",
+        "issuers[5].issuer",
+        "issuers[6].max_age",
+        "issuers[6].identity.claims",
+        "issuers[6].identity.claim_roles",
+        "issuers[7].public_key",
     ] {
         assert!(keys.contains(&key), "{key} is not among {keys:?}");
     }

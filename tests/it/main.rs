@@ -23,6 +23,7 @@ mod client_documents;
 mod command_line;
 mod config;
 mod config_catalogue;
+mod config_lists;
 mod contract;
 mod cross_origin;
 mod decoding;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::call::RequestId;
 use portico_actors::identity::Mapping;
-use portico_actors::principal::{Principal, Reach, Scope, Validity};
+use portico_actors::principal::{Claims, Principal, Reach, Scope, Validity};
 use portico_actors::source::Access;
 use reqwest::Method;
 use secrecy::ExposeSecret;
@@ -294,7 +294,7 @@ async fn a_session_carries_nothing_over_to_a_caller_without_an_identity() {
         subject: "ann".to_owned(),
         scope: Scope::Write,
         reach: Reach::All,
-        claims: Arc::default(),
+        claims: Claims::default(),
         credential: None,
         validity: Validity::default(),
     };

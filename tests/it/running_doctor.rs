@@ -84,6 +84,14 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
         findings.iter().any(|(_, found, message)| found == subject && message.contains(part))
     };
     assert!(found("store", "open to others") && found("permissions", "written by others"), "{findings:?}");
+    // As it can be in a store from before names were compared in any spelling.
+    let twins = "UPDATE users SET email = upper(email) WHERE email_key = 'reader@example.com';
+                 UPDATE users SET email = 'READER\u{200b}@example.com' WHERE email_key = 'writer@example.com'";
+    rusqlite::Connection::open(path.join("portico.db")).unwrap().execute_batch(twins).unwrap();
+    let (_, findings) = doctor(path);
+    let told =
+        "these users have one name in several spellings: [\"READER@EXAMPLE.COM\", \"READER\\u{200b}@example.com\"]";
+    assert!(findings.iter().any(|(_, found, message)| found == "names" && message == told), "{findings:?}");
     // Only root can give a folder away.
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(path, Some(65_534), None).unwrap();

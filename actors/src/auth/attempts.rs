@@ -10,6 +10,7 @@ use super::grant::GrantError;
 use super::secret::Digest;
 use super::throttle::{Rate, Throttle};
 use crate::error::Quota;
+use crate::name;
 
 /// Addresses, and names, that are counted at one time.
 const MOST: usize = 20_000;
@@ -100,7 +101,7 @@ impl Issued {
 
 /// What a name is counted under: names are of any length, and their digests are not.
 pub(super) fn key(name: &str) -> Digest {
-    Digest::of(&name.to_lowercase())
+    Digest::of(&name::key(name))
 }
 
 /// One caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).

@@ -63,7 +63,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::{Reach, Scope, Validity};
+    use crate::principal::{Claims, Reach, Scope, Validity};
 
     const START: Timestamp = Timestamp::from_seconds(1_000);
     const END: Timestamp = Timestamp::from_seconds(2_000);
@@ -73,7 +73,7 @@ mod tests {
             subject: subject.to_owned(),
             scope: Scope::Read,
             reach: Reach::All,
-            claims: Arc::default(),
+            claims: Claims::default(),
             credential: None,
             validity: Validity::default(),
         })

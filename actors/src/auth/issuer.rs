@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Addr, AsyncContext, Context};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -15,11 +13,14 @@ use tokio::sync::oneshot;
 use super::AuthActor;
 use super::clock::Timestamp;
 use super::jwks::{self, Fetched};
+use super::jws::Signed;
 use super::key::{PublicKey, VerifyingKey};
 use super::resource;
 use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
 use crate::error::Result;
-use crate::principal::{Endpoint, Principal, Reach, Scope, Validity};
+use crate::identity::RoleClaim;
+use crate::name;
+use crate::principal::{self, Asserted, Endpoint, Principal, Reach, Scope, Validity};
 
 /// Keys are asked for again no sooner than this, however many tokens name an unknown one.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
@@ -27,10 +28,13 @@ const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
 const BETWEEN_FAILURES: Duration = Duration::from_secs(5);
 /// Keys that are older are fetched anew; a token is looked at again at least so often.
 const FRESH: Duration = Duration::from_mins(10);
+/// Keys that are older, and that cannot be fetched anew, are used no more: one that was withdrawn
+/// meanwhile would be good for ever.
+const LONGEST_USE: Duration = Duration::from_hours(24);
 /// Requests that may wait for the keys of one issuer; further ones are refused.
 const WAITING: usize = 1_000;
-/// Characters of a subject at most.
-const LONGEST_SUBJECT: usize = 256;
+/// Characters of a subject, and of a token's id, at most.
+const LONGEST_TEXT: usize = 256;
 
 /// Whom to trust, and with what.
 #[derive(Clone, Debug)]
@@ -51,6 +55,29 @@ pub struct TrustedIssuer {
     pub reach: Reach,
     /// The widest scope of its tokens. A token without a scope of its own has this one.
     pub scope: Option<Scope>,
+    /// `typ` of its access tokens, one of these. A token without one is of the type `JWT`.
+    pub types: Vec<String>,
+    /// How far away a token's end may be, from now and from its beginning.
+    pub max_age: Duration,
+    /// What of its word counts in databases.
+    pub identity: Option<IssuerIdentity>,
+}
+
+impl TrustedIssuer {
+    /// `typ` of access tokens, unless configured: that of RFC 9068, and the one that issuers from before
+    /// write.
+    pub const DEFAULT_TYPES: [&str; 2] = ["at+jwt", "JWT"];
+    /// How far away a token's end may be, unless configured.
+    pub const DEFAULT_MAX_AGE: Duration = Duration::from_hours(24);
+}
+
+/// What of an issuer's word counts for its callers' roles in databases, and is told there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssuerIdentity {
+    /// The claims that databases may read, and that a connection's own rules find roles by.
+    pub claims: Vec<String>,
+    /// The claim that tells the role, before a connection's own rules.
+    pub claim: Option<RoleClaim>,
 }
 
 /// The keys of an issuer.
@@ -123,9 +150,18 @@ impl Issuer {
         endpoint: Endpoint,
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
-        let header = token::header(token)?;
-        let key = self.key(header.kid.as_deref()).ok_or(Refusal::UnknownKey)?;
-        let claims: Claims = token::claims(token, &header, key)?;
+        let signed = Signed::read(token)?;
+        let key = self.key(signed.header.kid.as_deref()).ok_or(Refusal::UnknownKey)?;
+        let is_of_type = self.settings.types.iter().any(|typ| signed.header.is_of_type(typ));
+        let members = signed.verified(key)?;
+        let keys_until = self.keys_until();
+        if keys_until.is_some_and(|until| now >= until) {
+            return Err(Refusal::KeysTooOld);
+        }
+        if !is_of_type || !is_access_token(&members, &self.settings.scope_claim) {
+            return Err(Refusal::WrongType);
+        }
+        let claims: Claims = token::read(members.clone())?;
         if claims.iss != self.settings.issuer {
             return Err(Refusal::WrongIssuer);
         }
@@ -137,27 +173,51 @@ impl Issuer {
         let for_us = for_us.ok_or(Refusal::WrongAudience)?;
         let times = Times { exp: claims.exp, iat: claims.iat, nbf: claims.nbf };
         let ends = times.check(now, ours.skew())?;
-        let scope = self.scope(claims.rest.get(&self.settings.scope_claim)).ok_or(Refusal::NoScope)?;
-        let connections = token::connections_in(claims.rest.get(&self.settings.connections_claim));
-        let subject = claims.rest.get(&self.settings.subject_claim).and_then(Value::as_str);
-        let subject = subject
-            .filter(|subject| !subject.is_empty() && subject.chars().count() <= LONGEST_SUBJECT)
-            .filter(|subject| !subject.chars().any(char::is_control))
-            .ok_or(Refusal::Malformed)?;
-        // No subject of another issuer is ever taken for one of ours, nor for a service account.
-        let subject = format!("{}#{subject}", self.settings.issuer);
-        let told = claims.rest.iter().filter(|(_, value)| value.as_str() != Some(&subject));
-        let told = told.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let credential = claims.rest.get("jti").and_then(Value::as_str).map(Arc::from);
+        if times.last_longer_than(self.settings.max_age, now, ours.skew()) {
+            return Err(Refusal::LastsTooLong);
+        }
+        let scope = self.scope(members.get(&self.settings.scope_claim)).ok_or(Refusal::NoScope)?;
+        let connections = token::connections_in(members.get(&self.settings.connections_claim));
+        let subject = counted(&members, &self.settings.subject_claim)?.and_then(Value::as_str);
+        let subject = subject.filter(|subject| !subject.is_empty() && is_short(subject)).ok_or(Refusal::Malformed)?;
+        let credential = claims.jti.filter(|id| is_short(id)).map(Arc::from);
+        if name::hides(subject) || credential.as_deref().is_some_and(name::hides) {
+            return Err(Refusal::Misleading);
+        }
         let principal = Principal {
             credential,
-            claims: Arc::new(told),
-            subject,
+            claims: self.asserted(&members)?,
+            // No subject of another issuer is ever taken for one of ours, nor for a service account.
+            subject: format!("{}#{subject}", self.settings.issuer),
             scope,
             reach: connections.and(&for_us).and(&self.settings.reach),
             validity: Validity::default(),
         };
-        Ok((principal, ends.min(now.after(FRESH))))
+        let until = ends.min(now.after(FRESH));
+        Ok((principal, keys_until.map_or(until, |end| end.min(until))))
+    }
+
+    /// What counts here of the claims: what the issuer's own table names, and nothing else.
+    fn asserted(&self, members: &Map<String, Value>) -> Result<principal::Claims, Refusal> {
+        let mut asserted = Asserted::default();
+        let Some(identity) = &self.settings.identity else { return Ok(asserted.into()) };
+        for name in &identity.claims {
+            if let Ok(Some(value)) = counted(members, name) {
+                asserted.claims.insert(name.clone(), value.clone());
+            }
+        }
+        if let Some(claim) = &identity.claim
+            && let Ok(Some(value)) = counted(members, &claim.name)
+        {
+            asserted.role = claim.role(value);
+        }
+        let misleads = asserted.claims.values().any(misleads) || asserted.role.as_deref().is_some_and(name::misleads);
+        if misleads { Err(Refusal::Misleading) } else { Ok(asserted.into()) }
+    }
+
+    /// Until when the keys are used that were fetched last; `None` where they are not fetched.
+    fn keys_until(&self) -> Option<Timestamp> {
+        self.fetched_at.map(|fetched| fetched.after(LONGEST_USE))
     }
 
     fn key(&self, kid: Option<&str>) -> Option<&VerifyingKey> {
@@ -210,6 +270,16 @@ impl Issuer {
         Some(wait)
     }
 
+    /// What is told of a failure to fetch the keys.
+    fn told(&self, cause: String, now: Timestamp) -> String {
+        match self.fetched_at.filter(|fetched| now >= fetched.after(LONGEST_USE)) {
+            Some(fetched) => {
+                format!("{cause}; its keys are of {fetched}, and its tokens are refused until newer ones come")
+            }
+            None => cause,
+        }
+    }
+
     /// Takes over what was fetched; after a failure the keys that are known stay. The failure's
     /// cause is for the log.
     pub(crate) fn fetched(
@@ -220,25 +290,57 @@ impl Issuer {
         self.fetching = false;
         self.waiting.clear();
         self.next_fetch = Some(now.after(if keys.is_ok() { BETWEEN_FETCHES } else { BETWEEN_FAILURES }));
-        let read = keys?.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok());
+        let read = keys.map_err(|cause| self.told(cause, now))?;
+        let read = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok());
         self.keys = read.map(|key| (key.kid.clone(), key)).collect();
         self.fetched_at = Some(now);
         Ok(())
     }
 }
 
-/// The issuer that a token claims to be of; nothing about it is proven yet.
-pub(crate) fn claimed(token: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Claimed {
-        iss: String,
-    }
-    let payload = token.split('.').nth(1).filter(|payload| payload.len() <= token::LONGEST)?;
-    let claimed: Claimed = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
-    Some(claimed.iss)
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= LONGEST_TEXT
 }
 
-/// The claims that are read of every issuer, and the rest.
+/// Whether some text within a value could be shown as another one.
+fn misleads(value: &Value) -> bool {
+    match value {
+        Value::String(text) => name::misleads(text),
+        Value::Array(values) => values.iter().any(misleads),
+        Value::Object(members) => members.iter().any(|(name, value)| name::misleads(name) || misleads(value)),
+        _ => false,
+    }
+}
+
+/// A claim as far as it counts: an e-mail address does where its issuer has verified it (`OpenID` Connect
+/// Core §5.1). Who may choose one freely would choose another person's.
+fn counted<'c>(members: &'c Map<String, Value>, name: &str) -> Result<Option<&'c Value>, Refusal> {
+    let value = members.get(name);
+    if name == "email" && value.is_some() && members.get("email_verified") != Some(&Value::Bool(true)) {
+        return Err(Refusal::UnverifiedEmail);
+    }
+    Ok(value)
+}
+
+/// Whether this can be an access token, by what it claims: its `typ` may be `JWT`, as those of all other
+/// kinds may.
+///
+/// Security events and logout tokens have `events` (RFC 8417 §2.2, `OpenID` Connect Back-Channel Logout
+/// §2.4). An ID token has a hash of the access token or code that came with it (`OpenID` Connect Core
+/// §3.1.3.6, §3.3.2.11), and a `nonce`; that one some issuers write into access tokens too, but then with
+/// a scope. And two issuers that are much in use say the kind in a claim of their own: `token_use` is
+/// `access` or `id` (Amazon Cognito), `typ` is `Bearer`, `ID`, `Refresh`, `Offline` or `Logout` (Keycloak).
+fn is_access_token(members: &Map<String, Value>, scope_claim: &str) -> bool {
+    let has = |name: &str| members.contains_key(name);
+    let says = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
+    let of_another_kind = ["events", "at_hash", "c_hash", "s_hash"].into_iter().any(has)
+        || has("nonce") && !has(scope_claim)
+        || has("token_use") && says("token_use") != "access"
+        || ["id", "refresh", "offline", "logout"].contains(&says("typ").as_str());
+    !of_another_kind
+}
+
+/// The claims that are read of every issuer.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -246,8 +348,7 @@ struct Claims {
     exp: NumericDate,
     iat: Option<NumericDate>,
     nbf: Option<NumericDate>,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
+    jti: Option<String>,
 }
 
 impl AuthActor {
@@ -256,7 +357,8 @@ impl AuthActor {
         if self.issuers.is_empty() {
             return None;
         }
-        let claimed = claimed(token)?;
+        let signed = Signed::read(token).ok()?;
+        let claimed = signed.claimed("iss")?;
         self.issuers.iter().position(|issuer| issuer.name() == claimed)
     }
 

@@ -18,6 +18,7 @@ mod issuer;
 mod issuing;
 mod judging;
 mod jwks;
+mod jws;
 mod key;
 mod peers;
 pub mod people;
@@ -52,7 +53,7 @@ use uuid::Uuid;
 pub use self::attempts::AuthLimits;
 pub use self::client::{ClientProof, Introspect, Introspection, Revoke};
 pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
-pub use self::issuer::{IssuerKey, IssuerKeys, TrustedIssuer};
+pub use self::issuer::{IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
 pub use self::peers::{Word, Words};
@@ -318,13 +319,11 @@ impl AuthActor {
         context: &Context<Self>,
     ) -> Option<oneshot::Receiver<()>> {
         let Credential::Bearer(token) = credential else { return None };
-        let unknown = match refusal {
-            None => false,
-            Some(Refusal::UnknownKey) => true,
-            Some(_) => return None,
-        };
+        if refusal.is_some_and(|refusal| !refusal.is_for_want_of_a_key()) {
+            return None;
+        }
         let index = self.foreign(token.expose_secret())?;
-        if unknown {
+        if refusal.is_some() {
             return self.look_for_keys(index, context);
         }
         if self.issuers.get(index)?.is_stale(self.clock.now()) {

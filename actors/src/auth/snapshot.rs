@@ -288,12 +288,12 @@ impl Snapshot {
     /// What a source may be told of the token's holder, and of the client that acts for a person.
     fn claims_of(&self, verified: &Verified) -> Claims {
         let Some(holder) = self.holder(&verified.subject) else { return Claims::default() };
-        if holder.claims.contains_key("client_id") {
-            return Arc::clone(&holder.claims);
+        if holder.claims.verified("client_id").is_some() {
+            return holder.claims.clone();
         }
-        let mut claims = Map::clone(&holder.claims);
+        let mut claims = holder.claims.all().clone();
         claims.insert("client_id".to_owned(), Value::from(verified.client_id.as_str()));
-        Arc::new(claims)
+        claims.into()
     }
 
     /// Whether this subject of another issuer is refused.
@@ -332,5 +332,5 @@ impl Snapshot {
 fn claims(pairs: &[(&str, &str)]) -> Claims {
     let claims: Map<String, Value> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-    Arc::new(claims)
+    claims.into()
 }

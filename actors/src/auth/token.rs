@@ -4,16 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Header, Validation};
+use jsonwebtoken::Header;
 use secrecy::SecretString;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::clock::Timestamp;
+use super::jws::Signed;
 use super::key::{SigningKey, VerifyingKey};
 use super::resource::{self, Resource};
 use crate::error::{Error, Result};
@@ -21,9 +20,6 @@ use crate::principal::{Endpoint, Reach, Scope};
 
 /// The `typ` of access tokens (RFC 9068 §2.1).
 const ACCESS_TOKEN: &str = "at+jwt";
-
-/// No token of ours is longer; what is longer is not even decoded.
-pub(crate) const LONGEST: usize = 64 * 1024;
 
 /// Why a token was refused: for the log and the tests. Of these, callers are only told that a genuine
 /// token is for somewhere else or has no scope.
@@ -40,6 +36,12 @@ pub(crate) enum Refusal {
     NotYetValid,
     NoScope,
     WrongType,
+    RetiredKey,
+    BoundToKey,
+    LastsTooLong,
+    Misleading,
+    UnverifiedEmail,
+    KeysTooOld,
     Revoked,
     UnknownAccount,
     UnknownGrant,
@@ -63,6 +65,7 @@ impl Refusal {
                 | Self::DisabledSubject
                 | Self::WrongAudience
                 | Self::NoScope
+                | Self::KeysTooOld
         )
     }
 
@@ -74,6 +77,12 @@ impl Refusal {
                 | Self::NotYetValid
                 | Self::NoScope
                 | Self::WrongAudience
+                | Self::WrongType
+                | Self::RetiredKey
+                | Self::BoundToKey
+                | Self::LastsTooLong
+                | Self::UnverifiedEmail
+                | Self::KeysTooOld
                 | Self::Revoked
                 | Self::UnknownAccount
                 | Self::UnknownGrant
@@ -95,6 +104,11 @@ impl Refusal {
         )
     }
 
+    /// Whether an issuer's newer keys may change the judgement.
+    pub(crate) const fn is_for_want_of_a_key(self) -> bool {
+        matches!(self, Self::UnknownKey | Self::KeysTooOld)
+    }
+
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Malformed => "not a token of ours",
@@ -108,6 +122,12 @@ impl Refusal {
             Self::NotYetValid => "not yet valid",
             Self::NoScope => "no scope that is known here",
             Self::WrongType => "a JWT, but no access token",
+            Self::RetiredKey => "signed with a key after it was retired",
+            Self::BoundToKey => "bound to a key of its holder's (cnf), which is not checked here",
+            Self::LastsTooLong => "it lasts longer than max_age of its issuer allows",
+            Self::Misleading => "a text with control characters, or some that turn it around",
+            Self::UnverifiedEmail => "its issuer does not say that the e-mail address was verified (email_verified)",
+            Self::KeysTooOld => "its issuer's keys could not be fetched for a day",
             Self::Revoked => "the access token was revoked",
             Self::UnknownAccount => "the user or service account is unknown, removed or disabled",
             Self::UnknownGrant => "what a person granted has expired or was revoked",
@@ -224,16 +244,23 @@ impl Tokens {
         now: Timestamp,
         find: impl FnOnce(&str) -> Option<&'k VerifyingKey>,
     ) -> Result<Verified, Refusal> {
-        let header = header(token)?;
-        let key = header.kid.as_deref().and_then(find).ok_or(Refusal::UnknownKey)?;
+        let signed = Signed::read(token)?;
+        let key = signed.header.kid.as_deref().and_then(find).ok_or(Refusal::UnknownKey)?;
         let key_until = self.verifies_until(key);
         if key_until.is_some_and(|until| now >= until) {
             return Err(Refusal::UnknownKey);
         }
-        let claims = claims(token, &header, key)?;
+        let is_access_token = signed.header.is_of_type(ACCESS_TOKEN);
+        let claims = signed.verified(key)?;
         // No other kind of JWT that these keys may sign one day is an access token (RFC 9068 §4).
-        if !header.typ.as_deref().is_some_and(|typ| typ.eq_ignore_ascii_case(ACCESS_TOKEN)) {
+        if !is_access_token {
             return Err(Refusal::WrongType);
+        }
+        let claims: Received = read(claims)?;
+        // By whoever has stolen it: the private part is gone.
+        let last = key.retired_at.map(|retired| retired.after(self.skew));
+        if last.is_some_and(|last| Timestamp::from_seconds(claims.iat.0) > last) {
+            return Err(Refusal::RetiredKey);
         }
         self.check(claims, now, key_until)
     }
@@ -273,41 +300,14 @@ impl Tokens {
 
 /// The id and the subject of a token with a genuine signature that was refused for another reason.
 pub(crate) fn identity(token: &str, refusal: Refusal) -> Option<(Option<String>, Option<String>)> {
-    #[derive(Deserialize)]
-    struct Identity {
-        jti: Option<String>,
-        sub: Option<String>,
-    }
-    if !refusal.is_behind_signature() {
-        return None;
-    }
-    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
-    let Identity { jti, sub } = serde_json::from_slice(&payload).ok()?;
-    Some((jti, sub))
+    let signed = Signed::read(token).ok().filter(|_| refusal.is_behind_signature())?;
+    let text = |name| signed.claimed(name).map(str::to_owned);
+    Some((text("jti"), text("sub")))
 }
 
-/// Reads the header of `token`. An `alg` of `none`, and any that nobody knows, ends here. An
-/// embedded `jwk`, `jku` or `x5u` is never looked at: the only keys are ones that we know already.
-pub(crate) fn header(token: &str) -> Result<Header, Refusal> {
-    if token.len() > LONGEST {
-        return Err(Refusal::Malformed);
-    }
-    jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)
-}
-
-/// The claims of a token with a genuine signature by `key`, whose algorithm decides.
-pub(crate) fn claims<T: DeserializeOwned>(token: &str, header: &Header, key: &VerifyingKey) -> Result<T, Refusal> {
-    if header.alg != key.algorithm.jwt() {
-        return Err(Refusal::WrongAlgorithm);
-    }
-    if header.crit.is_some() {
-        return Err(Refusal::CriticalHeader);
-    }
-    let decoded = jsonwebtoken::decode::<T>(token, &key.decoding, &signature_alone(key));
-    decoded.map(|decoded| decoded.claims).map_err(|error| match error.kind() {
-        jsonwebtoken::errors::ErrorKind::InvalidSignature => Refusal::WrongSignature,
-        _ => Refusal::Malformed,
-    })
+/// Claims as we want them.
+pub(crate) fn read<T: DeserializeOwned>(claims: Map<String, Value>) -> Result<T, Refusal> {
+    serde_json::from_value(Value::Object(claims)).map_err(|_| Refusal::Malformed)
 }
 
 /// The claims that bound a token in time (RFC 7519 §4.1.4 to §4.1.6), in seconds since 1970.
@@ -331,6 +331,13 @@ impl<'de> Deserialize<'de> for NumericDate {
 }
 
 impl Times {
+    /// Whether the token's end is further away than `most`, from now or from when it was issued.
+    pub(crate) fn last_longer_than(&self, most: Duration, now: Timestamp, skew: Duration) -> bool {
+        let end = Timestamp::from_seconds(self.exp.0);
+        let of_its_own = self.iat.is_some_and(|issued| end > Timestamp::from_seconds(issued.0).after(most));
+        of_its_own || end > now.after(most).after(skew)
+    }
+
     /// When the token ends for a clock that may be `skew` off, if it is in force now.
     pub(crate) fn check(&self, now: Timestamp, skew: Duration) -> Result<Timestamp, Refusal> {
         let ends = Timestamp::from_seconds(self.exp.0).after(skew);
@@ -343,16 +350,6 @@ impl Times {
         }
         Ok(ends)
     }
-}
-
-/// The library checks the signature; the claims are checked here, by a clock that can be set.
-fn signature_alone(key: &VerifyingKey) -> Validation {
-    let mut validation = Validation::new(key.algorithm.jwt());
-    validation.required_spec_claims.clear();
-    validation.validate_exp = false;
-    validation.validate_nbf = false;
-    validation.validate_aud = false;
-    validation
 }
 
 /// Anything but an array opens nothing; in an array, what is not a connection's id opens nothing.

@@ -11,7 +11,7 @@ use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
 use portico_actors::directory::{Connection, Directory, Entry, Intensity, Start};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
-use portico_actors::principal::{Principal, Reach, Scope, Validity};
+use portico_actors::principal::{Claims, Principal, Reach, Scope, Validity};
 use portico_actors::reply::{Part, Reply, Results};
 use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog};
 use portico_actors::sql::Dialect;
@@ -190,7 +190,7 @@ impl House {
             subject: "test".to_owned(),
             scope: Scope::Write,
             reach: Reach::All,
-            claims: Arc::default(),
+            claims: Claims::default(),
             credential: None,
             validity: Validity::default(),
         });
@@ -244,7 +244,7 @@ pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Re
         subject: "test".to_owned(),
         scope: Scope::Read,
         reach: Reach::All,
-        claims: Arc::default(),
+        claims: Claims::default(),
         credential: None,
         validity: Validity::default(),
     });

@@ -1,5 +1,6 @@
 //! The store: whether it can be read, who may call at all, and how old the signing key is.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::records::PersonalAccessToken;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
+use portico_actors::name;
 use portico_actors::principal::Scope;
 
 use super::super::{check, describe_reach};
@@ -47,6 +49,18 @@ fn missing(path: &Path) -> Finding {
     Finding::warning("store", message, "portico user add EMAIL, then portico pat create EMAIL")
 }
 
+/// Names that are spellings of one, from before that was refused.
+fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str) -> Vec<Finding> {
+    let mut spellings: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for each in names {
+        spellings.entry(name::key(each)).or_default().push(each);
+    }
+    let several = spellings.into_values().filter(|spellings| spellings.len() > 1);
+    // As they are written in a program: what is not seen is the difference.
+    let told = |spellings: Vec<&str>| format!("these {what} have one name in several spellings: {spellings:?}");
+    several.map(|spellings| Finding::warning("names", told(spellings), remedy)).collect()
+}
+
 fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     let store = Store::open_existing(&config.store.place, config.store.key.clone())?;
     let mut findings = Vec::new();
@@ -63,6 +77,10 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
         Finding::ok("store", counts)
     });
     findings.extend(derived(config, &store, &tokens, now)?);
+    let remedy = "portico user list; remove one of them, then enable the other: until then the later one is refused";
+    findings.extend(namesakes("users", users.iter().map(|user| user.email.as_str()), remedy));
+    let remedy = "portico service-account list; name them by client id, and remove one of them";
+    findings.extend(namesakes("service accounts", accounts.iter().map(|account| account.name.as_str()), remedy));
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
         None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),

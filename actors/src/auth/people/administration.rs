@@ -9,6 +9,7 @@ use super::super::secret::Digest;
 use super::People;
 use super::authorization::Consent;
 use crate::error::{Error, Result};
+use crate::name;
 
 /// Everything that an administrator's page shows.
 #[derive(Clone, Debug)]
@@ -117,9 +118,7 @@ impl People {
                 Change::DisableAccount(id) => store.disable_service_account(&id).map(drop),
                 Change::EnableAccount(id) => store.enable_service_account(&id).map(drop),
                 Change::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
-                Change::DisableUser(email) | Change::RemoveUser(email)
-                    if email.eq_ignore_ascii_case(&session.email) =>
-                {
+                Change::DisableUser(email) | Change::RemoveUser(email) if name::same(&email, &session.email) => {
                     Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"))
                 }
                 Change::DisableUser(email) => store.disable_user(&email).map(drop),

@@ -39,7 +39,7 @@ use super::recording::{self, Door};
 use super::records::{NewPat, PersonalAccessToken};
 use super::resource::Resource;
 use super::secret::{self, Digest, PAT_PREFIX};
-use super::store::{Handle, Store};
+use super::store::{Handle, Store, email_key};
 use super::token::Tokens;
 use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
@@ -159,7 +159,7 @@ impl People {
                 }
             });
         }
-        let name = email.to_lowercase();
+        let name = email_key(&email);
         // Whoever is not to be compared now, costs neither the store nor a core.
         let turn = self.gate.enter(&name, from).await?;
         let kept = self.store(move |store| store.password(&name)).await?;

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::columns::{Connections, reach_text};
-use super::connection::{Connection, Failure, Read, Row};
-use super::{Store, broken, check_name, hint, shown};
+use super::connection::{Connection, Optional, Read, Row};
+use super::{Store, broken, check_name, hint, named, one_named, shown};
 use crate::auth::records::{NewServiceAccount, ServiceAccount};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};
 use crate::error::{Error, Result};
@@ -26,6 +26,10 @@ impl Store {
         let client_id = secret::mint_client_id()?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let account = self.change(|connection, now| {
+            if !named(all(connection)?, &new.name, |account| &account.name).is_empty() {
+                return Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
+                    .hint("remove that one first, rotate its secret, or choose another name"));
+            }
             let made = connection.execute(
                 "INSERT INTO service_accounts (client_id, name, digest, scope, connections, created_at)
                  VALUES (:client_id, :name, :digest, :scope, :connections, :now)",
@@ -38,18 +42,10 @@ impl Store {
                     ":now": now,
                 },
             );
-            match made {
-                Err(Failure::Taken) => {
-                    Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
-                        .hint("remove that one first, rotate its secret, or choose another name"))
-                }
-                Err(error) => Err(broken(error)),
-                Ok(_) => {
-                    let account = find(connection, &client_id)?;
-                    let change = Change::of("service-account create", None, Some(&account));
-                    Ok((account, change))
-                }
-            }
+            made.map_err(broken)?;
+            let account = find(connection, &client_id)?;
+            let change = Change::of("service-account create", None, Some(&account));
+            Ok((account, change))
         })?;
         Ok((account, secret))
     }
@@ -184,16 +180,17 @@ fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
 
 /// By name or client id; the two never look alike.
 fn find(connection: &Connection, which: &str) -> Result<ServiceAccount> {
-    let sql = format!("{SELECT} WHERE client_id = ?1 OR name = ?1");
-    match connection.query_row(&sql, [which], record) {
-        Err(Failure::NoRows) => {
-            let known = all(connection)?;
-            let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
-            Err(Error::not_found(format!("there is no service account {}", shown(which)))
-                .hint(hint(&near, "portico service-account list")))
-        }
-        found => found.map_err(broken),
+    let sql = format!("{SELECT} WHERE client_id = ?1");
+    if let Some(account) = connection.query_row(&sql, [which], record).optional().map_err(broken)? {
+        return Ok(account);
     }
+    let known = all(connection)?;
+    if let Some(account) = one_named("service accounts", known.clone(), which, |account| &account.name)? {
+        return Ok(account);
+    }
+    let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
+    Err(Error::not_found(format!("there is no service account {}", shown(which)))
+        .hint(hint(&near, "portico service-account list")))
 }
 
 /// Each connection once, in the order given; the first mention counts.

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 
 use super::change::Change;
 use super::columns::json;
-use super::connection::{Connection, Failure, Optional, Read, Row};
-use super::{Store, broken, check_name, consents, hint, shown};
+use super::connection::{Connection, Optional, Read, Row};
+use super::{Store, broken, check_name, consents, hint, named, one_named, shown};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
@@ -63,6 +63,13 @@ impl Store {
                     .hint("try again later, or ask an administrator to register the client")
                     .retry_after(RETRY));
             }
+            // The others' names are nobody's own.
+            if kind == ClientKind::Registered
+                && !named(registered(connection)?, &new.name, |client| &client.name).is_empty()
+            {
+                return Err(Error::invalid(format!("there is already a client named {:?}", new.name))
+                    .hint("remove that one first, or choose another name"));
+            }
             let added = connection.execute(
                 "INSERT INTO clients (client_id, kind, name, digest, redirect_uris, created_at)
                  VALUES (:client_id, :kind, :name, :digest, :redirect_uris, :now)",
@@ -75,16 +82,10 @@ impl Store {
                     ":now": now,
                 },
             );
-            match added {
-                Err(Failure::Taken) => Err(Error::invalid(format!("there is already a client named {:?}", new.name))
-                    .hint("remove that one first, or choose another name")),
-                Err(error) => Err(broken(error)),
-                Ok(_) => {
-                    let client = find(connection, &client_id)?;
-                    let change = Change::of(action, None, Some(&client));
-                    Ok((client, change))
-                }
-            }
+            added.map_err(broken)?;
+            let client = find(connection, &client_id)?;
+            let change = Change::of(action, None, Some(&client));
+            Ok((client, change))
         })?;
         Ok((client, secret))
     }
@@ -175,6 +176,13 @@ fn all(connection: &Connection) -> Result<Vec<Client>> {
     connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record).map_err(broken)
 }
 
+/// Those whose name an administrator gave.
+fn registered(connection: &Connection) -> Result<Vec<Client>> {
+    let mut known = all(connection)?;
+    known.retain(|client| client.kind == ClientKind::Registered);
+    Ok(known)
+}
+
 /// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
 fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>> {
     let one = if which.is_some() { "AND client_id = ?1" } else { "" };
@@ -202,16 +210,16 @@ fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>
 
 /// By id, or by the name that an administrator gave: other names are nobody's own.
 fn find(connection: &Connection, which: &str) -> Result<Client> {
-    let sql = format!("{SELECT} WHERE client_id = ?1 OR (name = ?1 AND kind = 'registered')");
-    match connection.query_row(&sql, [which], record) {
-        Err(Failure::NoRows) => {
-            let known = all(connection)?;
-            let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
-            Err(Error::not_found(format!("there is no client {}", shown(which)))
-                .hint(hint(&near, "portico client list")))
-        }
-        found => found.map_err(broken),
+    let sql = format!("{SELECT} WHERE client_id = ?1");
+    if let Some(client) = connection.query_row(&sql, [which], record).optional().map_err(broken)? {
+        return Ok(client);
     }
+    if let Some(client) = one_named("clients", registered(connection)?, which, |client| &client.name)? {
+        return Ok(client);
+    }
+    let known = all(connection)?;
+    let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
+    Err(Error::not_found(format!("there is no client {}", shown(which))).hint(hint(&near, "portico client list")))
 }
 
 fn count_dynamic(connection: &Connection) -> Result<i64> {

@@ -12,7 +12,7 @@ use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey};
 use crate::auth::records::Key;
 use crate::auth::sealing::{self, StoreKey};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Store {
     /// The key that signs; made if there is none, for Ed25519. One that is stored as it is gets
@@ -22,13 +22,17 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when it is encrypted with another key.
     pub fn ensure_key(&mut self) -> Result<Key> {
         let sealing = self.key.clone();
-        self.write(|connection, now| match in_use(connection) {
-            Err(Failure::NoRows) => add(connection, now, &NewKey::generate()?, sealing.as_ref()),
+        let (key, sealed) = self.write(|connection, now| match in_use(connection) {
+            Err(Failure::NoRows) => Ok((add(connection, now, &NewKey::generate()?, sealing.as_ref())?, false)),
             found => {
-                seal_in_place(connection, sealing.as_ref())?;
-                found.map_err(broken)
+                let sealed = seal_in_place(connection, sealing.as_ref())?;
+                Ok((found.map_err(broken)?, sealed))
             }
-        })
+        })?;
+        if sealed {
+            self.wipe()?;
+        }
+        Ok(key)
     }
 
     /// Makes a new key that signs from now on. The one before it loses its private part and keeps
@@ -37,7 +41,7 @@ impl Store {
         let sealing = self.key.clone();
         // Making a key may take a while: not under the lock.
         let key = NewKey::generate_for(algorithm)?;
-        self.change(|connection, now| {
+        let key = self.change(|connection, now| {
             let before = in_use(connection).optional().map_err(broken)?;
             connection
                 .execute("UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL", [now])
@@ -45,7 +49,34 @@ impl Store {
             let key = add(connection, now, &key, sealing.as_ref())?;
             let change = Change::of("key rotate", before.as_ref(), Some(&key));
             Ok((key, change))
-        })
+        })?;
+        self.wipe()?;
+        Ok(key)
+    }
+
+    /// Takes back what a key signed, at once: it has leaked. Without a name, the one that signs, which another one
+    /// replaces. Nothing is left of it here.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such key.
+    pub fn end_key(&mut self, which: Option<&str>, algorithm: Algorithm) -> Result<Key> {
+        let sealing = self.key.clone();
+        let key = NewKey::generate_for(algorithm)?;
+        let ended = self.change(|connection, now| {
+            let found = match which {
+                Some(kid) => connection.query_row(&format!("{SELECT} WHERE kid = ?1"), [kid], record),
+                None => in_use(connection),
+            };
+            let ended = found.optional().map_err(broken)?.ok_or_else(|| {
+                Error::not_found("there is no such key, or it is none of ours any more").hint("portico key list")
+            })?;
+            connection.execute("DELETE FROM signing_keys WHERE kid = ?1", [&ended.kid]).map_err(broken)?;
+            let next = ended.retired_at.is_none().then(|| add(connection, now, &key, sealing.as_ref())).transpose()?;
+            let change = Change::of("key end", Some(&ended), next.as_ref());
+            Ok((ended, change))
+        })?;
+        self.wipe()?;
+        Ok(ended)
     }
 
     /// Every key, the newest first.
@@ -71,19 +102,20 @@ fn in_use(connection: &Connection) -> Read<Key> {
     connection.query_row(&format!("{SELECT} WHERE retired_at IS NULL"), (), record)
 }
 
-/// Encrypts the private part that is stored as it is, and checks that an encrypted one opens.
-fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<()> {
+/// Encrypts the private part that is stored as it is, and checks that an encrypted one opens. Whether there was
+/// something to encrypt.
+fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<bool> {
     let sql = "SELECT kid, private_key, sealed FROM signing_keys WHERE retired_at IS NULL";
     let read = |row: &Row<'_>| Ok((row.get(0)?, Zeroizing::new(row.get(1)?), row.get(2)?));
     let (kid, private, sealed): (String, Zeroizing<Vec<u8>>, bool) =
         connection.query_row(sql, (), read).map_err(broken)?;
     match key {
-        _ if sealed => sealing::open(key, &kid, &private).map(drop),
-        None => Ok(()),
+        _ if sealed => sealing::open(key, &kid, &private).map(|_| false),
+        None => Ok(false),
         Some(key) => {
             let private = sealing::seal(key, &kid, &private)?;
             let sql = "UPDATE signing_keys SET private_key = ?1, sealed = 1 WHERE kid = ?2";
-            connection.execute(sql, params![private, kid]).map(drop).map_err(broken)
+            connection.execute(sql, params![private, kid]).map(|_| true).map_err(broken)
         }
     }
 }

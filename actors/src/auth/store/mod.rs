@@ -14,6 +14,7 @@ mod file;
 mod grants;
 mod handle;
 mod keys;
+mod namesakes;
 mod place;
 mod remote;
 mod revoked;
@@ -33,12 +34,13 @@ pub(crate) use self::handle::Handle;
 pub use self::place::Place;
 use self::remote::Remote;
 pub use self::trail::NewRecord;
-pub(crate) use self::users::email_key;
+pub(crate) use crate::name::key as email_key;
 
 use super::clock::{Clock, Timestamp};
 use super::sealing::StoreKey;
 use super::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use crate::error::{Error, Result};
+use crate::name;
 
 /// When a store that is away is worth another attempt.
 const RETRY: Duration = Duration::from_secs(1);
@@ -183,6 +185,19 @@ impl Store {
         }
     }
 
+    /// Writes what was deleted over, also in the log of a file, and leaves that one empty. What a database keeps of
+    /// former rows is its own business. False where somebody is still reading what was before; whatever empties
+    /// the log next does it then.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn wipe(&self) -> Result<bool> {
+        match &self.connection {
+            Connection::File(connection) => file::empty_log(connection).map_err(broken),
+            Connection::Postgres(_) => Ok(true),
+        }
+    }
+
     /// Whether the session with the database has ended.
     fn is_closed(&self) -> bool {
         matches!(&self.connection, Connection::Postgres(remote) if remote.is_closed())
@@ -203,13 +218,37 @@ fn check_name(what: &str, name: &str) -> Result<()> {
             "the name of {what} has 1 to {LONGEST_NAME} characters, with no white space around them"
         )));
     }
-    if name.chars().any(char::is_control) {
-        return Err(Error::invalid(format!("the name of {what} has no control characters")));
+    if name::hides(name) {
+        return Err(Error::invalid(format!(
+            "the name of {what} has no control characters, and none that are not seen"
+        )));
     }
     if name.starts_with("ptc_") {
         return Err(Error::invalid(format!("the name of {what} does not begin with ptc_, as ids and secrets do")));
     }
     Ok(())
+}
+
+/// Those of `known` that `which` names: in this very spelling, or where there are none, in any.
+fn named<T>(mut known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Vec<T> {
+    let key = name::key(which);
+    known.retain(|each| name::key(name(each)) == key);
+    if known.iter().any(|each| name(each) == which) {
+        known.retain(|each| name(each) == which);
+    }
+    known
+}
+
+/// The one of `known` that `which` names, if there is one. There may be several from before names were
+/// compared in any spelling.
+fn one_named<T>(what: &str, known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Result<Option<T>> {
+    let mut found = named(known, which, name);
+    match (found.pop(), found.is_empty()) {
+        (Some(_), false) => {
+            Err(Error::invalid(format!("several {what} are {}", shown(which))).hint("name one by its client id"))
+        }
+        (found, _) => Ok(found),
+    }
 }
 
 /// `asked` as a message may repeat it: a secret in the place of a name is not repeated.

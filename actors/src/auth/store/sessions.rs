@@ -4,8 +4,7 @@ use rusqlite::named_params;
 
 use super::columns::{Id, reach};
 use super::connection::{Connection, Optional, Row};
-use super::users::{self, email_key};
-use super::{Store, broken, endings};
+use super::{Store, broken, email_key, endings, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;

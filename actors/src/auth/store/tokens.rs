@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::columns::{Id, reach, reach_text};
-use super::connection::{Connection, Failure, Read, Row, Values};
-use super::{Store, broken, check_name, endings, hint, sessions, shown, users};
+use super::connection::{Connection, Read, Row, Values};
+use super::{Store, broken, check_name, endings, hint, named, sessions, shown, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
@@ -69,6 +69,11 @@ impl Store {
                 return Err(Error::invalid("the token would have expired already; choose a later end"));
             }
             check_within(&user, new.scope, &new.reach)?;
+            let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
+            if !named(own, &name, |token| &token.name).is_empty() {
+                return Err(Error::invalid(format!("{} already has a token named {name:?}", user.email))
+                    .hint("revoke that one first, or choose another name"));
+            }
             let made = connection.execute(
                 "INSERT INTO personal_access_tokens
                      (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
@@ -85,18 +90,10 @@ impl Store {
                     ":parent": parent.map(|parent| parent.to_string()),
                 },
             );
-            match made {
-                Err(Failure::Taken) => {
-                    Err(Error::invalid(format!("{} already has a token named {name:?}", user.email))
-                        .hint("revoke that one first, or choose another name"))
-                }
-                Err(error) => Err(broken(error)),
-                Ok(_) => {
-                    let token = by_id(connection, id)?;
-                    let change = Change::of("pat create", None, Some(&token));
-                    Ok((token, change))
-                }
-            }
+            made.map_err(broken)?;
+            let token = by_id(connection, id)?;
+            let change = Change::of("pat create", None, Some(&token));
+            Ok((token, change))
         })?;
         Ok((record, secret))
     }
@@ -206,7 +203,7 @@ fn choose(connection: &Connection, which: &str) -> Result<PersonalAccessToken> {
     } else if let Ok(id) = Uuid::try_parse(which) {
         matching(connection, "t.id = ?1", [id.to_string()])?
     } else {
-        matching(connection, "t.name = ?1 AND t.revoked_at IS NULL", [which])?
+        named(matching(connection, "t.revoked_at IS NULL", ())?, which, |token| &token.name)
     };
     match (found.pop(), found.is_empty()) {
         (Some(token), true) => Ok(token),

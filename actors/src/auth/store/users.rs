@@ -6,11 +6,12 @@ use secrecy::SecretString;
 use super::change::Change;
 use super::columns::{reach, reach_text};
 use super::connection::{Connection, Failure, Read, Row};
-use super::{Store, broken, endings, hint};
+use super::{Store, broken, email_key, endings, hint};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
 use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
 use crate::error::{Error, Result};
+use crate::name;
 use crate::near;
 use crate::principal::Scope;
 
@@ -108,12 +109,19 @@ impl Store {
     /// Takes back [`Store::disable_user`].
     ///
     /// # Errors
-    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) while another one has the address in another spelling.
     pub fn enable_user(&mut self, email: &str) -> Result<User> {
         self.change(|connection, _| {
             let (id, before) = find(connection, email)?;
-            connection.execute("UPDATE users SET disabled_at = NULL WHERE id = ?1", [id]).map_err(broken)?;
-            changed("user enable", connection, before)
+            // One that was set apart from a namesake has no key of its own.
+            let sql = "UPDATE users SET disabled_at = NULL, email_key = ?1 WHERE id = ?2";
+            match connection.execute(sql, (email_key(&before.email), id)) {
+                Err(Failure::Taken) => Err(Error::invalid("another user has this address in another spelling")
+                    .hint("`portico user list` shows both; remove one of them first")),
+                Err(error) => Err(broken(error)),
+                Ok(_) => changed("user enable", connection, before),
+            }
         })
     }
 
@@ -136,11 +144,6 @@ pub(super) fn changed(action: &'static str, connection: &Connection, before: Use
     Ok((user, change))
 }
 
-/// How addresses are compared.
-pub(crate) fn email_key(email: &str) -> String {
-    email.to_lowercase()
-}
-
 const SELECT: &str =
     "SELECT id, email, admin, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
@@ -157,9 +160,11 @@ fn user(row: &Row<'_>) -> Read<(i64, User)> {
     Ok((row.get("id")?, user))
 }
 
-/// The user of that address and the row's id.
+/// The user of that address and the row's id. One that was set apart from a namesake (`namesakes`) is found in
+/// its own spelling.
 pub(super) fn find(connection: &Connection, email: &str) -> Result<(i64, User)> {
-    let found = connection.query_row(&format!("{SELECT} WHERE email_key = ?1"), [email_key(email)], user);
+    let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
+    let found = connection.query_row(&sql, (email_key(email), email), user);
     match found {
         Err(Failure::NoRows) => Err(unknown(connection, email)?),
         found => found.map_err(broken),
@@ -178,10 +183,12 @@ fn check_email(email: &str) -> Result<()> {
     let parts = email.split_once('@');
     let whole = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
     let plain = !email.chars().any(|c| c.is_control() || c.is_whitespace() || c == ':');
-    if whole && plain && email.len() <= LONGEST_EMAIL {
+    if whole && plain && !name::hides(email) && email.len() <= LONGEST_EMAIL {
         Ok(())
     } else {
-        Err(Error::invalid("the e-mail address has the form name@domain, with no white space and no colon"))
+        Err(Error::invalid(
+            "the e-mail address has the form name@domain, with no white space, no colon and nothing that is not seen",
+        ))
     }
 }
 

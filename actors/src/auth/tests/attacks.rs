@@ -74,6 +74,14 @@ fn part(json: &Value) -> String {
     URL_SAFE_NO_PAD.encode(json.to_string())
 }
 
+/// A token with these very texts and a genuine signature.
+pub(super) fn signed_texts(header: &str, claims: &str, pair: &Pair) -> String {
+    let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+    let algorithm = pair.signing.algorithm.jwt();
+    let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &pair.signing.encoding, algorithm).unwrap();
+    format!("{message}.{signature}")
+}
+
 /// A token with exactly these contents and a genuine signature.
 pub(super) fn forge(header: &Value, claims: &Value, key: &EncodingKey, algorithm: jsonwebtoken::Algorithm) -> String {
     let message = format!("{}.{}", part(header), part(claims));
@@ -196,7 +204,7 @@ fn headers_cannot_choose_the_key_or_the_algorithm() {
         let refusal = |token: &str| verify(token, &keys, TIME).unwrap_err();
         let genuine = header(&ours.verifying);
         let unsigned = format!("{}.{}.", part(&with(genuine.clone(), "alg", json!("none"))), part(&claims()));
-        assert_eq!(refusal(&unsigned), Refusal::Malformed, "alg none");
+        assert_eq!(refusal(&unsigned), Refusal::WrongAlgorithm, "alg none");
 
         let public = match &ours.verifying.public {
             PublicKey::Edwards { x, .. } | PublicKey::Elliptic { x, .. } => x.clone(),
@@ -311,4 +319,22 @@ fn debug_output_holds_no_key() {
     for shown in [private, format!("{:?}", signing.encoding), format!("{secret:?}")] {
         assert!(shown.to_lowercase().contains("redacted") && !shown.contains("7, 7"), "{shown}");
     }
+}
+
+#[test]
+fn members_that_stand_twice_and_tokens_bound_to_a_key_are_refused() {
+    let pair = pair(NewKey::generate().unwrap());
+    let (header, claims) = (header(&pair.verifying).to_string(), claims().to_string());
+    let refusal = |header: &str, claims: &str| {
+        verify(&signed_texts(header, claims, &pair), &[&pair.verifying], TIME).map(|verified| verified.subject)
+    };
+    let and = |object: &str, more: &str| format!("{},{more}}}", object.trim_end_matches('}'));
+    assert_eq!(refusal(&header, &claims).unwrap(), "ptc_ci_x");
+    assert_eq!(refusal(&header, &and(&claims, r#""sub":"boss@example.org""#)), Err(Refusal::Malformed));
+    assert_eq!(refusal(&header, &and(&claims, r#""s\u0075b":"boss@example.org""#)), Err(Refusal::Malformed));
+    assert_eq!(refusal(&header, &and(&claims, r#""act":{"a":[{"b":1,"b":1}]}"#)), Err(Refusal::Malformed), "within");
+    assert_eq!(refusal(&and(&header, r#""typ":"at+jwt""#), &claims), Err(Refusal::Malformed));
+    assert_eq!(refusal(&and(&header, r#""x":{"y":1,"y":2}"#), &claims), Err(Refusal::Malformed));
+    assert_eq!(refusal(&and(&header, r#""crit":null"#), &claims), Err(Refusal::CriticalHeader));
+    assert_eq!(refusal(&header, &and(&claims, r#""cnf":{"jkt":"x"}"#)), Err(Refusal::BoundToKey));
 }

@@ -17,18 +17,18 @@ use crate::auth::key::{Algorithm, NewKey, VerifyingKey};
 use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
 
-const THEIRS: &str = "https://id.example.org";
-const NOW: i64 = 1_800_000_000;
+pub(super) const THEIRS: &str = "https://id.example.org";
+pub(super) const NOW: i64 = 1_800_000_000;
 
 /// A web server with one document, which counts who asks for it.
-struct Publisher {
+pub(super) struct Publisher {
     address: SocketAddr,
     answer: Arc<Mutex<String>>,
     asked: Arc<AtomicUsize>,
 }
 
 impl Publisher {
-    async fn start(keys: &[&VerifyingKey]) -> Self {
+    pub(super) async fn start(keys: &[&VerifyingKey]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let publisher = Self { address: listener.local_addr().unwrap(), answer: Arc::default(), asked: Arc::default() };
         publisher.publish(keys);
@@ -48,27 +48,27 @@ impl Publisher {
         publisher
     }
 
-    fn publish(&self, keys: &[&VerifyingKey]) {
+    pub(super) fn publish(&self, keys: &[&VerifyingKey]) {
         let jwks = json!({"keys": keys.iter().map(|key| serde_json::to_value(key.jwk()).unwrap()).collect::<Vec<_>>()});
         self.answer_with("200 OK", &jwks.to_string());
     }
 
-    fn answer_with(&self, status: &str, body: &str) {
+    pub(super) fn answer_with(&self, status: &str, body: &str) {
         let length = body.len();
         *self.answer.lock().unwrap() =
             format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     }
 
-    fn asked(&self) -> usize {
+    pub(super) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 
-    fn issuer(&self) -> TrustedIssuer {
+    pub(super) fn issuer(&self) -> TrustedIssuer {
         issuer(IssuerKeys::Url(format!("http://{}/jwks.json", self.address)))
     }
 }
 
-fn issuer(keys: IssuerKeys) -> TrustedIssuer {
+pub(super) fn issuer(keys: IssuerKeys) -> TrustedIssuer {
     TrustedIssuer {
         issuer: THEIRS.to_owned(),
         keys,
@@ -78,24 +78,27 @@ fn issuer(keys: IssuerKeys) -> TrustedIssuer {
         subject_claim: "sub".to_owned(),
         reach: Reach::All,
         scope: None,
+        types: TrustedIssuer::DEFAULT_TYPES.map(str::to_owned).to_vec(),
+        max_age: TrustedIssuer::DEFAULT_MAX_AGE,
+        identity: None,
     }
 }
 
-fn key(algorithm: Algorithm) -> Pair {
+pub(super) fn key(algorithm: Algorithm) -> Pair {
     pair(NewKey::generate_for(algorithm).unwrap())
 }
 
 /// What other issuers' headers look like: no `typ` of ours.
-fn header(pair: &Pair) -> Value {
+pub(super) fn header(pair: &Pair) -> Value {
     json!({"alg": pair.verifying.algorithm.word(), "kid": pair.verifying.kid, "typ": "JWT"})
 }
 
-fn claims() -> Value {
+pub(super) fn claims() -> Value {
     json!({"iss": THEIRS, "sub": "robot", "aud": ["portico", "others"], "exp": NOW + 3_600,
            "scope": "openid read write", "connection_ids": [SALES]})
 }
 
-async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
+pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
     actor.send(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }).await.unwrap().ok()
 }
@@ -107,7 +110,7 @@ fn pem(head: &[u8], key: &[u8]) -> String {
     format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
 }
 
-fn ed25519_pem(pair: &Pair) -> String {
+pub(super) fn ed25519_pem(pair: &Pair) -> String {
     use base64::Engine;
     let crate::auth::key::PublicKey::Edwards { x, .. } = &pair.verifying.public else { panic!("an Ed25519 key") };
     let x = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(x).unwrap();
@@ -156,7 +159,9 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
         ..issuer(fixed())
     };
     let actor = House::new().trusting(vec![mapped]).await;
-    let mut claims = with(with(claims(), "dbs", json!([SALES])), "email", json!("x@example.org"));
+    let claims = with(with(claims(), "dbs", json!([SALES])), "email", json!("x@example.org"));
+    assert!(ask(&actor, token(&claims)).await.is_none(), "nobody has verified the address");
+    let mut claims = with(claims, "email_verified", json!(true));
     let robot = ask(&actor, token(&claims)).await.unwrap();
     assert_eq!((robot.scope, robot.subject.ends_with("#x@example.org")), (Scope::Read, true), "the fixed scope");
     assert_eq!(robot.reach, Reach::each([(SALES, Scope::Read)]));

@@ -4,6 +4,7 @@
 // Each file of `both` is a module of each kind.
 #![allow(clippy::duplicate_mod)]
 
+mod assertions;
 mod attacks;
 mod changes;
 mod issuers;

@@ -124,6 +124,7 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     let (client, _) = run!(add_client(&new_client("client")), "client add");
     run!(register_client(&new_client("dynamic")), "client register");
     run!(rotate_key(Algorithm::EdDsa), "key rotate");
+    run!(end_key(None, Algorithm::EdDsa), "key end");
     let ends = token.created_at.after(std::time::Duration::from_secs(60));
     run!(revoke_access_token(Uuid::from_u128(7), "ptc_ci_x", ends), "access-token revoke");
 

@@ -5,10 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
+use secrecy::ExposeSecret;
 use tempfile::TempDir;
 
 use super::support::{House, look_at_older_rows, older_rows, user};
+use crate::auth::key::NewKey;
 use crate::auth::store::Store;
+use crate::auth::{Algorithm, StoreKey};
 use crate::error::Kind;
 
 fn mode(path: &Path) -> u32 {
@@ -29,7 +32,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 6);
+    assert_eq!(pragma("user_version"), 7);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -100,10 +103,10 @@ fn an_older_programs_store_is_brought_up_to_date_with_its_triggers_replaced() {
 fn a_newer_programs_store_is_refused_with_the_remedy() {
     let house = House::new();
     drop(house.store());
-    Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 6"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 99, and this program knows 7"), "{error}");
     assert!(error.get_hint().is_some());
 }
 
@@ -137,4 +140,51 @@ fn what_cannot_be_opened_is_told_without_its_path() {
     assert!(error.get_hint().is_some());
     assert!(!error.message.contains("portico.db"), "{error}");
     assert!(error.cause().unwrap().contains("portico.db"), "{error:?}");
+}
+
+#[test]
+fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
+    for algorithm in [Algorithm::EdDsa, Algorithm::Es256, Algorithm::Rs256] {
+        let house = House::new();
+        let mut store = house.store();
+        store.ensure_key().unwrap();
+        // Whoever is there: without it the last one to leave would empty the log.
+        let other = house.store();
+        assert_eq!(other.users().unwrap(), []);
+        let mut privates = Vec::new();
+        for round in 0..4 {
+            let row = "SELECT private_key FROM signing_keys WHERE retired_at IS NULL";
+            let raw = Connection::open(house.path()).unwrap();
+            privates.push(raw.query_row(row, [], |row| row.get::<_, Vec<u8>>(0)).unwrap());
+            drop(raw);
+            assert!(holds(&house, &privates[round]), "the key that signs is there");
+            if round == 2 {
+                let key = StoreKey::parse(&"ab".repeat(32)).unwrap();
+                // Encrypted from now on.
+                store = store.sealed_with(Some(key));
+                store.ensure_key().unwrap();
+                assert!(!holds(&house, &privates[round]), "{algorithm:?}: what was not encrypted is left");
+            }
+            if round % 2 == 0 {
+                store.rotate_key(algorithm).unwrap();
+            } else {
+                store.end_key(None, algorithm).unwrap();
+            }
+            for private in &privates {
+                assert!(!holds(&house, private), "{algorithm:?}, round {round}");
+            }
+        }
+    }
+}
+
+/// Whether some file of the store has a part of these octets that is no part of every key of its kind.
+fn holds(house: &House, octets: &[u8]) -> bool {
+    let other = NewKey::generate_for(Algorithm::EdDsa).unwrap();
+    let other =
+        [other, NewKey::generate_for(Algorithm::Es256).unwrap()].map(|key| key.private.expose_secret().to_vec());
+    let usual = |part: &[u8]| other.iter().any(|key| key.windows(part.len()).any(|window| window == part));
+    let parts: Vec<&[u8]> = octets.chunks_exact(8).filter(|part| !usual(part)).collect();
+    let files = fs::read_dir(house.path().parent().unwrap()).unwrap();
+    let files = files.map(|entry| fs::read(entry.unwrap().path()).unwrap());
+    files.into_iter().any(|file| parts.iter().any(|part| memchr::memmem::find(&file, part).is_some()))
 }

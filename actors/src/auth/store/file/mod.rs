@@ -47,6 +47,12 @@ pub(super) fn data_version(connection: &Connection) -> Read<i64> {
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
+/// Moves the log into the file and empties it. False where a reader still needs it.
+pub(super) fn empty_log(connection: &Connection) -> Read<bool> {
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(busy == 0)
+}
+
 /// Runs one statement; how many rows it concerned.
 pub(super) fn execute(connection: &Connection, sql: &str, given: &Given<'_>) -> Read<usize> {
     let mut statement = connection.prepare_cached(sql)?;

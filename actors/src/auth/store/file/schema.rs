@@ -3,17 +3,21 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::super::connection::{Read, Row, broken};
+use super::super::namesakes;
 use super::failed;
+use crate::auth::clock::Clock;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 6] = [
+const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../migrations/sqlite/0001_identities.sql")),
     (2, include_str!("../migrations/sqlite/0002_tokens.sql")),
     (3, include_str!("../migrations/sqlite/0003_people.sql")),
     (4, include_str!("../migrations/sqlite/0004_audit.sql")),
     (5, include_str!("../migrations/sqlite/0005_stamps.sql")),
     (6, include_str!("../migrations/sqlite/0006_parents.sql")),
+    (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
 ];
 
 /// Tells our files from other databases: "Port" in ASCII.
@@ -21,7 +25,8 @@ const APPLICATION_ID: i64 = 0x506f_7274;
 
 /// The version that this program reads and writes.
 const CURRENT: i64 = match MIGRATIONS {
-    [.., (last, _)] => last,
+    [.., (last, _)] => *last,
+    [] => 0,
 };
 
 /// Brings the file up to date, each step in a transaction of its own.
@@ -37,10 +42,22 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
             return Ok(());
         };
         transaction.execute_batch(migration).map_err(failed)?;
+        if *next == namesakes::VERSION {
+            key_addresses(&transaction).map_err(broken)?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
         transaction.pragma_update(None, "user_version", next).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     }
+}
+
+fn key_addresses(connection: &Connection) -> Read<()> {
+    let user = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let users = super::query(connection, namesakes::USERS, &Vec::new(), user)?;
+    for (sql, given) in namesakes::keyed(&users, Clock::system().now()) {
+        super::execute(connection, sql, &given)?;
+    }
+    Ok(())
 }
 
 /// Whether the file has exactly the format that this program reads.

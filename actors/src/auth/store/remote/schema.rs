@@ -5,23 +5,27 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 
-use super::super::connection::{Given, Read, broken};
+use super::super::connection::{Given, Read, Row, broken};
+use super::super::namesakes;
 use super::Remote;
+use crate::auth::clock::Clock;
 use crate::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 6] = [
+const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../migrations/postgres/0001_identities.sql")),
     (2, include_str!("../migrations/postgres/0002_tokens.sql")),
     (3, include_str!("../migrations/postgres/0003_people.sql")),
     (4, include_str!("../migrations/postgres/0004_audit.sql")),
     (5, include_str!("../migrations/postgres/0005_stamps.sql")),
     (6, include_str!("../migrations/postgres/0006_parents.sql")),
+    (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
 ];
 
 /// The version that this program reads and writes.
 const CURRENT: i64 = match MIGRATIONS {
-    [.., (last, _)] => last,
+    [.., (last, _)] => *last,
+    [] => 0,
 };
 
 /// Half of the key of the lock under which the schema is changed: "Port" in ASCII.
@@ -52,6 +56,9 @@ fn bring_up(remote: &Remote) -> Result<()> {
         let done = version(remote)?;
         for (step, migration) in MIGRATIONS.iter().filter(|(step, _)| *step > done) {
             remote.batch_within(migration, PATIENCE).map_err(broken)?;
+            if *step == namesakes::VERSION {
+                key_addresses(remote).map_err(broken)?;
+            }
             let note = "INSERT INTO store_format (one, version) VALUES (1, ?1)
                         ON CONFLICT (one) DO UPDATE SET version = excluded.version";
             remote.execute(note, vec![(None, Value::Integer(*step))]).map_err(broken)?;
@@ -83,6 +90,18 @@ fn bring_up(remote: &Remote) -> Result<()> {
             .hint("the user of store.url may have to be given its schema: CREATE SCHEMA portico AUTHORIZATION <user>"),
         _ => error,
     })
+}
+
+fn key_addresses(remote: &Remote) -> Read<()> {
+    let user = |row: &super::Row| {
+        let row = Row::Postgres(row);
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    };
+    let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<Read<_>>()?;
+    for (sql, given) in namesakes::keyed(&users, Clock::system().now()) {
+        remote.execute(sql, given)?;
+    }
+    Ok(())
 }
 
 /// Brings the schema up to date, if it is not.

@@ -34,7 +34,7 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
         ("eve@example.com", &eve, "eve@example.com", Scope::Read, Reach::All),
     ] {
         let principal = ask(&actor, basic(email, token)).await.unwrap();
-        let claims = std::sync::Arc::clone(&principal.claims);
+        let claims = principal.claims.clone();
         let id = store
             .pats(Some(subject))
             .unwrap()

@@ -12,6 +12,10 @@ mod endings;
 mod grants;
 #[path = "../both/in_force.rs"]
 mod in_force;
+#[path = "../both/keys.rs"]
+mod keys;
+#[path = "../both/namesakes.rs"]
+mod namesakes;
 #[path = "../both/people.rs"]
 mod people;
 #[path = "../both/revival.rs"]
