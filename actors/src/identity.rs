@@ -121,12 +121,12 @@ impl Mapping {
         let role = self.role(connection, by)?;
         let mut claims = by.claims.as_ref().clone();
         // What was found valid here stands above what a token says of itself.
-        for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope.list()), ("role", role.as_str())] {
+        for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope().list()), ("role", role.as_str())] {
             claims.insert(name.to_owned(), Value::from(value));
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let settings =
-            [String::new(), by.subject.clone(), text("client_id"), by.scope.list().to_owned(), request.to_string()];
+            [String::new(), by.subject.clone(), text("client_id"), by.scope().list().to_owned(), request.to_string()];
         let mut identity = Identity { role, settings, refused: AtomicBool::new(false) };
         identity.settings[0] = Value::Object(claims).to_string();
         Ok(identity)
@@ -156,7 +156,7 @@ impl Mapping {
 fn claim(by: &Principal, name: &str) -> Option<Value> {
     match name {
         "subject" | "sub" => Some(Value::from(by.subject.as_str())),
-        "scope" => Some(Value::from(by.scope.word())),
+        "scope" => Some(Value::from(by.scope().word())),
         other => by.claims.get(other).cloned(),
     }
 }
@@ -224,11 +224,11 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
-    use crate::principal::{Claims, Reach, Scope};
+    use crate::principal::{Claims, Rights, Scope};
 
     fn caller(subject: &str, claims: Value) -> Principal {
         let claims: Claims = Arc::new(claims.as_object().cloned().unwrap_or_default());
-        Principal { subject: subject.to_owned(), scope: Scope::Write, reach: Reach::All, claims, credential: None }
+        Principal { subject: subject.to_owned(), rights: Rights::all(Scope::Write), claims, credential: None }
     }
 
     fn table(pairs: &[(&str, &str)]) -> HashMap<String, String> {

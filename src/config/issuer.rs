@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 
 use super::Connection;
 use super::section::{Problem, Section};
@@ -131,10 +131,10 @@ fn keys(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
 }
 
 /// The connections that the issuer's tokens reach at most: names, or `name:read`.
-fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Reach {
+fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Rights {
     let named = section.strings("connections", problems);
     if named.is_empty() {
-        return Reach::All;
+        return Rights::ALL;
     }
     let mut reach = Vec::new();
     for named in &named {
@@ -153,5 +153,5 @@ fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &
             }
         }
     }
-    Reach::each(reach)
+    Rights::each(reach)
 }

@@ -143,7 +143,7 @@ async fn claim(
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
     let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
     // A token with less reach must not read what another one of the same user was told.
-    let rights = format!("{:?} {:?}", by.scope, by.reach);
+    let rights = format!("{:?}", by.rights);
     Ok((Memory::find(memory, Key::of(&by.subject, &rights, &key), digest), body))
 }
 

@@ -63,7 +63,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::{Reach, Scope};
+    use crate::principal::{Rights, Scope};
 
     const START: Timestamp = Timestamp::from_seconds(1_000);
     const END: Timestamp = Timestamp::from_seconds(2_000);
@@ -71,8 +71,7 @@ mod tests {
     fn principal(subject: &str) -> Arc<Principal> {
         Arc::new(Principal {
             subject: subject.to_owned(),
-            scope: Scope::Read,
-            reach: Reach::All,
+            rights: Rights::all(Scope::Read),
             claims: Arc::default(),
             credential: None,
         })

@@ -19,7 +19,7 @@ use super::key::{PublicKey, VerifyingKey};
 use super::resource;
 use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
 use crate::error::Result;
-use crate::principal::{Endpoint, Principal, Reach, Scope};
+use crate::principal::{Endpoint, Principal, Rights, Scope};
 
 /// Keys are asked for again no sooner than this, however many tokens name an unknown one.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub struct TrustedIssuer {
     /// The claim that names the caller.
     pub subject_claim: String,
     /// The connections that its tokens reach at most.
-    pub reach: Reach,
+    pub reach: Rights,
     /// The widest scope of its tokens. A token without a scope of its own has this one.
     pub scope: Option<Scope>,
 }
@@ -111,7 +111,7 @@ impl Issuer {
     }
 
     /// Takes over the connections that its tokens reach at most.
-    pub(crate) fn set_reach(&mut self, reach: Reach) {
+    pub(crate) fn set_reach(&mut self, reach: Rights) {
         self.settings.reach = reach;
     }
 
@@ -131,7 +131,7 @@ impl Issuer {
         }
         let audiences = claims.aud.all();
         let for_us = match &self.settings.audience {
-            Some(ours) => audiences.contains(ours).then_some(Reach::All),
+            Some(ours) => audiences.contains(ours).then_some(Rights::ALL),
             None => resource::reach(audiences.iter().filter_map(|audience| ours.resource(audience)), endpoint),
         };
         let for_us = for_us.ok_or(Refusal::WrongAudience)?;
@@ -153,8 +153,7 @@ impl Issuer {
             credential,
             claims: Arc::new(told),
             subject,
-            scope,
-            reach: connections.and(&for_us).and(&self.settings.reach),
+            rights: connections.and(&for_us).and(&self.settings.reach).up_to(scope),
         };
         Ok((principal, ends.min(now.after(FRESH))))
     }

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use crate::principal::{Endpoint, Reach};
+use crate::principal::{Endpoint, Rights, Scope};
 
 /// Longer than any resource of ours.
 const LONGEST: usize = 2_048;
@@ -44,10 +44,10 @@ impl Resource {
     }
 
     /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
-    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Reach> {
+    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Rights> {
         match (self, endpoint) {
-            (Self::Service, _) | (Self::Api, Endpoint::Api) | (Self::Mcp, Endpoint::Mcp) => Some(Reach::All),
-            (Self::Connection(id), Endpoint::Mcp) => Some(Reach::Only([id].into())),
+            (Self::Service, _) | (Self::Api, Endpoint::Api) | (Self::Mcp, Endpoint::Mcp) => Some(Rights::ALL),
+            (Self::Connection(id), Endpoint::Mcp) => Some(Rights::only([id], Scope::Admin)),
             _ => None,
         }
     }
@@ -62,15 +62,15 @@ impl Resource {
 }
 
 /// What `resources` open together at `endpoint`; `None` where none of them is for there.
-pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Reach> {
+pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
     let mut ids = None::<Vec<Uuid>>;
     for reach in resources.into_iter().filter_map(|resource| resource.reach(endpoint)) {
         match reach.list() {
-            None => return Some(Reach::All),
-            Some(list) => ids.get_or_insert_default().extend(list.into_iter().map(|(id, _)| id)),
+            None => return Some(Rights::ALL),
+            Some(list) => ids.get_or_insert_default().extend(list.iter().map(|(id, _)| *id)),
         }
     }
-    ids.map(|ids| Reach::Only(ids.into()))
+    ids.map(|ids| Rights::only(ids, Scope::Admin))
 }
 
 #[cfg(test)]
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_resource_opens_its_own_endpoint_alone() {
-        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Mcp), Some(Reach::Only([ID].into())));
+        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Mcp), Some(Rights::only([ID], Scope::Admin)));
         assert_eq!(reach([Resource::Connection(ID)], Endpoint::Api), None);
-        assert_eq!(reach([Resource::Connection(ID), Resource::Api], Endpoint::Api), Some(Reach::All));
+        assert_eq!(reach([Resource::Connection(ID), Resource::Api], Endpoint::Api), Some(Rights::ALL));
         assert_eq!(reach([Resource::Api], Endpoint::Mcp), None);
         assert_eq!(reach([], Endpoint::Mcp), None);
     }

@@ -16,7 +16,7 @@ use super::shared_secret;
 use super::store::{Contents, Store, email_key};
 use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
-use crate::principal::{Claims, Endpoint, Principal, Reach, Scope};
+use crate::principal::{Claims, Endpoint, Principal, Rights};
 
 /// One personal access token.
 struct Token {
@@ -24,7 +24,7 @@ struct Token {
     refused: Option<Refusal>,
     email_key: String,
     expires_at: Option<Timestamp>,
-    /// The user's reach and scope, narrowed by the token's own.
+    /// With what is left of the token's rights with the user's.
     principal: Arc<Principal>,
 }
 
@@ -32,8 +32,7 @@ struct Token {
 pub(crate) struct Holder {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: String,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     /// When it was made: a token from before was another one's of the same name.
     since: Timestamp,
     claims: Claims,
@@ -47,8 +46,8 @@ pub(crate) struct Account {
 
 /// One grant of a person to a client, in force.
 struct Granted {
-    scope: Scope,
-    reach: Reach,
+    /// What is left of them with the person's, and with those of the token that they signed in with.
+    rights: Rights,
     expires_at: Timestamp,
 }
 
@@ -85,8 +84,7 @@ impl Snapshot {
                     credential: Some(row.id.to_string().into()),
                     claims: claims(&[("email", &row.email)]),
                     subject: row.email,
-                    scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
-                    reach: row.user_reach.and(&row.token_reach),
+                    rights: row.rights,
                 };
                 let (email_key, expires_at, principal) = (row.email_key, row.expires_at, Arc::new(principal));
                 let token = Token { refused, email_key, expires_at, principal };
@@ -98,7 +96,7 @@ impl Snapshot {
             .map(|row| {
                 let since = row.created_at;
                 let claims = claims(&[("email", &row.email)]);
-                (row.email_key, Holder { subject: row.email, scope: row.scope, reach: row.reach, since, claims })
+                (row.email_key, Holder { subject: row.email, rights: row.rights, since, claims })
             })
             .collect();
         let accounts = accounts
@@ -106,14 +104,14 @@ impl Snapshot {
             .map(|row| {
                 let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
                 let (subject, since) = (row.client_id.clone(), row.created_at);
-                let holder = Holder { subject, scope: row.scope, reach: row.reach, since, claims };
+                let holder = Holder { subject, rights: row.rights, since, claims };
                 (row.client_id, Account { holder, secret: row.digest })
             })
             .collect();
         let grants = grants
             .into_iter()
             .map(|row| {
-                let granted = Granted { scope: row.scope, reach: row.reach, expires_at: row.expires_at };
+                let granted = Granted { rights: row.rights, expires_at: row.expires_at };
                 (row.id, granted)
             })
             .collect();
@@ -202,12 +200,10 @@ impl Snapshot {
         if let Some(grant) = verified.grant {
             let granted = self.grants.get(&grant).filter(|granted| now < granted.expires_at);
             let granted = granted.ok_or(Refusal::UnknownGrant)?;
-            verified.scope = verified.scope.min(granted.scope);
-            verified.reach = verified.reach.and(&granted.reach);
+            verified.rights = verified.rights.and(&granted.rights);
             verified.until = verified.until.min(granted.expires_at);
         }
-        verified.scope = verified.scope.min(holder.scope);
-        verified.reach = verified.reach.and(&holder.reach);
+        verified.rights = verified.rights.and(&holder.rights);
         verified.subject.clone_from(&holder.subject);
         Ok(verified)
     }
@@ -221,10 +217,10 @@ impl Snapshot {
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = self.inspect(token, tokens, now)?;
-        let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
+        let rights = verified.rights.and(&tokens.reach_of(&verified.audiences, endpoint)?);
         let claims = self.claims_of(&verified);
         let credential = Some(verified.jti.to_string().into());
-        let principal = Principal { subject: verified.subject, scope: verified.scope, reach, claims, credential };
+        let principal = Principal { subject: verified.subject, rights, claims, credential };
         Ok((principal, verified.until))
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
+use portico_actors::principal::Rights;
 
-use super::super::check;
+use super::super::{check, describe_rights};
 use super::Finding;
 use crate::config::Config;
 
@@ -60,6 +61,7 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     } else {
         Finding::ok("store", counts)
     });
+    findings.extend(origins(config, &store)?);
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
         None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),
@@ -79,4 +81,46 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
         ));
     }
     Ok(findings)
+}
+
+/// What an older program made, and nobody can tell whether it is more than it should be.
+fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
+    let found = store.of_unknown_origin()?;
+    let opens = |rights: &Rights| format!("{} on {}", rights.widest().word(), describe_rights(config, rights));
+    let tokens = found.tokens.iter().map(|token| {
+        Finding::warning(
+            "origin",
+            format!(
+                "the token {:?} of {} ({}) opens {}, and may have been made out of one that has ended since",
+                token.name,
+                token.email,
+                token.id,
+                opens(&token.rights)
+            ),
+            format!("if nobody can tell who made it: portico pat revoke {}, and make another one", token.id),
+        )
+    });
+    let users = found.users.iter().map(|user| {
+        Finding::warning(
+            "origin",
+            format!(
+                "{} has {}, and may have been added by an administrator who has less",
+                user.email,
+                opens(&user.rights)
+            ),
+            format!("portico user change {} with what they are to have", user.email),
+        )
+    });
+    let accounts = found.accounts.iter().map(|account| {
+        Finding::warning(
+            "origin",
+            format!(
+                "the service account {:?} opens {}, and an administrator who has less may know its secret",
+                account.name,
+                opens(&account.rights)
+            ),
+            format!("portico service-account rotate {:?}", account.name),
+        )
+    });
+    Ok(tokens.chain(users).chain(accounts).collect())
 }

@@ -14,8 +14,9 @@ use uuid::Uuid;
 
 use super::super::clock::Timestamp;
 use super::super::grant::{self, AccessToken, GrantError};
+use super::super::records::with_connections;
 use super::super::token::Tokens;
-use crate::principal::Scope;
+use crate::principal::{Rights, Scope};
 
 /// How long an authorization code can be redeemed.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
@@ -40,10 +41,8 @@ pub struct Approval {
     pub redirect_uri: String,
     /// The PKCE challenge, made with S256.
     pub challenge: String,
-    /// How far the client may go.
-    pub scope: Scope,
-    /// The connections that it may use.
-    pub connections: Vec<Uuid>,
+    /// The connections that the client may use, and how far it may go at each.
+    pub rights: Rights,
     /// The resource asked for (RFC 8707).
     pub resource: Option<String>,
 }
@@ -108,10 +107,9 @@ pub struct GrantRecord {
     pub client_id: String,
     /// The client's name.
     pub client_name: String,
-    /// How far it goes.
-    pub scope: Scope,
-    /// The connections.
-    pub connections: Vec<Uuid>,
+    /// What it opens now: no more than the person has, and the token that they signed in with.
+    #[serde(flatten, serialize_with = "with_connections")]
+    pub rights: Rights,
     /// When it was given.
     pub created_at: Timestamp,
     /// When tokens were last issued.
@@ -124,8 +122,7 @@ pub struct GrantRecord {
 pub(crate) struct Granted {
     pub(crate) grant: Uuid,
     pub(crate) subject: String,
-    pub(crate) scope: Scope,
-    pub(crate) connections: Vec<Uuid>,
+    pub(crate) rights: Rights,
     pub(crate) resource: Option<String>,
 }
 
@@ -142,16 +139,21 @@ pub(crate) fn narrow(
     resource: Option<&str>,
     tokens: &Tokens,
 ) -> Result<Granted, GrantError> {
-    let scope = scope.map_or(Ok(granted.scope), |asked| grant::narrowed_scope(asked, granted.scope))?;
-    let (connections, resource) = match resource.filter(|asked| Some(*asked) != granted.resource.as_deref()) {
-        None => (granted.connections, granted.resource),
+    let rights = match scope {
+        None => granted.rights.clone(),
+        Some(asked) => granted.rights.up_to(grant::narrowed_scope(asked, granted.rights.widest())?),
+    };
+    let (rights, resource) = match resource.filter(|asked| Some(*asked) != granted.resource.as_deref()) {
+        None => (rights, granted.resource),
         Some(asked) => match grant::target(asked, tokens)? {
-            Some(connection) if granted.connections.contains(&connection) => (vec![connection], Some(asked.to_owned())),
-            None if granted.resource.is_none() => (granted.connections, Some(asked.to_owned())),
+            Some(connection) if rights.covers(connection) => {
+                (rights.and(&Rights::only([connection], Scope::Admin)), Some(asked.to_owned()))
+            }
+            None if granted.resource.is_none() => (rights, Some(asked.to_owned())),
             _ => return Err(GrantError::new("invalid_target", "the resource is not within what was granted")),
         },
     };
-    Ok(Granted { scope, connections, resource, ..granted })
+    Ok(Granted { rights, resource, ..granted })
 }
 
 /// Whether `text` can be a challenge: the SHA-256 of a verifier in base64url (RFC 7636 §4.2).

@@ -288,8 +288,7 @@ impl People {
             subject: granted.subject,
             client_id,
             scope: None,
-            most: granted.scope,
-            connections: Some(granted.connections),
+            rights: granted.rights,
             resource: granted.resource,
             grant: Some(granted.grant),
         };
@@ -314,12 +313,7 @@ impl People {
         new: NewPat,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            let session = store.required(&digest)?;
-            session.must_be_whole()?;
-            store.create_pat(&session.email, session.bound(new))
-        })
-        .await
+        self.store(move |store| store.create_own_pat(&digest, new)).await
     }
 
     /// Revokes a token of the session's person.
@@ -328,14 +322,7 @@ impl People {
     /// [`Kind::NotFound`] when it is not theirs, [`Kind::Forbidden`] in a session that was narrowed.
     pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
         let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| {
-            store.required(&digest)?.must_be_whole()?;
-            if !store.tokens_of(&digest)?.iter().any(|own| own.id == token) {
-                return Err(Error::not_found("there is no such token of yours"));
-            }
-            store.revoke_pat(&token.to_string())
-        })
-        .await
+        self.changing(move |store| store.revoke_own_pat(&digest, token)).await
     }
 
     /// The applications that the session's person gave access to.

@@ -7,7 +7,7 @@ use rusqlite::named_params;
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
-use super::columns::{Connections, Id, reach};
+use super::columns::{Id, rights};
 use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken};
 use crate::auth::clock::Timestamp;
@@ -15,7 +15,7 @@ use crate::auth::key::PublicKey;
 use crate::auth::sealing::{self, StoreKey};
 use crate::auth::secret::Digest;
 use crate::error::Result;
-use crate::principal::{Reach, Scope};
+use crate::principal::Rights;
 
 /// How long a token that was revoked is told from one that never was.
 const REVOKED_KNOWN: Duration = Duration::from_hours(30 * 24);
@@ -34,8 +34,7 @@ pub(crate) struct Contents {
 pub(crate) struct UserRow {
     pub(crate) email: String,
     pub(crate) email_key: String,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     pub(crate) created_at: Timestamp,
 }
 
@@ -43,10 +42,8 @@ pub(crate) struct TokenRow {
     pub(crate) digest: Digest,
     pub(crate) email: String,
     pub(crate) email_key: String,
-    pub(crate) user_scope: Scope,
-    pub(crate) user_reach: Reach,
-    pub(crate) token_scope: Option<Scope>,
-    pub(crate) token_reach: Reach,
+    /// What is left of the token's with its user's.
+    pub(crate) rights: Rights,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) id: Uuid,
     pub(crate) is_revoked: bool,
@@ -58,16 +55,15 @@ pub(crate) struct AccountRow {
     pub(crate) client_id: String,
     pub(crate) name: String,
     pub(crate) digest: Digest,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     pub(crate) created_at: Timestamp,
 }
 
 /// What a person granted to a client.
 pub(crate) struct GrantRow {
     pub(crate) id: Uuid,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    /// What is left of it with those of the person, and of the token that the consent was given with.
+    pub(crate) rights: Rights,
     pub(crate) expires_at: Timestamp,
 }
 
@@ -110,8 +106,7 @@ impl Store {
                     Ok(UserRow {
                         email: row.get(0)?,
                         email_key: row.get(1)?,
-                        scope: row.get(2)?,
-                        reach: reach(row.get(3)?),
+                        rights: rights(row, 2, 3)?,
                         created_at: row.get(4)?,
                     })
                 },
@@ -132,10 +127,7 @@ impl Store {
                         digest: row.get(0)?,
                         email: row.get(1)?,
                         email_key: row.get(2)?,
-                        user_scope: row.get(3)?,
-                        user_reach: reach(row.get(4)?),
-                        token_scope: row.get(5)?,
-                        token_reach: reach(row.get(6)?),
+                        rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
                         expires_at: row.get(7)?,
                     })
                 },
@@ -145,25 +137,24 @@ impl Store {
                 "SELECT client_id, digest, scope, connections, created_at, name FROM service_accounts
                  WHERE disabled_at IS NULL",
                 |row| {
-                    let Connections(reach) = row.get(3)?;
                     Ok(AccountRow {
                         client_id: row.get(0)?,
                         name: row.get(5)?,
                         digest: row.get(1)?,
-                        scope: row.get(2)?,
-                        reach,
+                        rights: rights(row, 2, 3)?,
                         created_at: row.get(4)?,
                     })
                 },
             )?,
             grants: rows(
                 connection,
-                "SELECT g.id, g.scope, g.connections, g.expires_at FROM grants g
+                "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach FROM grants g
                  JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
                  WHERE g.revoked_at IS NULL AND g.used_at IS NOT NULL AND u.disabled_at IS NULL AND t.revoked_at IS NULL",
                 |row| {
-                    let (Id(id), Connections(reach)) = (row.get(0)?, row.get(2)?);
-                    Ok(GrantRow { id, scope: row.get(1)?, reach, expires_at: row.get(3)? })
+                    let Id(id) = row.get(0)?;
+                    let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
+                    Ok(GrantRow { id, rights, expires_at: row.get(1)? })
                 },
             )?,
             keys: rows(

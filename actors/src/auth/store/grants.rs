@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::clients::Authentication;
-use super::columns::{Connections, Id, json};
+use super::columns::{Id, connections, rights};
 use super::connection::{Connection, Optional, Read, Row};
 use super::{Store, broken, clients, sessions};
 use crate::auth::clock::Timestamp;
@@ -15,9 +15,10 @@ use crate::auth::people::authorization::{
     Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, GrantRecord, Granted, REFRESH_LIFETIME, Redemption,
     Refresh, verifies,
 };
+use crate::auth::records::with_connections;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
+use crate::principal::Rights;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
@@ -34,14 +35,11 @@ impl Store {
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
         self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
-            if approval.scope > session.scope {
-                return Err(Error::forbidden("the scope is more than you have"));
-            }
-            if approval.connections.is_empty() {
+            if approval.rights.list().is_none_or(<[_]>::is_empty) {
                 return Err(Error::invalid("choose at least one connection"));
             }
-            if !approval.connections.iter().all(|connection| session.reach.covers(*connection)) {
-                return Err(Error::forbidden("one of the connections is not within your reach"));
+            if !session.rights.contains(&approval.rights) {
+                return Err(Error::forbidden("this is more than you have"));
             }
             forget_old(connection, now)?;
             let id = Uuid::new_v4();
@@ -57,8 +55,8 @@ impl Store {
                         ":token": session.token_id.map(|id| id.to_string()),
                         ":client": approval.client_id,
                         ":name": approval.client_name,
-                        ":scope": approval.scope,
-                        ":connections": json(&approval.connections)?,
+                        ":scope": approval.rights.widest(),
+                        ":connections": connections(&approval.rights)?,
                         ":resource": approval.resource,
                         ":now": now,
                         ":ends": session.ends.map_or(ends, |end| end.min(ends)),
@@ -194,14 +192,17 @@ impl Store {
         })
     }
 
-    /// The grants in force of the session's person, the newest first.
+    /// The grants in force of the session's person that open no more than the session, the newest first.
     pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<GrantRecord>> {
         let now = self.clock.now();
         let session = sessions::require(&self.connection, session, now)?;
-        let sql = "SELECT id, client_id, client_name, scope, connections, created_at, used_at, expires_at FROM grants
-                   WHERE user_id = ?1 AND revoked_at IS NULL AND expires_at > ?2 AND used_at IS NOT NULL
-                   ORDER BY created_at DESC, rowid DESC";
-        self.connection.query(sql, (session.user_id, now), record).map_err(broken)
+        let sql = format!(
+            "SELECT {RIGHTS}, g.id, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at {FROM}
+             WHERE g.user_id = ?1 AND g.revoked_at IS NULL AND g.expires_at > ?2 AND g.used_at IS NOT NULL
+             ORDER BY g.created_at DESC, g.rowid DESC"
+        );
+        let grants = self.connection.query(&sql, (session.user_id, now), record).map_err(broken)?;
+        Ok(grants.into_iter().filter(|grant| session.rights.contains(&grant.rights)).collect())
     }
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
@@ -228,8 +229,8 @@ struct GivenAccess {
     email: String,
     client_id: String,
     client_name: String,
-    scope: Scope,
-    connections: Reach,
+    #[serde(flatten, serialize_with = "with_connections")]
+    rights: Rights,
     resource: Option<String>,
     expires_at: Timestamp,
 }
@@ -239,14 +240,12 @@ impl GivenAccess {
         let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
                    FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
         let read = |row: &Row<'_>| {
-            let Connections(connections) = row.get(4)?;
             Ok(Self {
                 id,
                 email: row.get(0)?,
                 client_id: row.get(1)?,
                 client_name: row.get(2)?,
-                scope: row.get(3)?,
-                connections,
+                rights: rights(row, 3, 4)?,
                 resource: row.get(5)?,
                 expires_at: row.get(6)?,
             })
@@ -269,32 +268,44 @@ fn code(row: &Row<'_>) -> Read<Code> {
 }
 
 fn record(row: &Row<'_>) -> Read<GrantRecord> {
-    let (Id(id), Connections(connections)) = (row.get("id")?, row.get("connections")?);
+    let Id(id) = row.get("id")?;
     Ok(GrantRecord {
         id,
         client_id: row.get("client_id")?,
         client_name: row.get("client_name")?,
-        scope: row.get("scope")?,
-        connections: connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect(),
+        rights: left(row)?,
         created_at: row.get("created_at")?,
         used_at: row.get("used_at")?,
         expires_at: row.get("expires_at")?,
     })
 }
 
+/// Grants with their people, and the tokens that the consents were given with.
+const FROM: &str = "FROM grants g
+    JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id";
+
+/// The columns of [`left`].
+const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, u.reach AS user_reach,
+    t.scope AS token_scope, t.reach AS token_reach";
+
+/// What is left of a grant's rights with those of the person and of the token.
+fn left(row: &Row<'_>) -> Read<Rights> {
+    let person = rights(row, "user_scope", "user_reach")?;
+    Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
+}
+
 /// What the grant opens for that client now, if it is in force.
 fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp) -> Result<Option<Granted>> {
-    let sql = "SELECT u.email, g.scope, g.connections, g.resource FROM grants g
-               JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-               WHERE g.id = :grant AND g.client_id = :client AND g.revoked_at IS NULL AND g.expires_at > :now
-                 AND u.disabled_at IS NULL AND t.revoked_at IS NULL";
+    let sql = format!(
+        "SELECT {RIGHTS}, u.email, g.resource {FROM}
+         WHERE g.id = :grant AND g.client_id = :client AND g.revoked_at IS NULL AND g.expires_at > :now
+           AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
+    );
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":now": now };
     let read = |row: &Row<'_>| {
-        let Connections(connections) = row.get(2)?;
-        let connections = connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect();
-        Ok(Granted { grant, subject: row.get(0)?, scope: row.get(1)?, connections, resource: row.get(3)? })
+        Ok(Granted { grant, rights: left(row)?, subject: row.get("email")?, resource: row.get("resource")? })
     };
-    connection.query_row(sql, values, read).optional().map_err(broken)
+    connection.query_row(&sql, values, read).optional().map_err(broken)
 }
 
 fn keep_refresh(connection: &Connection, grant: Uuid, digest: &Digest, now: Timestamp) -> Result<()> {

@@ -29,7 +29,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 5);
+    assert_eq!(pragma("user_version"), 6);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -71,7 +71,9 @@ fn the_triggers_of_an_older_program_are_replaced() {
     assert!(made.iter().any(|(name, _)| name == "counted_insert_users"), "{made:?}");
     assert!(!made.iter().any(|(name, _)| name.ends_with("_sessions")), "{made:?}");
     raw.execute_batch(
-        "PRAGMA user_version = 4; DROP TRIGGER counted_update_grants;
+        "PRAGMA user_version = 4; DROP TRIGGER counted_update_grants; DROP TRIGGER counted_update_personal_access_tokens;
+         ALTER TABLE personal_access_tokens DROP COLUMN parent_known;
+         ALTER TABLE users DROP COLUMN judged; ALTER TABLE service_accounts DROP COLUMN judged;
          CREATE TRIGGER counted_update_grants AFTER UPDATE ON grants BEGIN UPDATE revision SET number = number + 1; END;
          CREATE TRIGGER counted_insert_sessions AFTER INSERT ON sessions
          BEGIN UPDATE revision SET number = number + 1; END;",
@@ -89,7 +91,7 @@ fn a_newer_programs_store_is_refused_with_the_remedy() {
     Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 7).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 7, and this program knows 5"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 7, and this program knows 6"), "{error}");
     assert!(error.get_hint().is_some());
 }
 

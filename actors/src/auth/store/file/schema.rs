@@ -7,12 +7,13 @@ use super::failed;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 5] = [
+const MIGRATIONS: [(i64, &str); 6] = [
     (1, include_str!("../migrations/sqlite/0001_identities.sql")),
     (2, include_str!("../migrations/sqlite/0002_tokens.sql")),
     (3, include_str!("../migrations/sqlite/0003_people.sql")),
     (4, include_str!("../migrations/sqlite/0004_audit.sql")),
     (5, include_str!("../migrations/sqlite/0005_stamps.sql")),
+    (6, include_str!("../migrations/sqlite/0006_parents.sql")),
 ];
 
 /// Tells our files from other databases: "Port" in ASCII.

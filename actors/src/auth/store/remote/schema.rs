@@ -10,12 +10,13 @@ use super::Remote;
 use crate::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
-const MIGRATIONS: [(i64, &str); 5] = [
+const MIGRATIONS: [(i64, &str); 6] = [
     (1, include_str!("../migrations/postgres/0001_identities.sql")),
     (2, include_str!("../migrations/postgres/0002_tokens.sql")),
     (3, include_str!("../migrations/postgres/0003_people.sql")),
     (4, include_str!("../migrations/postgres/0004_audit.sql")),
     (5, include_str!("../migrations/postgres/0005_stamps.sql")),
+    (6, include_str!("../migrations/postgres/0006_parents.sql")),
 ];
 
 /// The version that this program reads and writes.

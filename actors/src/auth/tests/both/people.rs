@@ -13,7 +13,7 @@ use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Auth, AuthSettings, GrantError};
 use crate::error::Kind;
-use crate::principal::{Credential, Reach, Scope};
+use crate::principal::{Credential, Rights, Scope};
 
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -55,8 +55,7 @@ impl Desk {
             client_name: "client".to_owned(),
             redirect_uri: REDIRECT.to_owned(),
             challenge: CHALLENGE.to_owned(),
-            scope,
-            connections: connections.to_vec(),
+            rights: only(connections, scope),
             resource: None,
         }
     }
@@ -128,7 +127,7 @@ async fn a_grant_is_renewed_until_its_end_and_a_refresh_token_unused_ends_before
 
 #[actix::test]
 async fn nothing_is_approved_that_the_session_does_not_have() {
-    let new = NewUser { reach: only(&[SALES]), ..user("ann@example.com") };
+    let new = NewUser { rights: only(&[SALES], Scope::Write), ..user("ann@example.com") };
     let desk = Desk::with(new, NewPat::default()).await;
     for (scope, connections, kind) in [
         (Scope::Admin, &[SALES][..], Kind::Forbidden),
@@ -141,10 +140,10 @@ async fn nothing_is_approved_that_the_session_does_not_have() {
     // What the user loses later, the client loses too.
     let issued = desk.redeem(desk.code().await).await.unwrap();
     assert!(bearer(&desk.auth.address(), &issued.access).await.unwrap().may(Scope::Write));
-    let change = NewUser { reach: Reach::All, scope: Scope::Read, ..user("ann@example.com") };
+    let change = NewUser { rights: Rights::all(Scope::Read), ..user("ann@example.com") };
     desk.house.store().change_user(change).unwrap();
     let principal = bearer(&desk.auth.address(), &issued.access).await.unwrap();
-    assert_eq!((principal.scope, &principal.reach), (Scope::Read, &only(&[SALES])));
+    assert_eq!(principal.rights, only(&[SALES], Scope::Read));
 }
 
 #[actix::test]

@@ -2,6 +2,8 @@
 
 #[path = "../both/actor.rs"]
 mod actor;
+#[path = "../both/chains.rs"]
+mod chains;
 #[path = "../both/grants.rs"]
 mod grants;
 #[path = "../both/in_force.rs"]
