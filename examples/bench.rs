@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use portico::config::Config;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use tikv_jemallocator::Jemalloc;
@@ -49,7 +49,7 @@ fn serve_portico(database: &str) {
     let config = Config::parse(&text, folder.path(), &|_| None).unwrap();
     let mut store = Store::open(&config.store.place).unwrap();
     let email = "bench@example.com".to_owned();
-    store.add_user(NewUser { email: email.clone(), admin: false, reach: Reach::All, scope: Scope::Read }).unwrap();
+    store.add_user(NewUser { email: email.clone(), rights: Rights::all(Scope::Read) }).unwrap();
     let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
     std::fs::write(pat_file(), pat.expose_secret()).unwrap();
     let listener = TcpListener::bind(("127.0.0.1", PORTICO)).unwrap();

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Rights;
 use reqwest::Client;
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -73,7 +73,7 @@ fn prepare(folder: &Path, count: usize, asked: &Asked) -> Result<(String, String
     }
     fs::write(folder.join("config.toml"), text)?;
     let mut store = Store::open(folder.join("portico.db"))?;
-    store.add_user(NewUser { email: USER.to_owned(), admin: true, reach: Reach::All, scope: Scope::Admin })?;
+    store.add_user(NewUser { email: USER.to_owned(), rights: Rights::ALL })?;
     let (_, token) = store.create_pat(USER, NewPat::default())?;
     Ok((format!("http://127.0.0.1:{port}"), token.expose_secret().to_owned()))
 }

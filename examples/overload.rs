@@ -16,7 +16,7 @@ use actix_web::rt;
 use portico::config::Config;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -57,7 +57,7 @@ fn start(database: &str) -> Service {
     let config = Config::parse(&text, &folder, &|_| None).unwrap();
     let mut store = Store::open(&config.store.place).unwrap();
     let mut user = |email: &str| {
-        let new = NewUser { email: email.to_owned(), admin: false, reach: Reach::All, scope: Scope::Read };
+        let new = NewUser { email: email.to_owned(), rights: Rights::all(Scope::Read) };
         store.add_user(new).unwrap();
         store.create_pat(email, NewPat::default()).unwrap().1.expose_secret().to_owned()
     };

@@ -17,7 +17,7 @@ use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
 use portico_actors::auth::{Authenticate, ClientProof, Exchange, Grant};
 use portico_actors::error::Error;
-use portico_actors::principal::{Credential, Endpoint, Principal, Reach, Scope};
+use portico_actors::principal::{Credential, Endpoint, Principal, Rights, Scope};
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -38,8 +38,7 @@ fn main() {
         "[server]\nlisten = \"{address}\"\n[[connections]]\nid = \"{CONNECTION}\"\nname = \"shop\"\nurl = \"sqlite:x.db\"\n"
     );
     let config = Config::parse(&text, Path::new(&folder), &|_| None).unwrap();
-    let new =
-        NewServiceAccount { name: "rate".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Read };
+    let new = NewServiceAccount { name: "rate".to_owned(), rights: Rights::only([CONNECTION], Scope::Read) };
     let (account, client_secret) = Store::open(&config.store.place).unwrap().create_service_account(new).unwrap();
     let client = ClientProof { client_id: account.client_id, client_secret, from: None };
     actix::System::new().block_on(async move {

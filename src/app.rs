@@ -264,13 +264,13 @@ impl App {
 
     /// The connections within the caller's reach, ordered by name.
     pub fn reachable(&self, by: &Principal) -> Vec<Entry> {
-        self.directory.list_of(|id| by.reach.covers(id))
+        self.directory.list_of(|id| by.rights.covers(id))
     }
 
     /// Of the connections within the caller's reach those with these names, if that is all of them;
     /// otherwise every one, for the words of a refusal.
     pub fn reachable_by_name<'n>(&self, by: &Principal, names: impl Iterator<Item = &'n str>) -> Vec<Entry> {
-        let found = |name| self.directory.named(name).filter(|entry: &Entry| by.reach.covers(entry.id));
+        let found = |name| self.directory.named(name).filter(|entry: &Entry| by.rights.covers(entry.id));
         match names.map(found).collect::<Option<Vec<_>>>() {
             Some(found) if !found.is_empty() => found,
             _ => self.reachable(by),

@@ -146,11 +146,11 @@ impl Mapping {
         let role = self.role(connection, by)?;
         let mut claims = by.claims.all().clone();
         // What was found valid here stands above what a token says of itself.
-        for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope.list()), ("role", role.as_str())] {
+        for (name, value) in [("sub", by.subject.as_str()), ("scope", by.scope().list()), ("role", role.as_str())] {
             claims.insert(name.to_owned(), Value::from(value));
         }
         let client = by.claims.verified("client_id").unwrap_or_default().to_owned();
-        let settings = [String::new(), by.subject.clone(), client, by.scope.list().to_owned(), request.to_string()];
+        let settings = [String::new(), by.subject.clone(), client, by.scope().list().to_owned(), request.to_string()];
         let mut identity = Identity { role, settings, refused: AtomicBool::new(false) };
         identity.settings[0] = Value::Object(claims).to_string();
         Ok(identity)
@@ -171,7 +171,7 @@ impl Mapping {
 fn claim(by: &Principal, name: &str) -> Option<Value> {
     match name {
         "subject" | "sub" => Some(Value::from(by.subject.as_str())),
-        "scope" => Some(Value::from(by.scope.word())),
+        "scope" => Some(Value::from(by.scope().word())),
         other => by.claims.all().get(other).cloned(),
     }
 }
@@ -239,12 +239,12 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
-    use crate::principal::{Asserted, Claims, Reach, Scope, Validity};
+    use crate::principal::{Asserted, Claims, Rights, Scope, Validity};
 
     fn caller(subject: &str, claims: Value) -> Principal {
         let claims = Claims::from(claims.as_object().cloned().unwrap_or_default());
         let (subject, validity) = (subject.to_owned(), Validity::default());
-        Principal { subject, scope: Scope::Write, reach: Reach::All, claims, credential: None, validity }
+        Principal { subject, rights: Rights::all(Scope::Write), claims, credential: None, validity }
     }
 
     fn table(pairs: &[(&str, &str)]) -> HashMap<String, String> {

@@ -56,26 +56,66 @@ impl Scope {
     }
 }
 
-/// Which connections a caller reaches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Every configured connection, also ones added later.
-    All,
-    /// These alone.
-    Only(Arc<[Uuid]>),
-    /// These alone, and each no further than its own scope.
-    Each(Arc<[(Uuid, Scope)]>),
+/// What a credential opens, as one value: connections, each with the scope that it is reached with at
+/// most, or every connection with one scope for the whole service. It is kept and compared as a whole:
+/// two of equal meaning are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rights(Extent);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Extent {
+    /// Every configured connection, also ones added later, and what belongs to no connection.
+    All(Scope),
+    /// These alone, by id, each once.
+    Each {
+        /// The widest of them.
+        widest: Scope,
+        connections: Arc<[(Uuid, Scope)]>,
+    },
 }
 
-impl Reach {
-    /// These connections, each no further than its scope; where all of them have the widest one,
-    /// the same as [`Reach::Only`].
+impl Rights {
+    /// Everything: as a bound, it narrows nothing.
+    pub const ALL: Self = Self(Extent::All(Scope::Admin));
+
+    /// Every connection, also ones added later, and the service itself, with this scope.
+    pub const fn all(scope: Scope) -> Self {
+        Self(Extent::All(scope))
+    }
+
+    /// These connections alone, each with its scope. Of a connection that is named twice, the first
+    /// mention counts.
     pub fn each(connections: impl IntoIterator<Item = (Uuid, Scope)>) -> Self {
-        let connections: Vec<_> = connections.into_iter().collect();
-        if connections.iter().all(|(_, scope)| *scope == Scope::Admin) {
-            Self::Only(connections.into_iter().map(|(id, _)| id).collect())
-        } else {
-            Self::Each(connections.into())
+        let mut connections: Vec<_> = connections.into_iter().collect();
+        connections.sort_by_key(|(id, _)| *id);
+        connections.dedup_by_key(|(id, _)| *id);
+        let widest = connections.iter().map(|(_, scope)| *scope).max().unwrap_or(Scope::Read);
+        Self(Extent::Each { widest, connections: connections.into() })
+    }
+
+    /// These connections alone, all with this scope.
+    pub fn only(connections: impl IntoIterator<Item = Uuid>, scope: Scope) -> Self {
+        Self::each(connections.into_iter().map(|id| (id, scope)))
+    }
+
+    /// Whether every connection is within reach, also ones added later.
+    pub const fn is_all(&self) -> bool {
+        matches!(self.0, Extent::All(_))
+    }
+
+    /// The widest scope that is held anywhere; [`Scope::Read`] where nothing is within reach.
+    pub const fn widest(&self) -> Scope {
+        match self.0 {
+            Extent::All(scope) => scope,
+            Extent::Each { widest, .. } => widest,
+        }
+    }
+
+    /// The connections within reach by id, each with its scope; `None` where no list could hold them all.
+    pub fn list(&self) -> Option<&[(Uuid, Scope)]> {
+        match &self.0 {
+            Extent::All(_) => None,
+            Extent::Each { connections, .. } => Some(connections),
         }
     }
 
@@ -84,41 +124,66 @@ impl Reach {
         self.scope_at(connection).is_some()
     }
 
-    /// How far one may go at `connection` at most; `None` where it is not within reach.
+    /// How far one may go at `connection`; `None` where it is not within reach.
     pub fn scope_at(&self, connection: Uuid) -> Option<Scope> {
-        match self {
-            Self::All => Some(Scope::Admin),
-            Self::Only(ids) => ids.contains(&connection).then_some(Scope::Admin),
-            Self::Each(ids) => ids.iter().find(|(id, _)| *id == connection).map(|(_, scope)| *scope),
-        }
-    }
-
-    /// The connections within reach, each with the scope that it is reached with at most; `None`
-    /// where no list could hold them all.
-    pub fn list(&self) -> Option<Vec<(Uuid, Scope)>> {
-        match self {
-            Self::All => None,
-            Self::Only(ids) => Some(ids.iter().map(|id| (*id, Scope::Admin)).collect()),
-            Self::Each(ids) => Some(ids.to_vec()),
-        }
-    }
-
-    /// What is within reach of both, with the narrower scope of the two.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        match (self.list(), other.list()) {
-            (None, _) => other.clone(),
-            (_, None) => self.clone(),
-            (Some(own), Some(_)) => {
-                Self::each(own.into_iter().filter_map(|(id, scope)| Some((id, scope.min(other.scope_at(id)?)))))
+        match &self.0 {
+            Extent::All(scope) => Some(*scope),
+            Extent::Each { connections, .. } => {
+                let found = connections.binary_search_by_key(&connection, |(id, _)| *id).ok();
+                found.and_then(|at| connections.get(at)).map(|(_, scope)| *scope)
             }
         }
     }
 
-    /// The widest scope that is left of `scope` somewhere within reach; `scope` itself where nothing is.
-    pub fn widest(&self, scope: Scope) -> Scope {
-        let widest = self.list().and_then(|list| list.into_iter().map(|(_, most)| most).max());
-        widest.map_or(scope, |most| most.min(scope))
+    /// What both open: the connections of both, each with the narrower scope of the two.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (Extent::All(own), Extent::All(most)) => Self(Extent::All(*own.min(most))),
+            (Extent::All(most), Extent::Each { .. }) => other.up_to(*most),
+            (Extent::Each { .. }, Extent::All(most)) => self.up_to(*most),
+            (Extent::Each { connections, .. }, Extent::Each { .. }) => {
+                let shared = |(id, own): &(Uuid, Scope)| Some((*id, other.scope_at(*id)?.min(*own)));
+                Self::each(connections.iter().filter_map(shared))
+            }
+        }
+    }
+
+    /// The same with nowhere more than `scope`.
+    #[must_use]
+    pub fn up_to(&self, scope: Scope) -> Self {
+        match &self.0 {
+            _ if self.widest() <= scope => self.clone(),
+            Extent::All(_) => Self(Extent::All(scope)),
+            Extent::Each { connections, .. } => Self::each(connections.iter().map(|(id, own)| (*id, scope.min(*own)))),
+        }
+    }
+
+    /// Whether everything that `other` opens is opened by these.
+    pub fn contains(&self, other: &Self) -> bool {
+        match &other.0 {
+            Extent::All(asked) => self.is_all() && *asked <= self.widest(),
+            Extent::Each { connections, .. } => {
+                connections.iter().all(|(id, asked)| self.scope_at(*id).is_some_and(|own| *asked <= own))
+            }
+        }
+    }
+
+    /// Whether they make an administrator: of the service, or of what lies within the connections that
+    /// they name.
+    pub fn administer(&self) -> bool {
+        self.widest() == Scope::Admin
+    }
+
+    /// The connections for people, as `name` calls them; with its scope where one is reached with less
+    /// than the widest.
+    pub fn describe(&self, name: impl Fn(Uuid) -> String) -> String {
+        let Some(connections) = self.list() else { return "all".to_owned() };
+        let described = connections.iter().map(|(id, scope)| match scope {
+            scope if *scope == self.widest() => name(*id),
+            scope => format!("{}:{}", name(*id), scope.word()),
+        });
+        described.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -190,10 +255,8 @@ impl Claims {
 pub struct Principal {
     /// A user's e-mail address, or a service account's client id.
     pub subject: String,
-    /// How far the caller may go.
-    pub scope: Scope,
-    /// Where the caller may go.
-    pub reach: Reach,
+    /// Where the caller may go, and how far: what is left of the credential and all that it came from.
+    pub rights: Rights,
     /// What else is known of the caller.
     pub claims: Claims,
     /// The id of the credential that was shown: a personal access token's, or a token's `jti`.
@@ -270,19 +333,26 @@ impl Principal {
 
     /// Whether everything that `self` opens is opened by `other` too, for the same caller.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
-        self.subject == other.subject && self.scope <= other.scope && self.reach.and(&other.reach) == self.reach
+        self.subject == other.subject && other.rights.contains(&self.rights)
+    }
+
+    /// How far the caller may go: at one connection, as [`Principal::at`] gives them, else anywhere.
+    pub const fn scope(&self) -> Scope {
+        self.rights.widest()
     }
 
     /// Whether the caller's scope includes `scope`.
     pub fn may(&self, scope: Scope) -> bool {
-        self.scope >= scope
+        self.scope() >= scope
     }
 
     /// The caller as `connection` sees them: with the scope that they have there.
     #[must_use]
     pub fn at(self: &Arc<Self>, connection: Uuid) -> Arc<Self> {
-        match self.reach.scope_at(connection) {
-            Some(most) if most < self.scope => Arc::new(Self { scope: most, ..Self::clone(self) }),
+        match self.rights.scope_at(connection) {
+            Some(most) if most < self.scope() => {
+                Arc::new(Self { rights: Rights::only([connection], most), ..Self::clone(self) })
+            }
             _ => Arc::clone(self),
         }
     }
@@ -330,30 +400,58 @@ mod tests {
     const C: Uuid = Uuid::from_u128(3);
 
     #[test]
-    fn what_two_reaches_share_has_the_narrower_scope() {
-        let own = Reach::each([(A, Scope::Read), (B, Scope::Write)]);
-        assert_eq!(own.and(&Reach::All), own);
-        assert_eq!(Reach::All.and(&own), own);
-        let other = Reach::each([(C, Scope::Write), (B, Scope::Read), (A, Scope::Admin)]);
-        assert_eq!(own.and(&other), Reach::each([(A, Scope::Read), (B, Scope::Read)]));
-        assert_eq!(own.and(&Reach::Only([B].into())), Reach::each([(B, Scope::Write)]));
-        assert_eq!(Reach::each([(A, Scope::Admin)]), Reach::Only([A].into()));
-        assert_eq!((own.widest(Scope::Admin), own.widest(Scope::Read)), (Scope::Write, Scope::Read));
+    fn what_two_share_has_the_narrower_scope() {
+        let own = Rights::each([(B, Scope::Write), (A, Scope::Read)]);
+        assert_eq!((own.and(&Rights::ALL), Rights::ALL.and(&own)), (own.clone(), own.clone()));
+        let other = Rights::each([(C, Scope::Write), (B, Scope::Read), (A, Scope::Admin)]);
+        assert_eq!(own.and(&other), Rights::only([A, B], Scope::Read));
+        assert_eq!(own.and(&Rights::only([B], Scope::Admin)), Rights::only([B], Scope::Write));
+        assert_eq!(
+            Rights::all(Scope::Write).and(&other),
+            Rights::each([(A, Scope::Write), (B, Scope::Read), (C, Scope::Write)])
+        );
+        assert_eq!(Rights::all(Scope::Write).and(&Rights::all(Scope::Read)), Rights::all(Scope::Read));
+        assert_eq!((own.widest(), own.up_to(Scope::Read).widest()), (Scope::Write, Scope::Read));
         assert_eq!((own.scope_at(C), own.covers(A)), (None, true));
+        assert_eq!(Rights::each([(A, Scope::Read), (A, Scope::Admin)]), Rights::only([A], Scope::Read));
+    }
+
+    #[test]
+    fn what_is_contained_is_what_an_intersection_leaves_as_it_is() {
+        let scopes = [None, Some(Scope::Read), Some(Scope::Write), Some(Scope::Admin)];
+        let mut all: Vec<Rights> = scopes.into_iter().flatten().map(Rights::all).collect();
+        for at_a in scopes {
+            for at_b in scopes {
+                all.push(Rights::each([(A, at_a), (B, at_b)].into_iter().filter_map(|(id, at)| Some((id, at?)))));
+            }
+        }
+        for one in &all {
+            for other in &all {
+                let both = one.and(other);
+                assert_eq!(both, other.and(one));
+                assert_eq!(one.contains(other), both == *other, "{one:?} {other:?}");
+                assert!(one.contains(&both) && other.contains(&both), "{one:?} {other:?}");
+                for id in [A, B, C] {
+                    let narrower = one.scope_at(id).and_then(|own| Some(own.min(other.scope_at(id)?)));
+                    assert_eq!(both.scope_at(id), narrower, "{one:?} {other:?} {id}");
+                }
+            }
+        }
+        assert!(!Rights::only([A, B], Scope::Admin).contains(&Rights::all(Scope::Read)), "there may be more of them");
     }
 
     #[test]
     fn each_connection_sees_its_own_scope() {
-        let reach = Reach::each([(A, Scope::Read), (B, Scope::Admin)]);
+        let rights = Rights::each([(A, Scope::Read), (B, Scope::Write)]);
         let caller = Arc::new(Principal {
             subject: "a".to_owned(),
-            scope: Scope::Write,
-            reach,
+            rights,
             claims: Claims::default(),
             credential: None,
             validity: Validity::default(),
         });
-        assert_eq!((caller.at(A).scope, caller.at(B).scope), (Scope::Read, Scope::Write));
+        assert_eq!((caller.at(A).scope(), caller.at(B).scope()), (Scope::Read, Scope::Write));
+        assert!(!caller.at(A).rights.covers(B));
         assert!(Arc::ptr_eq(&caller, &caller.at(B)), "nothing is narrowed, so nothing is copied");
     }
 }

@@ -17,7 +17,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use uuid::{Uuid, uuid};
@@ -36,11 +36,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     let config = Config::parse(&text, &folder, &|_| None)?;
     let mut store = Store::open(&config.store.place).map_err(|error| error.message)?;
-    let account = NewServiceAccount {
-        name: "conformance".to_owned(),
-        reach: Reach::Only([CONNECTION].into()),
-        scope: Scope::Write,
-    };
+    let account =
+        NewServiceAccount { name: "conformance".to_owned(), rights: Rights::only([CONNECTION], Scope::Write) };
     let (account, secret) = store.create_service_account(account).map_err(|error| error.message)?;
     let app = App::start_offering(config, Arc::new(|_| {}), Arc::new(fixture::Fixture::default()));
     let app = app.await.map_err(|error| error.message)?;

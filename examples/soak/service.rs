@@ -10,7 +10,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use reqwest::{RequestBuilder, Response};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -112,11 +112,11 @@ impl Service {
         }
         let config = Config::parse(&text, folder.path(), &|_| None).unwrap();
         let mut store = Store::open(&config.store.place).unwrap();
-        let user = NewUser { email: EMAIL.to_owned(), admin: false, reach: Reach::All, scope: Scope::Write };
+        let user = NewUser { email: EMAIL.to_owned(), rights: Rights::all(Scope::Write) };
         store.add_user(user).unwrap();
         let (_, pat) = store.create_pat(EMAIL, NewPat::default()).unwrap();
-        let reach = Reach::Only(targets.iter().map(|target| target.id).collect());
-        let account = NewServiceAccount { name: "soak".to_owned(), reach, scope: Scope::Write };
+        let rights = Rights::only(targets.iter().map(|target| target.id), Scope::Write);
+        let account = NewServiceAccount { name: "soak".to_owned(), rights };
         let (account, secret) = store.create_service_account(account).unwrap();
         let (started, ready) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {

@@ -1,11 +1,10 @@
 //! `portico consent list|revoke`: what people have allowed applications.
 
 use clap::Subcommand;
-use portico_actors::principal::Reach;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Common, Failure, describe_reach, open_store, print_json, print_table, say};
+use super::{Common, Failure, describe_rights, open_store, print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Consent {
@@ -38,8 +37,8 @@ pub(super) fn run(command: Consent, common: &Common) -> Result<(), Failure> {
                             consent.email,
                             consent.client_name,
                             consent.client_id,
-                            consent.scope.word().to_owned(),
-                            describe_reach(&config, &Reach::Only(consent.connections.into())),
+                            consent.rights.widest().word().to_owned(),
+                            describe_rights(&config, &consent.rights),
                             consent.used_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
                             consent.expires_at.to_string(),
                         ]

@@ -30,7 +30,7 @@ use clap::{Args, Parser, Subcommand};
 use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
 use portico_actors::near;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -224,43 +224,31 @@ fn connections(config: &Config, named: &[String]) -> Result<Vec<(Uuid, Option<Sc
         .collect()
 }
 
-/// All connections, unless some are named; each no further than its own scope, and none further
-/// than `most`.
-fn reach(config: &Config, named: &[String], most: Option<Scope>) -> Result<Reach, Error> {
+/// All connections with the scope `most`, unless some are named; each no further than its own scope, and
+/// none further than `most`.
+fn rights(config: &Config, named: &[String], most: Option<Scope>) -> Result<Rights, Error> {
+    let whole = most.unwrap_or(Scope::Admin);
     if named.is_empty() {
-        return Ok(Reach::All);
+        return Ok(Rights::all(whole));
     }
     let connections = connections(config, named)?;
-    if let (Some(most), Some(widest)) = (most, connections.iter().filter_map(|(_, scope)| *scope).max())
-        && widest > most
-    {
+    if let Some(widest) = connections.iter().filter_map(|(_, scope)| *scope).max().filter(|widest| *widest > whole) {
         return Err(Error::invalid(format!(
             "--connection: one is given the scope {}, and the whole has no more than {}",
             widest.word(),
-            most.word()
+            whole.word()
         ))
         .hint("widen the whole, or narrow that connection"));
     }
-    Ok(Reach::each(connections.into_iter().map(|(id, scope)| (id, scope.unwrap_or(Scope::Admin)))))
+    Ok(Rights::each(connections.into_iter().map(|(id, scope)| (id, scope.unwrap_or(whole)))))
 }
 
-/// The names of the connections within `reach`, for people.
-fn describe_reach(config: &Config, reach: &Reach) -> String {
-    let name_of = |id: &Uuid| {
-        let found = config.connections.iter().find(|connection| connection.id == *id);
+/// The connections within `rights`, for people.
+fn describe_rights(config: &Config, rights: &Rights) -> String {
+    rights.describe(|id| {
+        let found = config.connections.iter().find(|connection| connection.id == id);
         found.map_or_else(|| id.to_string(), |connection| connection.name.to_string())
-    };
-    match reach {
-        Reach::All => "all connections".to_owned(),
-        Reach::Only(ids) => ids.iter().map(name_of).collect::<Vec<_>>().join(", "),
-        Reach::Each(ids) => {
-            let described = ids.iter().map(|(id, scope)| match scope {
-                Scope::Admin => name_of(id),
-                scope => format!("{}:{}", name_of(id), scope.word()),
-            });
-            described.collect::<Vec<_>>().join(", ")
-        }
-    }
+    })
 }
 
 /// Reads a scope word of the command line.

@@ -9,7 +9,7 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::{Common, Failure, describe_reach, open_store, parse_scope, print_json, print_table, reach, say};
+use super::{Common, Failure, describe_rights, open_store, parse_scope, print_json, print_table, rights, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pat {
@@ -48,8 +48,8 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
     match command {
         Pat::Create { email, name, expires, connections, scope } => {
             let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));
-            let reach = reach(&config, &connections, scope)?;
-            let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, reach, scope })?;
+            let rights = rights(&config, &connections, scope)?;
+            let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
             if common.json {
                 let mut value = json!(token);
                 value["pat"] = secret.expose_secret().into();
@@ -71,8 +71,8 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
                             token.id.to_string(),
                             token.email.clone(),
                             token.name.clone(),
-                            token.scope.map_or("-", Scope::word).to_owned(),
-                            describe_reach(&config, &token.reach),
+                            token.rights.widest().word().to_owned(),
+                            describe_rights(&config, &token.rights),
                             token.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
                             token.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
                         ]

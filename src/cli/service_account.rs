@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::{
-    Common, Failure, connections, describe_reach, open_store, parse_scope, print_json, print_table, reach, say,
+    Common, Failure, connections, describe_rights, open_store, parse_scope, print_json, print_table, rights, say,
 };
 use crate::config::Config;
 
@@ -57,8 +57,8 @@ impl Rights {
     fn read(self, config: &Config) -> Result<NewServiceAccount, Failure> {
         let widest = connections(config, &self.connections)?.into_iter().filter_map(|(_, scope)| scope).max();
         let scope = self.scope.or(widest).unwrap_or(Scope::Read);
-        let reach = reach(config, &self.connections, Some(scope))?;
-        Ok(NewServiceAccount { name: self.name, reach, scope })
+        let rights = rights(config, &self.connections, Some(scope))?;
+        Ok(NewServiceAccount { name: self.name, rights })
     }
 }
 
@@ -87,8 +87,8 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
                         vec![
                             account.name.clone(),
                             account.client_id.clone(),
-                            account.scope.word().to_owned(),
-                            describe_reach(&config, &account.reach),
+                            account.rights.widest().word().to_owned(),
+                            describe_rights(&config, &account.rights),
                             account.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
                         ]
                     })
@@ -98,7 +98,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         }
         ServiceAccount::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
-            let (scope, reach) = (account.scope.word(), describe_reach(&config, &account.reach));
+            let (scope, reach) = (account.rights.widest().word(), describe_rights(&config, &account.rights));
             tell(&account, &format!("{} has the scope {scope} on {reach}", account.name));
         }
         ServiceAccount::Rotate { account } => {

@@ -7,7 +7,7 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::{Common, Failure, describe_reach, open_store, print_json, print_table, reach, say};
+use super::{Common, Failure, describe_rights, open_store, print_json, print_table, rights, say};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -82,8 +82,15 @@ impl Rights {
             (false, true) => Scope::Read,
             (false, false) => Scope::Write,
         };
-        let reach = reach(config, &self.connections, Some(scope))?;
-        Ok(NewUser { email: self.email, admin: self.admin, reach, scope })
+        let rights = rights(config, &self.connections, Some(scope))?;
+        if self.admin && !rights.administer() {
+            return Err(Error::invalid(
+                "--admin: an administrator needs one connection at least without a narrower scope",
+            )
+            .hint("leave out the scope of one --connection, or leave out --admin")
+            .into());
+        }
+        Ok(NewUser { email: self.email, rights })
     }
 }
 
@@ -122,8 +129,8 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
                     .map(|user| {
                         vec![
                             user.email.clone(),
-                            user.scope.word().to_owned(),
-                            describe_reach(&config, &user.reach),
+                            user.rights.widest().word().to_owned(),
+                            describe_rights(&config, &user.rights),
                             user.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
                         ]
                     })
@@ -136,7 +143,7 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
         }
         User::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
-            let (scope, reach) = (user.scope.word(), describe_reach(&config, &user.reach));
+            let (scope, reach) = (user.rights.widest().word(), describe_rights(&config, &user.rights));
             tell(&user, &format!("{} has the scope {scope} on {reach}", user.email));
         }
         User::Password { email, remove } => {

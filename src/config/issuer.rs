@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 
 use super::section::{Problem, Section};
 use super::{Connection, identity};
@@ -143,8 +143,8 @@ fn keys(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> 
 }
 
 /// The connections that the issuer's tokens reach at most: names, or `name:read`.
-fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Reach {
-    let Some(named) = section.strings("connections", problems) else { return Reach::All };
+fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Rights {
+    let Some(named) = section.strings("connections", problems) else { return Rights::ALL };
     let mut reach = Vec::new();
     for named in &named {
         let (name, word) = named.split_once(':').unwrap_or((named, "admin"));
@@ -162,5 +162,5 @@ fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &
             }
         }
     }
-    Reach::each(reach)
+    Rights::each(reach)
 }

@@ -54,7 +54,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, word: &str, ending: 
     let id = match Word::read(word) {
         Some(Word::Id(id)) => Some(id),
         // A name that the caller may not use is told as one that nothing has.
-        Some(Word::Name(name)) => app.directory.named(name).map(|entry| entry.id).filter(|id| by.reach.covers(*id)),
+        Some(Word::Name(name)) => app.directory.named(name).map(|entry| entry.id).filter(|id| by.rights.covers(*id)),
         None => None,
     };
     let id = id.ok_or_else(|| {
@@ -62,7 +62,7 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, word: &str, ending: 
             .hint("the address is /mcp/connections/{connectionId}")
     })?;
     ending.note(|event| event.connection_id = Some(id));
-    if !by.reach.covers(id) {
+    if !by.rights.covers(id) {
         return Err(Error::forbidden("this credential does not open this connection")
             .hint("use a credential of this connection; GET /api/connections lists those of any credential that opens the SQL API too"));
     }

@@ -1,6 +1,8 @@
 //! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what they answer (RFC 6749, RFC 7009,
 //! RFC 7662). How a form is read is `oauth_form.rs`'s.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::auth::people::authorization::{Redemption, Refresh};
@@ -62,6 +64,9 @@ pub(super) struct DescribedToken {
     jti: Uuid,
     /// The connections within reach.
     connection_ids: Vec<Uuid>,
+    /// Those of them that are reached with less than `scope`, each with its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    connection_scopes: BTreeMap<Uuid, &'static str>,
 }
 
 /// One resource, or several (RFC 7519 §4.1.3).
@@ -137,12 +142,14 @@ pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app:
 }
 
 fn described(token: Introspection) -> DescribedToken {
+    let connections = token.rights.list().unwrap_or_default();
+    let narrower = connections.iter().filter(|(_, scope)| *scope < token.rights.widest());
     let aud = match token.audience.as_slice() {
         [one] => Audience::One(one.clone()),
         _ => Audience::Several(token.audience),
     };
     DescribedToken {
-        scope: token.scope,
+        scope: token.rights.widest().list(),
         client_id: token.client_id,
         token_type: "Bearer",
         exp: token.expires_at,
@@ -151,7 +158,8 @@ fn described(token: Introspection) -> DescribedToken {
         aud,
         iss: token.issuer,
         jti: token.id,
-        connection_ids: token.connections,
+        connection_ids: connections.iter().map(|(id, _)| *id).collect(),
+        connection_scopes: narrower.map(|(id, scope)| (*id, scope.word())).collect(),
     }
 }
 

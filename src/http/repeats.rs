@@ -170,8 +170,7 @@ fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     let claims: BTreeMap<_, _> =
         by.claims.all().iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str())).collect();
     let Fingerprint { source, offer, .. } = connection.fingerprint;
-    let Principal { scope, reach, .. } = by;
-    Ok(format!("{:?}", (scope, reach, role, claims, connection.id, source, offer)))
+    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, source, offer)))
 }
 
 /// Carries the request out and keeps its answer.

@@ -130,7 +130,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Whose session or task it is that this caller begins or names.
     pub(crate) fn holder(&self) -> Holder {
-        Holder { subject: self.by.subject.clone(), connection: self.entry.id }
+        Holder { subject: self.by.subject.clone(), connection: self.entry.id, scope: self.by.scope() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the audit trail says of changes on people's pages, and of sign-ins that failed.
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ use crate::support::person::Person;
 async fn changes_on_pages_are_recorded_with_who_from_where_and_what() {
     let app = service(TempDir::new().unwrap(), "file = \"audit.jsonl\"").await;
     let email = "root@example.com".to_owned();
-    let admin = NewUser { email: email.clone(), admin: true, reach: Reach::All, scope: Scope::Admin };
+    let admin = NewUser { email: email.clone(), rights: Rights::ALL };
     app.store().add_user(admin).unwrap();
     let (pat, secret) = app.store().create_pat(&email, NewPat::default()).unwrap();
     let root = Caller { name: email.clone(), secret: secret.expose_secret().to_owned() };

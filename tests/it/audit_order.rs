@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use reqwest::{Method, Version};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -210,8 +210,7 @@ async fn whoever_has_read_the_last_byte_finds_the_record() {
     let tables = format!("[oauth]\ndynamic_registration = true\n[audit]\nfile = \"audit.jsonl\"\n{shop}{procedure}");
     let service = Service::start(folder, &format!("compression = true\n{TLS}"), &tables).await;
     let trail = service.folder.path().join("audit.jsonl");
-    let account =
-        NewServiceAccount { name: "one".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Write };
+    let account = NewServiceAccount { name: "one".to_owned(), rights: Rights::only([CONNECTION], Scope::Write) };
     let mut store = Store::open(service.folder.path().join("portico.db")).unwrap();
     let (account, secret) = store.create_service_account(account).unwrap();
     let credential = format!("{}:{}", service.writer.name, service.writer.secret);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use portico_actors::auth::people::client::NewClient;
 use portico_actors::auth::records::NewPat;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 
 use crate::support::app::{CONNECTION, TestApp, connection};
 use crate::support::fixture;
@@ -322,12 +322,8 @@ async fn names_are_shown_as_text() {
 async fn a_narrowed_token_is_no_way_to_a_wider_one() {
     let app = fixture::two_connections().await;
     let (client, _) = client(&app, "C", false);
-    let narrow = NewPat {
-        name: Some("narrow".to_owned()),
-        scope: Some(Scope::Read),
-        reach: Reach::Only([CONNECTION].into()),
-        expires_at: None,
-    };
+    let narrow =
+        NewPat { name: Some("narrow".to_owned()), rights: Rights::only([CONNECTION], Scope::Read), expires_at: None };
     let (record, secret) = app.store().create_pat(&app.writer.name, narrow).unwrap();
     let person = Person::new(&app);
     assert_eq!(person.sign_in(&app.writer.name, secret.expose_secret()).await.status, 303);

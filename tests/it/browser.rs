@@ -1,7 +1,7 @@
 //! What people do, in a real browser, with scripts and without: the pages need none.
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ async fn tokens(scripts: bool) {
     let Some(browser) = Browser::start(scripts).await else { return };
     let app = fixture::two_connections().await;
     let email = "root@example.com";
-    let root = NewUser { email: email.to_owned(), admin: true, reach: Reach::All, scope: Scope::Admin };
+    let root = NewUser { email: email.to_owned(), rights: Rights::ALL };
     app.store().add_user(root).unwrap();
     let first = NewPat { name: Some("first".to_owned()), ..NewPat::default() };
     let (_, secret) = app.store().create_pat(email, first).unwrap();

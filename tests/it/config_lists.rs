@@ -7,7 +7,6 @@ use std::path::Path;
 
 use portico::config::{Completes, Config};
 use portico_actors::auth::TrustedIssuer;
-use portico_actors::principal::Reach;
 
 const SHOP: &str = "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"shop\"\n";
 const KEY: &str =
@@ -72,10 +71,7 @@ fn exposure(config: &Config) -> &portico_actors::source::Exposure {
 }
 
 fn reach(config: &Config) -> String {
-    match &config.issuers[0].reach {
-        Reach::All => "all".to_owned(),
-        reach => count(reach.list().unwrap().len()),
-    }
+    config.issuers[0].reach.list().map_or_else(|| "all".to_owned(), |list| count(list.len()))
 }
 
 fn usual(is_usual: bool, number: usize) -> String {

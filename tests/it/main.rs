@@ -99,5 +99,6 @@ mod tracing;
 mod unhealthy;
 mod walls;
 mod walls_functions;
+mod within;
 
 use support::fixture;

@@ -1,7 +1,7 @@
 //! Streams that stay open: how many there may be, and that nobody listens who is not let in any more.
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use tempfile::TempDir;
@@ -58,8 +58,7 @@ async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
     let store = &mut app.store();
     let pats = store.pats(Some(&app.writer.name)).unwrap();
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
-    let less =
-        NewUser { email: app.reader.name.clone(), admin: false, reach: Reach::Only([].into()), scope: Scope::Read };
+    let less = NewUser { email: app.reader.name.clone(), rights: Rights::only([], Scope::Read) };
     store.change_user(less).unwrap();
     let [session, stateless] = writers.map(Events::of);
     assert_eq!(session.rest().await.len(), 0, "a revoked token goes on to listen");
@@ -72,9 +71,9 @@ async fn who_is_not_let_in_any_more_does_not_listen_any_more() {
 async fn who_may_do_more_on_another_connection_goes_on_to_listen() {
     let app = app("").await;
     let name = "mia@example.com".to_owned();
-    let reach = Reach::each([(CONNECTION, Scope::Read), (OTHER, Scope::Write)]);
+    let rights = Rights::each([(CONNECTION, Scope::Read), (OTHER, Scope::Write)]);
     let store = &mut app.store();
-    store.add_user(NewUser { email: name.clone(), admin: false, reach, scope: Scope::Write }).unwrap();
+    store.add_user(NewUser { email: name.clone(), rights }).unwrap();
     let secret = store.create_pat(&name, NewPat::default()).unwrap().1.expose_secret().to_owned();
     let mut stream = listen(&app, &Caller { name, secret }).await;
     let mut read = String::new();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ type Samples = BTreeMap<String, f64>;
 fn admin(app: &TestApp) -> Caller {
     let email = "root@example.com".to_owned();
     let mut store = app.store();
-    store.add_user(NewUser { email: email.clone(), admin: true, reach: Reach::All, scope: Scope::Admin }).unwrap();
+    store.add_user(NewUser { email: email.clone(), rights: Rights::ALL }).unwrap();
     let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
     Caller { name: email, secret: pat.expose_secret().to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use portico_actors::auth::people::client::NewClient;
 use portico_actors::auth::records::{NewPat, NewUser};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::Rights;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ async fn signing_out_everywhere_ends_every_session() {
 
 fn administrator(app: &TestApp) -> Caller {
     let email = "root@example.com".to_owned();
-    let new = NewUser { email: email.clone(), admin: true, reach: Reach::All, scope: Scope::Admin };
+    let new = NewUser { email: email.clone(), rights: Rights::ALL };
     app.store().add_user(new).unwrap();
     let (_, secret) = app.store().create_pat(&email, NewPat::default()).unwrap();
     Caller { name: email, secret: secret.expose_secret().to_owned() }

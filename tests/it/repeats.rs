@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: what runs once, what may run again, and who may have whose answer.
 
 use portico_actors::auth::records::NewUser;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
@@ -191,7 +191,7 @@ async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
     assert!(send(keyed(&app, "one", ADD)).await.1);
     let now_may = |scope| {
         let email = app.writer.name.clone();
-        app.store().change_user(NewUser { email, admin: false, reach: Reach::All, scope }).unwrap();
+        app.store().change_user(NewUser { email, rights: Rights::all(scope) }).unwrap();
     };
     now_may(Scope::Read);
     let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;

@@ -1,7 +1,7 @@
 //! Revocation and introspection, and rights that are narrowed while tokens are out.
 
 use portico_actors::auth::records::NewServiceAccount;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -163,8 +163,7 @@ async fn one_caller_may_write_here_and_only_read_there() {
 
 /// A service account that may read the first connection.
 fn second_client(app: &TestApp) -> (String, String) {
-    let reach = Reach::Only([CONNECTION].into());
-    let new = NewServiceAccount { name: "other".to_owned(), reach, scope: Scope::Read };
+    let new = NewServiceAccount { name: "other".to_owned(), rights: Rights::only([CONNECTION], Scope::Read) };
     let (account, secret) = app.store().create_service_account(new).unwrap();
     (account.client_id, secret.expose_secret().to_owned())
 }

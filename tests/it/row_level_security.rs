@@ -7,7 +7,7 @@ use std::sync::Arc;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::call::RequestId;
 use portico_actors::identity::Mapping;
-use portico_actors::principal::{Claims, Principal, Reach, Scope, Validity};
+use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::source::Access;
 use reqwest::Method;
 use secrecy::ExposeSecret;
@@ -75,7 +75,7 @@ impl Example {
     fn stranger(&self) -> Caller {
         let mut store = self.app.store();
         let email = "stranger@example.com".to_owned();
-        let user = NewUser { email: email.clone(), admin: false, reach: Reach::All, scope: Scope::Write };
+        let user = NewUser { email: email.clone(), rights: Rights::all(Scope::Write) };
         store.add_user(user).unwrap();
         let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
         Caller { name: email, secret: pat.expose_secret().to_owned() }
@@ -292,8 +292,7 @@ async fn a_session_carries_nothing_over_to_a_caller_without_an_identity() {
     let mapping = Mapping { principals, ..Mapping::default() };
     let ann = Principal {
         subject: "ann".to_owned(),
-        scope: Scope::Write,
-        reach: Reach::All,
+        rights: Rights::all(Scope::Write),
         claims: Claims::default(),
         credential: None,
         validity: Validity::default(),

@@ -3,10 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::auth::store::Store;
+use portico_actors::principal::{Rights, Scope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, callers, connection};
+use crate::support::app::{CONNECTION, OTHER, callers, connection};
 use crate::support::fixture;
 use crate::support::process::{Service, configure, portico};
 
@@ -102,6 +105,43 @@ async fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let (well, findings) = doctor(path);
     let placed = findings.iter().any(|(.., message)| message.starts_with("line 3: server.listen: "));
     assert!(!well && placed, "{findings:?}");
+}
+
+#[test]
+fn the_doctor_lists_what_an_older_program_made_without_a_note_of_its_origin() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    configure(path, "", &connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), ""));
+    let mut store = Store::open(path.join("portico.db")).unwrap();
+    let local = NewUser { email: "local@example.com".to_owned(), rights: Rights::only([OTHER], Scope::Admin) };
+    store.add_user(local).unwrap();
+    callers(path.join("portico.db"));
+    let (second, _) = store.create_pat("writer@example.com", NewPat::default()).unwrap();
+    let origins = |path: &Path| -> Vec<String> {
+        let (_, findings) = doctor(path);
+        findings.into_iter().filter(|(_, subject, _)| subject == "origin").map(|(.., message)| message).collect()
+    };
+    assert!(origins(path).is_empty());
+    // As after an upgrade.
+    let raw = rusqlite::Connection::open(path.join("portico.db")).unwrap();
+    let older = "UPDATE personal_access_tokens SET parent_known = 0; UPDATE users SET judged = 0;
+                 UPDATE service_accounts SET judged = 0;";
+    raw.execute_batch(older).unwrap();
+    let listed = origins(path);
+    let found = |part: &str| listed.iter().any(|message| message.contains(part));
+    assert!(found(&format!("({}) opens write on all", second.id)), "{listed:?}");
+    assert!(found("writer@example.com has write on all") && found("reader@example.com has read on all"), "{listed:?}");
+    assert!(found("\"agent\" opens write on shop") && !found("local@example.com"), "{listed:?}");
+    // The commands that it names settle it.
+    let mut store = Store::open(path.join("portico.db")).unwrap();
+    for token in store.pats(None).unwrap() {
+        store.revoke_pat(&token.id.to_string()).unwrap();
+    }
+    store.rotate_service_account("agent").unwrap();
+    for email in ["writer@example.com", "reader@example.com"] {
+        store.change_user(NewUser { email: email.to_owned(), rights: Rights::all(Scope::Read) }).unwrap();
+    }
+    assert_eq!(origins(path), Vec::<String>::new());
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::{Claims, Reach, Scope, Validity};
+    use crate::principal::{Claims, Rights, Scope, Validity};
 
     const START: Timestamp = Timestamp::from_seconds(1_000);
     const END: Timestamp = Timestamp::from_seconds(2_000);
@@ -71,8 +71,7 @@ mod tests {
     fn principal(subject: &str) -> Arc<Principal> {
         Arc::new(Principal {
             subject: subject.to_owned(),
-            scope: Scope::Read,
-            reach: Reach::All,
+            rights: Rights::all(Scope::Read),
             claims: Claims::default(),
             credential: None,
             validity: Validity::default(),

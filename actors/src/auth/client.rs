@@ -13,6 +13,7 @@ use super::grant::GrantError;
 use super::recording::Door;
 use super::token::{Refusal, Verified};
 use crate::error::{Error, Kind};
+use crate::principal::Rights;
 
 /// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
 #[derive(Clone)]
@@ -39,10 +40,8 @@ pub struct Introspection {
     pub subject: String,
     /// The client that it was given to.
     pub client_id: String,
-    /// A space-separated list.
-    pub scope: &'static str,
-    /// The connections within reach now.
-    pub connections: Vec<uuid::Uuid>,
+    /// What it opens now.
+    pub rights: Rights,
     /// `aud`.
     pub audience: Vec<String>,
     /// `iss`.
@@ -273,12 +272,10 @@ impl Question for Introspect {
 }
 
 fn described(token: Verified, issuer: &str) -> Introspection {
-    let connections = token.reach.list().unwrap_or_default();
     Introspection {
-        scope: token.reach.widest(token.scope).list(),
+        rights: token.rights,
         subject: token.subject,
         client_id: token.client_id,
-        connections: connections.into_iter().map(|(id, _)| id).collect(),
         audience: token.audiences,
         issuer: issuer.to_owned(),
         id: token.jti,

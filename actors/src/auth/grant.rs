@@ -13,7 +13,7 @@ use super::resource::Resource;
 use super::snapshot::Snapshot;
 use super::token::{Issue, Tokens};
 use crate::error::Quota;
-use crate::principal::{Reach, Scope};
+use crate::principal::{Rights, Scope};
 
 /// What is offered for an access token. Its `Debug` never prints a secret.
 #[derive(Clone, Debug)]
@@ -83,10 +83,8 @@ pub struct Ticket {
     pub client_id: String,
     /// A space-separated list; absent or empty means all that the subject may do.
     pub scope: Option<String>,
-    /// How far it may go at most, whatever is asked for.
-    pub most: Scope,
-    /// The connections that were agreed to; absent means all that the subject reaches now.
-    pub connections: Option<Vec<Uuid>>,
+    /// What was agreed to: it opens no more, whatever is asked for and whatever the subject has.
+    pub rights: Rights,
     /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
     /// endpoint's address narrows the token to that connection.
     pub resource: Option<String>,
@@ -123,25 +121,21 @@ impl Minting<'_> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&ticket.subject).ok_or_else(unknown)?;
         let resource = given(ticket.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
-        let mut reach = holder.reach.clone();
-        if let Some(agreed) = &ticket.connections {
-            reach = reach.and(&Reach::Only(agreed.as_slice().into()));
-        }
+        let mut rights = holder.rights.and(&ticket.rights);
         if let Some(connection) = resource.and_then(Resource::connection) {
-            if !reach.covers(connection) {
+            if !rights.covers(connection) {
                 return Err(no_target("the resource is not within this client's reach").into());
             }
-            reach = reach.and(&Reach::Only([connection].into()));
+            rights = rights.and(&Rights::only([connection], Scope::Admin));
         }
-        let scope = granted_scope(given(ticket.scope.as_deref()), reach.widest(holder.scope).min(ticket.most))?;
-        let connections = reach
-            .list()
-            .unwrap_or_else(|| self.connections.iter().map(|connection| (*connection, Scope::Admin)).collect());
+        let scope = granted_scope(given(ticket.scope.as_deref()), rights.widest())?;
+        // A token names what it opens: connections that are added later are not among them.
+        let named = Rights::only(self.connections.iter().copied(), Scope::Admin);
+        let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
         let issue = Issue {
             subject: &holder.subject,
             client_id: &ticket.client_id,
-            scope,
-            connections: &connections,
+            rights: &rights,
             audience: given(ticket.resource.as_deref()),
             grant: ticket.grant,
         };
@@ -157,7 +151,7 @@ impl Minting<'_> {
                 answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
                 cause: Some(cause),
             })?;
-        Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: scope.list() })
+        Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: rights.widest().list() })
     }
 }
 

@@ -20,7 +20,7 @@ use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
 use crate::error::Result;
 use crate::identity::RoleClaim;
 use crate::name;
-use crate::principal::{self, Asserted, Endpoint, Principal, Reach, Scope, Validity};
+use crate::principal::{self, Asserted, Endpoint, Principal, Rights, Scope, Validity};
 
 /// Keys are asked for again no sooner than this, however many tokens name an unknown one.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ pub struct TrustedIssuer {
     /// The claim that names the caller.
     pub subject_claim: String,
     /// The connections that its tokens reach at most.
-    pub reach: Reach,
+    pub reach: Rights,
     /// The widest scope of its tokens. A token without a scope of its own has this one.
     pub scope: Option<Scope>,
     /// `typ` of its access tokens, one of these. A token without one is of the type `JWT`.
@@ -138,7 +138,7 @@ impl Issuer {
     }
 
     /// Takes over the connections that its tokens reach at most.
-    pub(crate) fn set_reach(&mut self, reach: Reach) {
+    pub(crate) fn set_reach(&mut self, reach: Rights) {
         self.settings.reach = reach;
     }
 
@@ -167,7 +167,7 @@ impl Issuer {
         }
         let audiences = claims.aud.all();
         let for_us = match &self.settings.audience {
-            Some(ours) => audiences.contains(ours).then_some(Reach::All),
+            Some(ours) => audiences.contains(ours).then_some(Rights::ALL),
             None => resource::reach(audiences.iter().filter_map(|audience| ours.resource(audience)), endpoint),
         };
         let for_us = for_us.ok_or(Refusal::WrongAudience)?;
@@ -189,8 +189,7 @@ impl Issuer {
             claims: self.asserted(&members)?,
             // No subject of another issuer is ever taken for one of ours, nor for a service account.
             subject: format!("{}#{subject}", self.settings.issuer),
-            scope,
-            reach: connections.and(&for_us).and(&self.settings.reach),
+            rights: connections.and(&for_us).and(&self.settings.reach).up_to(scope),
             validity: Validity::default(),
         };
         let until = ends.min(now.after(FRESH));

@@ -6,7 +6,7 @@ use super::AuthActor;
 use super::asking::{Answer, Question};
 use super::client;
 use super::grant::{AccessToken, Grant, GrantError, Minting, Ticket};
-use crate::principal::Scope;
+use crate::principal::Rights;
 
 impl AuthActor {
     /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
@@ -55,8 +55,7 @@ impl Question for Exchange {
             client_id: subject.clone(),
             subject,
             scope: scope.clone(),
-            most: Scope::Admin,
-            connections: None,
+            rights: Rights::ALL,
             resource: resource.clone(),
             grant: None,
         })

@@ -1,11 +1,12 @@
 //! What the store holds, as its readers see it: never a secret, a digest or a private key. What a
 //! credential opens is decided in `snapshot`, not here.
 
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use super::clock::Timestamp;
-use crate::principal::{Reach, Scope};
+use crate::principal::{Rights, Scope};
 
 /// Characters of an e-mail address at most (RFC 5321 §4.5.3.1.3, erratum 1690). Longer ones are refused before
 /// anything is done with them.
@@ -17,12 +18,9 @@ pub const LONGEST_EMAIL: usize = 254;
 pub struct User {
     /// As it was written when the user was added; compared without regard to case.
     pub email: String,
-    /// Whether this is an administrator of the service.
-    pub admin: bool,
-    /// `"all"`, or the ids of the connections within reach.
-    pub reach: Reach,
-    /// How far the user may go; `admin` for administrators.
-    pub scope: Scope,
+    /// What the user may do, and where: `admin`, `scope` and `reach` in listings.
+    #[serde(flatten, serialize_with = "of_user")]
+    pub rights: Rights,
     /// When the user was added.
     pub created_at: Timestamp,
     /// Whether the user can sign in with a password.
@@ -36,12 +34,8 @@ pub struct User {
 pub struct NewUser {
     /// The name to authenticate with.
     pub email: String,
-    /// Whether this is an administrator; an administrator's scope is always [`Scope::Admin`].
-    pub admin: bool,
-    /// Which connections.
-    pub reach: Reach,
-    /// [`Scope::Read`] or [`Scope::Write`]; for an administrator not [`Scope::Read`].
-    pub scope: Scope,
+    /// What the user may do, and where; [`Scope::Admin`] makes an administrator.
+    pub rights: Rights,
 }
 
 /// One personal access token, without its secret.
@@ -54,10 +48,9 @@ pub struct PersonalAccessToken {
     pub email: String,
     /// Unique among the user's tokens that are not revoked.
     pub name: String,
-    /// Narrows the user's own scope, where present.
-    pub scope: Option<Scope>,
-    /// Narrows the user's own reach; `"all"` narrows nothing.
-    pub reach: Reach,
+    /// What it opens now: no more than the user has. `scope` and `reach` in listings.
+    #[serde(flatten)]
+    pub rights: Rights,
     /// When it was made.
     pub created_at: Timestamp,
     /// From then on it is refused; absent means never.
@@ -103,15 +96,13 @@ pub struct NewPat {
     pub name: Option<String>,
     /// From then on the token is refused; absent means never.
     pub expires_at: Option<Timestamp>,
-    /// Narrows the user's own reach; [`Reach::All`] narrows nothing.
-    pub reach: Reach,
-    /// Narrows the user's own scope, where present.
-    pub scope: Option<Scope>,
+    /// What it opens at most, whatever the user has now or later; [`Rights::ALL`] narrows nothing.
+    pub rights: Rights,
 }
 
 impl Default for NewPat {
     fn default() -> Self {
-        Self { name: None, expires_at: None, reach: Reach::All, scope: None }
+        Self { name: None, expires_at: None, rights: Rights::ALL }
     }
 }
 
@@ -123,11 +114,9 @@ pub struct ServiceAccount {
     pub client_id: String,
     /// Its name for people, unique.
     pub name: String,
-    /// How far it may go.
-    pub scope: Scope,
-    /// The connections within its reach; never all of them.
-    #[serde(rename = "connections")]
-    pub reach: Reach,
+    /// What it may do, and where; never all connections. `scope` and `connections` in listings.
+    #[serde(flatten, serialize_with = "with_connections")]
+    pub rights: Rights,
     /// When it was made.
     pub created_at: Timestamp,
     /// When its secret was last replaced, if it was.
@@ -141,11 +130,9 @@ pub struct ServiceAccount {
 pub struct NewServiceAccount {
     /// A name for people, unique.
     pub name: String,
-    /// At least one connection and not [`Reach::All`]: a service account never reaches connections
-    /// that are added later.
-    pub reach: Reach,
-    /// How far it may go.
-    pub scope: Scope,
+    /// At least one connection, and not all: a service account never reaches connections that are added
+    /// later.
+    pub rights: Rights,
 }
 
 /// One signing key, without its private part.
@@ -162,24 +149,44 @@ pub struct Key {
     pub retired_at: Option<Timestamp>,
 }
 
-/// `"all"`, or the list of ids; one that is reached with a scope of its own is an object.
-impl Serialize for Reach {
+/// `scope`, the widest of them, and `reach`.
+impl Serialize for Rights {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::All => serializer.serialize_str("all"),
-            Self::Only(connections) => serializer.collect_seq(connections.iter()),
-            Self::Each(connections) => {
-                serializer.collect_seq(connections.iter().map(|(id, scope)| Reached::new(*id, *scope)))
-            }
-        }
+        members(self, "reach", serializer)
     }
 }
 
-/// One connection within a reach, as listings and the store write it.
+/// The same, and whether that is an administrator.
+fn of_user<S: Serializer>(rights: &Rights, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct OfUser<'a> {
+        admin: bool,
+        #[serde(flatten)]
+        rights: &'a Rights,
+    }
+    OfUser { admin: rights.administer(), rights }.serialize(serializer)
+}
+
+/// The same with the list under another name.
+pub(crate) fn with_connections<S: Serializer>(rights: &Rights, serializer: S) -> Result<S::Ok, S::Error> {
+    members(rights, "connections", serializer)
+}
+
+fn members<S: Serializer>(rights: &Rights, list: &'static str, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut members = serializer.serialize_map(Some(2))?;
+    members.serialize_entry("scope", &rights.widest())?;
+    match Reached::list(rights) {
+        None => members.serialize_entry(list, "all")?,
+        Some(connections) => members.serialize_entry(list, &connections)?,
+    }
+    members.end()
+}
+
+/// One connection within reach, as listings and the store write it beside the widest scope.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Reached {
-    /// As far as the caller may go anywhere.
+    /// With the widest.
     Plain(Uuid),
     /// No further than this.
     Narrowed {
@@ -191,14 +198,16 @@ pub(crate) enum Reached {
 }
 
 impl Reached {
-    fn new(id: Uuid, scope: Scope) -> Self {
-        match scope {
-            Scope::Admin => Self::Plain(id),
-            scope => Self::Narrowed { id, scope: scope.word().to_owned() },
-        }
+    /// Every connection; `None` where no list could hold them all.
+    pub(crate) fn list(rights: &Rights) -> Option<Vec<Self>> {
+        let reached = |(id, scope): &(Uuid, Scope)| match scope {
+            scope if *scope == rights.widest() => Self::Plain(*id),
+            scope => Self::Narrowed { id: *id, scope: scope.word().to_owned() },
+        };
+        Some(rights.list()?.iter().map(reached).collect())
     }
 
-    /// The connection and the scope it is reached with; `None` for a word that is no scope.
+    /// The connection and the scope it is reached with at most; `None` for a word that is no scope.
     pub(crate) fn read(self) -> Option<(Uuid, Scope)> {
         match self {
             Self::Plain(id) => Some((id, Scope::Admin)),

@@ -4,7 +4,7 @@
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-use crate::principal::{Endpoint, Reach};
+use crate::principal::{Endpoint, Rights, Scope};
 
 /// Longer than any resource of ours.
 const LONGEST: usize = 2_048;
@@ -56,15 +56,15 @@ impl Resource {
     }
 
     /// What a token for this resource reaches at `endpoint`; `None` where it is not for there.
-    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Reach> {
+    pub(crate) fn reach(self, endpoint: Endpoint) -> Option<Rights> {
         let whole = match endpoint {
             Endpoint::Api => Self::Api,
             Endpoint::Mcp => Self::Mcp,
         };
         if self.contains(whole) {
-            return Some(Reach::All);
+            return Some(Rights::ALL);
         }
-        self.connection().filter(|_| whole.contains(self)).map(|id| Reach::Only([id].into()))
+        self.connection().filter(|_| whole.contains(self)).map(|id| Rights::only([id], Scope::Admin))
     }
 
     /// The one connection that it names, if it does.
@@ -77,15 +77,15 @@ impl Resource {
 }
 
 /// What `resources` open together at `endpoint`; `None` where none of them is for there.
-pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Reach> {
+pub(crate) fn reach(resources: impl IntoIterator<Item = Resource>, endpoint: Endpoint) -> Option<Rights> {
     let mut ids = None::<Vec<Uuid>>;
     for reach in resources.into_iter().filter_map(|resource| resource.reach(endpoint)) {
         match reach.list() {
-            None => return Some(Reach::All),
-            Some(list) => ids.get_or_insert_default().extend(list.into_iter().map(|(id, _)| id)),
+            None => return Some(Rights::ALL),
+            Some(list) => ids.get_or_insert_default().extend(list.iter().map(|(id, _)| *id)),
         }
     }
-    ids.map(|ids| Reach::Only(ids.into()))
+    ids.map(|ids| Rights::only(ids, Scope::Admin))
 }
 
 #[cfg(test)]
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_resource_opens_its_own_endpoint_alone() {
-        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Mcp), Some(Reach::Only([ID].into())));
+        assert_eq!(reach([Resource::Connection(ID)], Endpoint::Mcp), Some(Rights::only([ID], Scope::Admin)));
         assert_eq!(reach([Resource::Connection(ID)], Endpoint::Api), None);
-        assert_eq!(reach([Resource::Connection(ID), Resource::Api], Endpoint::Api), Some(Reach::All));
+        assert_eq!(reach([Resource::Connection(ID), Resource::Api], Endpoint::Api), Some(Rights::ALL));
         assert_eq!(reach([Resource::Api], Endpoint::Mcp), None);
         assert_eq!(reach([], Endpoint::Mcp), None);
     }

@@ -17,7 +17,7 @@ use super::shared_secret;
 use super::store::{Contents, Store, TokenRow, email_key};
 use super::token::{Refusal, Tokens, Verified};
 use crate::error::Result;
-use crate::principal::{Claims, Endpoint, Principal, Reach, Scope, Validity};
+use crate::principal::{Claims, Endpoint, Principal, Rights, Validity};
 
 /// One personal access token.
 struct Token {
@@ -25,7 +25,7 @@ struct Token {
     refused: Option<Refusal>,
     email_key: String,
     expires_at: Option<Timestamp>,
-    /// The user's reach and scope, narrowed by the token's own.
+    /// With what is left of the token's rights with the user's.
     principal: Arc<Principal>,
 }
 
@@ -60,8 +60,7 @@ impl Lives {
 pub(crate) struct Holder {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: String,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     /// When it was made, or enabled again: a token from before is another one's of the same name, or has
     /// ended.
     since: Timestamp,
@@ -76,8 +75,8 @@ pub(crate) struct Account {
 
 /// One grant of a person to a client, in force.
 struct Granted {
-    scope: Scope,
-    reach: Reach,
+    /// What is left of them with the person's, and with those of the token that they signed in with.
+    rights: Rights,
     expires_at: Timestamp,
     /// That of the client; none for one that is not kept any more.
     kind: Option<ClientKind>,
@@ -121,8 +120,7 @@ impl Snapshot {
                     credential: Some(row.id.to_string().into()),
                     claims: claims(&[("email", &row.email)]),
                     subject: row.email,
-                    scope: row.token_scope.map_or(row.user_scope, |scope| scope.min(row.user_scope)),
-                    reach: row.user_reach.and(&row.token_reach),
+                    rights: row.rights,
                     validity: Validity::default(),
                 };
                 let (email_key, expires_at, principal) = (row.email_key, life.ends, Arc::new(principal));
@@ -135,7 +133,7 @@ impl Snapshot {
             .map(|row| {
                 let since = row.created_at;
                 let claims = claims(&[("email", &row.email)]);
-                (row.email_key, Holder { subject: row.email, scope: row.scope, reach: row.reach, since, claims })
+                (row.email_key, Holder { subject: row.email, rights: row.rights, since, claims })
             })
             .collect();
         let accounts = accounts
@@ -143,14 +141,14 @@ impl Snapshot {
             .map(|row| {
                 let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
                 let (subject, since) = (row.client_id.clone(), row.since);
-                let holder = Holder { subject, scope: row.scope, reach: row.reach, since, claims };
+                let holder = Holder { subject, rights: row.rights, since, claims };
                 (row.client_id, Account { holder, secret: row.digest })
             })
             .collect();
         let grants = grants.into_iter().filter_map(|row| {
             let Life { is_revoked, ends } = lives.of(row.token);
             let expires_at = ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
-            let granted = Granted { scope: row.scope, reach: row.reach, expires_at, kind: row.kind };
+            let granted = Granted { rights: row.rights, expires_at, kind: row.kind };
             (!is_revoked).then_some((row.id, granted))
         });
         let mut snapshot = Self {
@@ -258,12 +256,10 @@ impl Snapshot {
         if let Some(grant) = verified.grant {
             let in_force = |granted: &&Granted| now < granted.expires_at && self.admission.takes(granted.kind);
             let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;
-            verified.scope = verified.scope.min(granted.scope);
-            verified.reach = verified.reach.and(&granted.reach);
+            verified.rights = verified.rights.and(&granted.rights);
             verified.until = verified.until.min(granted.expires_at);
         }
-        verified.scope = verified.scope.min(holder.scope);
-        verified.reach = verified.reach.and(&holder.reach);
+        verified.rights = verified.rights.and(&holder.rights);
         verified.subject.clone_from(&holder.subject);
         Ok(verified)
     }
@@ -277,11 +273,11 @@ impl Snapshot {
         now: Timestamp,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = self.inspect(token, tokens, now)?;
-        let reach = verified.reach.and(&tokens.reach_of(&verified.audiences, endpoint)?);
+        let rights = verified.rights.and(&tokens.reach_of(&verified.audiences, endpoint)?);
         let claims = self.claims_of(&verified);
         let credential = Some(verified.jti.to_string().into());
-        let (scope, validity) = (verified.scope, Validity::default());
-        let principal = Principal { subject: verified.subject, scope, reach, claims, credential, validity };
+        let validity = Validity::default();
+        let principal = Principal { subject: verified.subject, rights, claims, credential, validity };
         Ok((principal, verified.until))
     }
 

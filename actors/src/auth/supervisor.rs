@@ -18,7 +18,7 @@ use super::{AuthActor, AuthSettings, SharedSecret};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
-use crate::principal::Reach;
+use crate::principal::Rights;
 
 /// The first delay before a fresh actor is started; it doubles with each death.
 const RESTART_MIN: Duration = Duration::from_millis(100);
@@ -134,7 +134,7 @@ pub struct Reconfigure {
     pub connections: Arc<[Uuid]>,
     /// The connections that the tokens of each trusted issuer reach at most: its tables name them, and
     /// names can move from one connection to another.
-    pub reaches: Vec<(String, Reach)>,
+    pub reaches: Vec<(String, Rights)>,
     /// Which clients people may give access to.
     pub admission: Admission,
 }

@@ -16,7 +16,7 @@ use super::jws::Signed;
 use super::key::{SigningKey, VerifyingKey};
 use super::resource::{self, Resource};
 use crate::error::{Error, Result};
-use crate::principal::{Endpoint, Reach, Scope};
+use crate::principal::{Endpoint, Rights, Scope};
 
 /// The `typ` of access tokens (RFC 9068 §2.1).
 const ACCESS_TOKEN: &str = "at+jwt";
@@ -146,8 +146,7 @@ pub(crate) struct Verified {
     pub(crate) subject: String,
     pub(crate) client_id: String,
     pub(crate) jti: Uuid,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     pub(crate) audiences: Vec<String>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
@@ -164,9 +163,8 @@ pub(crate) struct Issue<'a> {
     pub(crate) subject: &'a str,
     /// The client that it is given to.
     pub(crate) client_id: &'a str,
-    pub(crate) scope: Scope,
-    /// Each with the scope that it is reached with at most.
-    pub(crate) connections: &'a [(Uuid, Scope)],
+    /// The connections that it names, each with its scope.
+    pub(crate) rights: &'a Rights,
     /// The resource asked for; the issuer itself when absent.
     pub(crate) audience: Option<&'a str>,
     /// What a person granted, where the token is part of that: it ends with it.
@@ -219,8 +217,10 @@ impl Tokens {
         let mut header = Header::new(key.algorithm.jwt());
         header.typ = Some(ACCESS_TOKEN.to_owned());
         header.kid = Some(key.kid.clone());
-        let ids: Vec<Uuid> = issue.connections.iter().map(|(id, _)| *id).collect();
-        let narrower = issue.connections.iter().filter(|(_, most)| *most < issue.scope);
+        let connections = issue.rights.list().unwrap_or_default();
+        let ids: Vec<Uuid> = connections.iter().map(|(id, _)| *id).collect();
+        let scope = issue.rights.widest();
+        let narrower = connections.iter().filter(|(_, most)| *most < scope);
         let claims = Issued {
             iss: &self.issuer,
             sub: issue.subject,
@@ -229,7 +229,7 @@ impl Tokens {
             exp: now.after(self.lifetime).seconds(),
             jti: Uuid::new_v4(),
             client_id: issue.client_id,
-            scope: issue.scope.list(),
+            scope: scope.list(),
             connection_ids: &ids,
             connection_scopes: narrower.map(|(id, most)| (*id, most.word())).collect(),
             grant_id: issue.grant,
@@ -266,7 +266,7 @@ impl Tokens {
     }
 
     /// Whether `audiences` open `endpoint`, and which connections there.
-    pub(crate) fn reach_of(&self, audiences: &[String], endpoint: Endpoint) -> Result<Reach, Refusal> {
+    pub(crate) fn reach_of(&self, audiences: &[String], endpoint: Endpoint) -> Result<Rights, Refusal> {
         let ours = audiences.iter().filter_map(|audience| self.resource(audience));
         resource::reach(ours, endpoint).ok_or(Refusal::WrongAudience)
     }
@@ -282,13 +282,12 @@ impl Tokens {
         let times = Times { exp: claims.exp, iat: Some(claims.iat), nbf: claims.nbf };
         let ends = times.check(now, self.skew)?;
         let scope = claims.scope.as_deref().and_then(Scope::widest).ok_or(Refusal::NoScope)?;
-        let reach = connections_in(claims.connection_ids.as_ref());
+        let rights = connections_in(claims.connection_ids.as_ref());
         Ok(Verified {
-            reach: narrowed(reach, claims.connection_scopes.as_ref()),
+            rights: narrowed(rights, claims.connection_scopes.as_ref()).up_to(scope),
             subject: claims.sub,
             client_id: claims.client_id,
             jti: claims.jti,
-            scope,
             audiences,
             issued_at: Timestamp::from_seconds(claims.iat.0),
             expires_at: Timestamp::from_seconds(claims.exp.0),
@@ -353,18 +352,19 @@ impl Times {
 }
 
 /// Anything but an array opens nothing; in an array, what is not a connection's id opens nothing.
-pub(crate) fn connections_in(claim: Option<&Value>) -> Reach {
+pub(crate) fn connections_in(claim: Option<&Value>) -> Rights {
     let listed = claim.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    Reach::Only(listed.iter().filter_map(Value::as_str).filter_map(|id| Uuid::try_parse(id).ok()).collect())
+    let ids = listed.iter().filter_map(Value::as_str).filter_map(|id| Uuid::try_parse(id).ok());
+    Rights::only(ids, Scope::Admin)
 }
 
-/// `reach` with the scopes that the token's own `connection_scopes` names; a word that is no scope
+/// `rights` with the scopes that the token's own `connection_scopes` names; a word that is no scope
 /// opens nothing.
-fn narrowed(reach: Reach, scopes: Option<&BTreeMap<Uuid, String>>) -> Reach {
-    let Some(scopes) = scopes else { return reach };
-    Reach::each(reach.list().unwrap_or_default().into_iter().filter_map(|(id, most)| match scopes.get(&id) {
-        None => Some((id, most)),
-        Some(word) => Some((id, Scope::from_word(word)?)),
+fn narrowed(rights: Rights, scopes: Option<&BTreeMap<Uuid, String>>) -> Rights {
+    let Some(scopes) = scopes else { return rights };
+    Rights::each(rights.list().unwrap_or_default().iter().filter_map(|(id, most)| match scopes.get(id) {
+        None => Some((*id, *most)),
+        Some(word) => Some((*id, Scope::from_word(word)?)),
     }))
 }
 

@@ -11,7 +11,7 @@ use portico_actors::call::{Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
 use portico_actors::directory::{Connection, Directory, Entry, Intensity, Start};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
-use portico_actors::principal::{Claims, Principal, Reach, Scope, Validity};
+use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::reply::{Part, Reply, Results};
 use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog};
 use portico_actors::sql::Dialect;
@@ -188,8 +188,7 @@ impl House {
         let entry = self.directory.get(self.ids[index]).expect("the connection is listed");
         let by = Arc::new(Principal {
             subject: "test".to_owned(),
-            scope: Scope::Write,
-            reach: Reach::All,
+            rights: Rights::all(Scope::Write),
             claims: Claims::default(),
             credential: None,
             validity: Validity::default(),
@@ -242,8 +241,7 @@ pub(crate) async fn ask(directory: Directory, id: Uuid) -> Result<Results> {
 pub(crate) async fn ask_entry(directory: &Directory, entry: &Entry) -> Result<Results> {
     let by = Arc::new(Principal {
         subject: "test".to_owned(),
-        scope: Scope::Read,
-        reach: Reach::All,
+        rights: Rights::all(Scope::Read),
         claims: Claims::default(),
         credential: None,
         validity: Validity::default(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::Store;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -59,7 +59,7 @@ pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Fail
 
 fn make(store: &mut Store) -> Result<Credentials, Failure> {
     if !store.users()?.iter().any(|user| user.email == USER) {
-        store.add_user(NewUser { email: USER.to_owned(), admin: false, reach: Reach::All, scope: Scope::Write })?;
+        store.add_user(NewUser { email: USER.to_owned(), rights: Rights::all(Scope::Write) })?;
     }
     let (_, pat) = store.create_pat(USER, NewPat::default())?;
     let account = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
@@ -67,8 +67,7 @@ fn make(store: &mut Store) -> Result<Credentials, Failure> {
     } else {
         store.create_service_account(NewServiceAccount {
             name: ACCOUNT.to_owned(),
-            reach: Reach::Only([CONNECTION_ID].into()),
-            scope: Scope::Write,
+            rights: Rights::only([CONNECTION_ID], Scope::Write),
         })?
     };
     let (account, client_secret) = account;

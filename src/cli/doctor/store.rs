@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use portico_actors::auth::clock::{Clock, Timestamp};
-use portico_actors::auth::records::PersonalAccessToken;
+use portico_actors::auth::clock::Clock;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
 use portico_actors::name;
-use portico_actors::principal::Scope;
+use portico_actors::principal::Rights;
 
-use super::super::{check, describe_reach};
+use super::super::{check, describe_rights};
 use super::Finding;
 use crate::config::Config;
 
@@ -76,7 +75,8 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     } else {
         Finding::ok("store", counts)
     });
-    findings.extend(derived(config, &store, &tokens, now)?);
+    findings.extend(origins(config, &store)?);
+    findings.extend(unadmitted(config, &store)?);
     let remedy = "portico user list; remove one of them, then enable the other: until then the later one is refused";
     findings.extend(namesakes("users", users.iter().map(|user| user.email.as_str()), remedy));
     let remedy = "portico service-account list; name them by client id, and remove one of them";
@@ -102,35 +102,58 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Tokens of which nobody knows what they would end with, and grants that open nothing any more.
-fn derived(
-    config: &Config,
-    store: &Store,
-    tokens: &[PersonalAccessToken],
-    now: Timestamp,
-) -> Result<Vec<Finding>, Error> {
-    let untraced = tokens.iter().filter(|token| {
-        !token.parent_known && token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now)
+/// What an older program made, and nobody can tell whether it is more than it should be.
+fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
+    let found = store.of_unknown_origin()?;
+    let opens = |rights: &Rights| format!("{} on {}", rights.widest().word(), describe_rights(config, rights));
+    let tokens = found.tokens.iter().map(|token| {
+        Finding::warning(
+            "origin",
+            format!(
+                "the token {:?} of {} ({}) opens {}, and may have been made out of one that has ended since",
+                token.name,
+                token.email,
+                token.id,
+                opens(&token.rights)
+            ),
+            format!("if nobody can tell who made it: portico pat revoke {}, and make another one", token.id),
+        )
     });
-    let mut findings: Vec<_> = untraced
-        .map(|token| {
-            let scope = token.scope.map_or("the scope of its user", Scope::word);
-            let (name, email, reach) = (&token.name, &token.email, describe_reach(config, &token.reach));
-            let message =
-                format!("what the token {name:?} of {email} was made out of is not known: it opens {scope} on {reach}");
-            Finding::warning("tokens", message, "portico pat create, change over, then portico pat revoke")
-        })
-        .collect();
+    let users = found.users.iter().map(|user| {
+        Finding::warning(
+            "origin",
+            format!(
+                "{} has {}, and may have been added by an administrator who has less",
+                user.email,
+                opens(&user.rights)
+            ),
+            format!("portico user change {} with what they are to have", user.email),
+        )
+    });
+    let accounts = found.accounts.iter().map(|account| {
+        Finding::warning(
+            "origin",
+            format!(
+                "the service account {:?} opens {}, and an administrator who has less may know its secret",
+                account.name,
+                opens(&account.rights)
+            ),
+            format!("portico service-account rotate {:?}", account.name),
+        )
+    });
+    Ok(tokens.chain(users).chain(accounts).collect())
+}
+/// Grants that open nothing, because their clients are not admitted any more.
+fn unadmitted(config: &Config, store: &Store) -> Result<Option<Finding>, Error> {
     let admission = config.oauth.admission();
     let consents = store.consents(None)?;
     let shut = consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count();
-    if shut > 0 {
-        let all = consents.len();
-        findings.push(Finding::warning(
+    let all = consents.len();
+    Ok((shut > 0).then(|| {
+        Finding::warning(
             "consents",
             format!("{shut} of {all} grants are of clients that [oauth] does not admit, and open nothing"),
             "portico client remove ends them; else they open something again as soon as [oauth] admits such clients",
-        ));
-    }
-    Ok(findings)
+        )
+    }))
 }

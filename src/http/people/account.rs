@@ -9,7 +9,7 @@ use portico_actors::auth::people::People;
 use portico_actors::auth::people::authorization::Consent;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
@@ -69,8 +69,8 @@ impl ApplicationRow {
             email: consent.email,
             name: consent.client_name,
             client_id: consent.client_id,
-            scope: consent.scope.word(),
-            reach: describe(app, &Reach::Only(consent.connections.into())),
+            scope: consent.rights.widest().word(),
+            reach: describe(app, &consent.rights),
             used: consent.used_at.map_or_else(|| "never".to_owned(), when),
             expires: when(consent.expires_at),
         }
@@ -120,11 +120,17 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
         ending.note_session(&visitor.session);
         let scope = form.need("scope")?;
         let scope = Scope::from_word(scope).ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
+        let own = visitor.session.rights.widest();
+        // One with the person's own scope goes with the person.
+        let most = match scope {
+            scope if scope > own => return Err(Error::invalid("scope: choose one of those offered")),
+            scope if scope == own => Scope::Admin,
+            narrower => narrower,
+        };
         let new = NewPat {
             name: Some(form.need("name")?.to_owned()),
             expires_at: lifetime(&form)?,
-            reach: reach(&form, &places(&app, &visitor))?,
-            scope: Some(scope).filter(|scope| *scope != visitor.session.scope),
+            rights: reach(&form, &places(&app, &visitor))?.up_to(most),
         };
         let (token, secret) = visitor.people.create_token(&visitor.secret, new).await?;
         let fresh = Fresh {
@@ -170,8 +176,8 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
     let grants = app.people.grants(&visitor.secret).await?;
     let tokens = tokens.into_iter().map(|token| TokenRow {
         id: token.id,
-        scope: token.scope.unwrap_or(session.scope).word(),
-        reach: describe(app, &token.reach),
+        scope: token.rights.widest().word(),
+        reach: describe(app, &token.rights),
         created: when(token.created_at),
         used: token.last_used_at.map_or_else(|| "never".to_owned(), when),
         expires: token.expires_at.map_or_else(|| "never".to_owned(), when),
@@ -183,13 +189,13 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
     let lifetimes = LIFETIMES.map(|(word, text, _)| Lifetime { word, text, chosen: word == USUAL_LIFETIME });
     let page = Account {
         email: &session.email,
-        scope: session.scope.word(),
+        scope: session.rights.widest().word(),
         whole: session.whole,
         by_token: session.token.as_deref(),
         administers: session.administers(),
         tokens: tokens.collect(),
         applications: applications.collect(),
-        scopes: consent::choices(session.scope, Scope::Read),
+        scopes: consent::choices(session.rights.widest(), Scope::Read),
         places: places(app, visitor),
         lifetimes: lifetimes.into(),
         fresh,
@@ -200,20 +206,19 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
 
 /// The connections that the person reaches.
 pub(super) fn places(app: &App, visitor: &Visitor) -> Vec<Place> {
-    let entries = app.directory.list().into_iter().filter(|entry| visitor.session.reach.covers(entry.id));
-    entries.map(|entry| Place { id: entry.id, name: entry.name.to_string() }).collect()
+    consent::places_of(app, &visitor.session.rights)
 }
 
-/// All connections, or those that are ticked.
-pub(super) fn reach(form: &Form, offered: &[Place]) -> Result<Reach> {
+/// All connections, or those that are ticked, up to whatever scope.
+pub(super) fn reach(form: &Form, offered: &[Place]) -> Result<Rights> {
     if form.need("reach")? == "all" {
-        return Ok(Reach::All);
+        return Ok(Rights::ALL);
     }
     let chosen = consent::chosen(form, offered)?;
     if chosen.is_empty() {
         return Err(Error::invalid("choose at least one connection, or all of them").hint("go back and choose"));
     }
-    Ok(Reach::Only(chosen.into()))
+    Ok(Rights::only(chosen, Scope::Admin))
 }
 
 fn lifetime(form: &Form) -> Result<Option<Timestamp>> {
@@ -234,12 +239,10 @@ pub(super) fn when(time: Timestamp) -> String {
     }
 }
 
-/// The names of connections, for people.
-pub(super) fn describe(app: &App, reach: &Reach) -> String {
-    let Reach::Only(ids) = reach else { return "all".to_owned() };
+/// The connections within `rights`, for people.
+pub(super) fn describe(app: &App, rights: &Rights) -> String {
     let entries = app.directory.list();
-    let name = |id: &Uuid| {
-        entries.iter().find(|entry| entry.id == *id).map_or_else(|| id.to_string(), |it| it.name.to_string())
-    };
-    ids.iter().map(name).collect::<Vec<_>>().join(", ")
+    rights.describe(|id| {
+        entries.iter().find(|entry| entry.id == id).map_or_else(|| id.to_string(), |it| it.name.to_string())
+    })
 }

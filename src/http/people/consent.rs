@@ -7,8 +7,9 @@ use askama::Template;
 use portico_actors::auth::people::People;
 use portico_actors::auth::people::authorization::Approval;
 use portico_actors::auth::people::client::ClientKind;
+use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::Scope;
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -46,6 +47,18 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<Choice> {
 pub(super) struct Place {
     pub(super) id: Uuid,
     pub(super) name: String,
+    /// The scope's word, where no more can be given there than that.
+    pub(super) most: Option<&'static str>,
+}
+
+/// The connections within `rights`.
+pub(super) fn places_of(app: &App, rights: &Rights) -> Vec<Place> {
+    let place = |entry: Entry| {
+        let scope = rights.scope_at(entry.id)?;
+        let most = (scope < rights.widest()).then_some(scope.word());
+        Some(Place { id: entry.id, name: entry.name.to_string(), most })
+    };
+    app.directory.list().into_iter().filter_map(place).collect()
 }
 
 #[derive(Template)]
@@ -68,14 +81,14 @@ struct Consent<'a> {
 
 /// The connections that can be given to this client.
 fn places(app: &App, ask: &Ask, visitor: &Visitor) -> Vec<Place> {
-    let within = |id: Uuid| visitor.session.reach.covers(id) && ask.wanted.connection.is_none_or(|asked| asked == id);
-    let entries = app.directory.list().into_iter().filter(|entry| within(entry.id));
-    entries.map(|entry| Place { id: entry.id, name: entry.name.to_string() }).collect()
+    let mut places = places_of(app, &visitor.session.rights);
+    places.retain(|place| ask.wanted.connection.is_none_or(|asked| asked == place.id));
+    places
 }
 
 /// The consent page.
 pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
-    let most = ask.wanted.scope.min(visitor.session.scope);
+    let most = ask.wanted.scope.min(visitor.session.rights.widest());
     let publisher = (ask.client.kind == ClientKind::Document)
         .then(|| ask.client.client_id.split('/').nth(2).unwrap_or_default().to_owned());
     let page = Consent {
@@ -113,7 +126,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             let denied = (authorize::ACCESS_DENIED, "the person did not agree");
             return ask.answer.fail(&request, &ask.client, Some(&visitor), denied).await;
         }
-        let most = ask.wanted.scope.min(visitor.session.scope);
+        let most = ask.wanted.scope.min(visitor.session.rights.widest());
         let scope = form.get("scope").and_then(Scope::from_word).filter(|scope| *scope <= most);
         let scope = scope.ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
         let connections = chosen(&form, &places(&app, &ask, &visitor))?;
@@ -125,8 +138,8 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             client_name: ask.client.name,
             redirect_uri: ask.answer.redirect_uri.clone(),
             challenge: ask.wanted.challenge,
-            scope,
-            connections,
+            // What is ticked is given as far as the person goes there.
+            rights: Rights::only(connections, scope).and(&visitor.session.rights),
             resource: ask.wanted.resource,
         };
         let code = visitor.people.approve(&visitor.secret, approval).await?;

@@ -8,7 +8,7 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::people::Change;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::error::{Error, Result};
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 
 use super::account::{Fresh, describe, places, reach, when};
@@ -52,6 +52,8 @@ struct Administration<'a> {
     users: Vec<UserRow>,
     scopes: Vec<Choice>,
     places: Vec<Place>,
+    /// Whether the administrator reaches some connections alone.
+    confined: bool,
     fresh: Option<Fresh>,
     csrf: String,
 }
@@ -95,8 +97,7 @@ pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, 
         }
         let new = NewServiceAccount {
             name: form.need("name")?.to_owned(),
-            reach: Reach::Only(connections.into()),
-            scope: scope(form)?,
+            rights: Rights::only(connections, scope(form)?).and(&visitor.session.rights),
         };
         let (account, secret) = visitor.people.create_account(&visitor.secret, new).await?;
         let fresh = secret_of(
@@ -134,13 +135,10 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
 /// `POST /users/people`: the answer shows the user's first token, this once.
 pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     of_form(request, payload, app, async |app, visitor, form| {
-        let scope = scope(form)?;
-        let new = NewUser {
-            email: form.need("email")?.to_owned(),
-            admin: scope == Scope::Admin,
-            reach: reach(form, &places(app, visitor))?,
-            scope,
-        };
+        let asked = reach(form, &places(app, visitor))?.up_to(scope(form)?);
+        // What is ticked is given as far as the administrator goes there.
+        let rights = if asked.is_all() { asked } else { asked.and(&visitor.session.rights) };
+        let new = NewUser { email: form.need("email")?.to_owned(), rights };
         let expires_at = Some(Clock::system().now().after(FIRST_TOKEN));
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
         let (user, secret) = visitor.people.add_user(&visitor.secret, new, first).await?;
@@ -183,8 +181,8 @@ fn secret_of(what: &str, client_id: &str, secret: &str) -> Fresh {
 async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) -> Result<HttpResponse> {
     let directory = app.people.directory(&visitor.secret).await?;
     let accounts = directory.accounts.into_iter().map(|account| AccountRow {
-        scope: account.scope.word(),
-        reach: describe(app, &account.reach),
+        scope: account.rights.widest().word(),
+        reach: describe(app, &account.rights),
         created: when(account.created_at),
         rotated: account.rotated_at.map_or_else(|| "never".to_owned(), when),
         disabled: account.disabled_at.is_some(),
@@ -192,8 +190,8 @@ async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) 
         name: account.name,
     });
     let users = directory.users.into_iter().map(|user| UserRow {
-        scope: user.scope.word(),
-        reach: describe(app, &user.reach),
+        scope: user.rights.widest().word(),
+        reach: describe(app, &user.rights),
         created: when(user.created_at),
         disabled: user.disabled_at.is_some(),
         has_password: user.has_password,
@@ -206,7 +204,8 @@ async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) 
         people,
         accounts: accounts.collect(),
         users: users.collect(),
-        scopes: consent::choices(Scope::Admin, Scope::Read),
+        scopes: consent::choices(visitor.session.rights.widest(), Scope::Read),
+        confined: !visitor.session.rights.is_all(),
         places: places(app, visitor),
         fresh,
         csrf: visitor.token(),

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use portico_actors::principal::Scope;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -46,6 +47,15 @@ pub struct Holder {
     pub subject: String,
     /// The connection.
     pub connection: Uuid,
+    /// How far the principal went there.
+    pub scope: Scope,
+}
+
+impl Holder {
+    /// Whether `by` may go on with what this one began: the same principal, with no less.
+    pub fn admits(&self, by: &Self) -> bool {
+        self.subject == by.subject && self.connection == by.connection && self.scope <= by.scope
+    }
 }
 
 /// Every session.
@@ -84,7 +94,7 @@ impl Sessions {
     /// The session with this id, if it is `holder`'s and not over. Looking it up uses it.
     pub fn find(&self, id: &str, holder: &Holder) -> Option<Arc<Session>> {
         let mut table = lock(&self.table);
-        let session = Arc::clone(table.get(id).filter(|session| session.holder() == holder)?);
+        let session = Arc::clone(table.get(id).filter(|session| session.holder().admits(holder))?);
         if session.idle_for() >= self.bounds.idle {
             table.remove(id);
             return None;
@@ -114,7 +124,7 @@ mod tests {
     use super::*;
 
     fn holder(subject: &str) -> Holder {
-        Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1) }
+        Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1), scope: Scope::Write }
     }
 
     #[test]
@@ -126,6 +136,8 @@ mod tests {
         assert!(sessions.find(session.id(), &holder("b")).is_none());
         let elsewhere = Holder { connection: Uuid::from_u128(2), ..holder("a") };
         assert!(sessions.find(session.id(), &elsewhere).is_none() && !sessions.end(session.id(), &elsewhere));
+        let narrower = Holder { scope: Scope::Read, ..holder("a") };
+        assert!(sessions.find(session.id(), &narrower).is_none(), "what the wider one was told is not theirs");
         assert!(sessions.end(session.id(), &holder("a")) && !sessions.end(session.id(), &holder("a")));
         assert!(session.over().now_or_never().is_some(), "an ended session is over");
     }

@@ -97,6 +97,7 @@ impl Table {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use portico_actors::principal::Scope;
     use serde_json::Value;
     use uuid::Uuid;
 
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let holder = Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1) };
+        let holder = Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1), scope: Scope::Read };
         let session = Arc::new(Session::new(holder, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
         table.insert(Arc::clone(&session));
         session

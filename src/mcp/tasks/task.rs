@@ -283,7 +283,8 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let holder = Holder { subject: "a".to_owned(), connection: Uuid::nil() };
+        let holder =
+            Holder { subject: "a".to_owned(), connection: Uuid::nil(), scope: portico_actors::principal::Scope::Read };
         Task::new(holder, Arc::default(), Duration::from_secs(10))
     }
 

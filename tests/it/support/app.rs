@@ -15,7 +15,7 @@ use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::{Place, Store};
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
-use portico_actors::principal::{Reach, Scope};
+use portico_actors::principal::{Rights, Scope};
 use reqwest::{RequestBuilder, Response};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -257,13 +257,12 @@ pub(crate) fn callers(store: impl Into<Place>) -> (Caller, Caller, Caller) {
     let mut store = Store::open(store).unwrap();
     let mut user = |name: &str, scope| {
         let email = format!("{name}@example.com");
-        store.add_user(NewUser { email: email.clone(), admin: false, reach: Reach::All, scope }).unwrap();
+        store.add_user(NewUser { email: email.clone(), rights: Rights::all(scope) }).unwrap();
         let (_, pat) = store.create_pat(&email, NewPat::default()).unwrap();
         Caller { name: email, secret: pat.expose_secret().to_owned() }
     };
     let (writer, reader) = (user("writer", Scope::Write), user("reader", Scope::Read));
-    let account =
-        NewServiceAccount { name: "agent".to_owned(), reach: Reach::Only([CONNECTION].into()), scope: Scope::Write };
+    let account = NewServiceAccount { name: "agent".to_owned(), rights: Rights::only([CONNECTION], Scope::Write) };
     let (account, secret) = store.create_service_account(account).unwrap();
     (writer, reader, Caller { name: account.client_id, secret: secret.expose_secret().to_owned() })
 }

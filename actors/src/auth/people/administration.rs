@@ -1,5 +1,5 @@
-//! What administrators do on their page: service accounts and users. Every change asks again who
-//! is in session.
+//! What administrators do on their page: service accounts and users. What is within their rights is judged
+//! by the store, with every change.
 
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
@@ -8,15 +8,14 @@ use super::super::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, 
 use super::super::secret::Digest;
 use super::People;
 use super::authorization::Consent;
-use crate::error::{Error, Result};
-use crate::name;
+use crate::error::Result;
 
 /// Everything that an administrator's page shows.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Every user.
+    /// Every user within the administrator's own rights.
     pub users: Vec<User>,
-    /// Every service account.
+    /// Every service account within them.
     pub accounts: Vec<ServiceAccount>,
 }
 
@@ -38,12 +37,11 @@ pub enum Change {
 }
 
 impl People {
-    /// Every user and service account, for administrators.
+    /// Every user and service account within an administrator's own rights.
     pub async fn directory(&self, session: &SecretString) -> Result<Directory> {
         let digest = Digest::of(session.expose_secret());
         self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            Ok(Directory { users: store.users()?, accounts: store.service_accounts()? })
+            store.acting(&digest, |store| Ok(Directory { users: store.users()?, accounts: store.service_accounts()? }))
         })
         .await
     }
@@ -55,11 +53,7 @@ impl People {
         new: NewServiceAccount,
     ) -> Result<(ServiceAccount, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.create_service_account(new)
-        })
-        .await
+        self.store(move |store| store.acting(&digest, |store| store.create_service_account(new))).await
     }
 
     /// Replaces the secret of a service account.
@@ -69,62 +63,46 @@ impl People {
         which: String,
     ) -> Result<(ServiceAccount, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.rotate_service_account(&which)
-        })
-        .await
+        self.changing(move |store| store.acting(&digest, |store| store.rotate_service_account(&which))).await
     }
 
     /// Adds a user, with a first token to sign in with.
     pub async fn add_user(&self, session: &SecretString, new: NewUser, first: NewPat) -> Result<(User, SecretString)> {
         let digest = Digest::of(session.expose_secret());
         self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            let user = store.add_user(new)?;
-            let (_, secret) = store.create_pat(&user.email, first)?;
-            Ok((user, secret))
+            store.acting(&digest, |store| {
+                let user = store.add_user(new)?;
+                let (_, secret) = store.create_pat(&user.email, first)?;
+                Ok((user, secret))
+            })
         })
         .await
     }
 
-    /// What everybody has allowed applications, for administrators.
+    /// What people have allowed applications, within an administrator's own rights.
     pub async fn consents(&self, session: &SecretString) -> Result<Vec<Consent>> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.consents(None)
-        })
-        .await
+        self.store(move |store| store.acting(&digest, |store| store.consents(None))).await
     }
 
     /// Takes back what somebody has allowed an application.
     pub async fn revoke_consent(&self, session: &SecretString, grant: Uuid) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| {
-            store.required(&digest)?.must_administer()?;
-            store.revoke_consent(grant)
-        })
-        .await
+        self.changing(move |store| store.acting(&digest, |store| store.revoke_consent(grant))).await
     }
 
     /// Changes a user or a service account. Administrators cannot shut themselves out.
     pub async fn change(&self, session: &SecretString, change: Change) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| {
-            let session = store.required(&digest)?;
-            session.must_administer()?;
-            match change {
+            store.acting(&digest, |store| match change {
                 Change::DisableAccount(id) => store.disable_service_account(&id).map(drop),
                 Change::EnableAccount(id) => store.enable_service_account(&id).map(drop),
                 Change::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
-                Change::DisableUser(email) | Change::RemoveUser(email) if name::same(&email, &session.email) => {
-                    Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"))
-                }
                 Change::DisableUser(email) => store.disable_user(&email).map(drop),
                 Change::EnableUser(email) => store.enable_user(&email).map(drop),
                 Change::RemoveUser(email) => store.remove_user(&email).map(drop),
-            }
+            })
         })
         .await
     }

@@ -14,12 +14,13 @@ use uuid::Uuid;
 
 use super::super::clock::Timestamp;
 use super::super::grant::{self, AccessToken, GrantError};
+use super::super::records::with_connections;
 use super::super::resource::Resource;
 use super::super::secret::{self, Digest};
 use super::super::token::Tokens;
 use super::client::{Admission, ClientKind};
 use crate::error::Result;
-use crate::principal::Scope;
+use crate::principal::{Rights, Scope};
 
 /// How long an authorization code can be redeemed.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
@@ -44,10 +45,8 @@ pub struct Approval {
     pub redirect_uri: String,
     /// The PKCE challenge, made with S256.
     pub challenge: String,
-    /// How far the client may go.
-    pub scope: Scope,
-    /// The connections that it may use.
-    pub connections: Vec<Uuid>,
+    /// The connections that the client may use, and how far it may go at each.
+    pub rights: Rights,
     /// The resource asked for (RFC 8707).
     pub resource: Option<String>,
 }
@@ -116,10 +115,9 @@ pub struct Consent {
     pub client_kind: Option<ClientKind>,
     /// The client's name.
     pub client_name: String,
-    /// How far it goes.
-    pub scope: Scope,
-    /// The connections.
-    pub connections: Vec<Uuid>,
+    /// What it opens now: no more than the person has, and the token that they signed in with.
+    #[serde(flatten, serialize_with = "with_connections")]
+    pub rights: Rights,
     /// When it was given.
     pub created_at: Timestamp,
     /// When tokens were last issued.
@@ -132,8 +130,7 @@ pub struct Consent {
 pub(crate) struct Granted {
     pub(crate) grant: Uuid,
     pub(crate) subject: String,
-    pub(crate) scope: Scope,
-    pub(crate) connections: Vec<Uuid>,
+    pub(crate) rights: Rights,
     pub(crate) resource: Option<String>,
     /// How its client became known.
     pub(crate) kind: Option<ClientKind>,
@@ -193,21 +190,24 @@ pub(crate) fn narrow(
     if !admission.takes(granted.kind) {
         return Err(GrantError::new("unauthorized_client", "clients of this kind are not admitted here any more"));
     }
-    let scope = scope.map_or(Ok(granted.scope), |asked| grant::narrowed_scope(asked, granted.scope))?;
-    let (connections, resource) = match resource {
-        None => (granted.connections, granted.resource),
+    let rights = match scope {
+        None => granted.rights.clone(),
+        Some(asked) => granted.rights.up_to(grant::narrowed_scope(asked, granted.rights.widest())?),
+    };
+    let (rights, resource) = match resource {
+        None => (rights, granted.resource),
         Some(asked) => {
             let whole = granted.resource.as_deref().map(|resource| grant::resource(resource, tokens)).transpose()?;
             let part = grant::resource(asked, tokens)?;
-            let is_open = part.connection().is_none_or(|connection| granted.connections.contains(&connection));
+            let is_open = part.connection().is_none_or(|connection| rights.covers(connection));
             if !is_open || !whole.unwrap_or(Resource::Service).contains(part) {
                 return Err(GrantError::new("invalid_target", "the resource is not within what was granted"));
             }
-            let connections = part.connection().map_or(granted.connections, |connection| vec![connection]);
-            (connections, Some(asked.to_owned()))
+            let one = part.connection().map(|connection| Rights::only([connection], Scope::Admin));
+            (one.map_or_else(|| rights.clone(), |one| rights.and(&one)), Some(asked.to_owned()))
         }
     };
-    Ok(Granted { scope, connections, resource, ..granted })
+    Ok(Granted { rights, resource, ..granted })
 }
 
 /// Whether `text` can be a challenge: the SHA-256 of a verifier in base64url (RFC 7636 §4.2).

@@ -308,8 +308,7 @@ impl People {
             subject: granted.subject,
             client_id,
             scope: None,
-            most: granted.scope,
-            connections: Some(granted.connections),
+            rights: granted.rights,
             resource: granted.resource,
             grant: Some(granted.grant),
         };
@@ -343,14 +342,7 @@ impl People {
     /// [`Kind::NotFound`] when it is not theirs, [`Kind::Forbidden`] in a session that was narrowed.
     pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
         let digest = Digest::of(session.expose_secret());
-        self.changing(move |store| {
-            store.required(&digest)?.must_be_whole()?;
-            if !store.tokens_of(&digest)?.iter().any(|own| own.id == token) {
-                return Err(Error::not_found("there is no such token of yours"));
-            }
-            store.revoke_pat(&token.to_string())
-        })
-        .await
+        self.changing(move |store| store.revoke_own_pat(&digest, token)).await
     }
 
     /// The applications that the session's person gave access to.

@@ -12,7 +12,7 @@ use super::super::clock::Timestamp;
 use super::super::records::NewPat;
 use super::super::secret::{self, Digest};
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
+use crate::principal::Rights;
 
 /// A session ends when it was not used for so long.
 pub const SESSION_IDLE: Duration = Duration::from_hours(2);
@@ -30,16 +30,16 @@ const VISIT_PREFIX: &str = "ptc_vi_";
 pub struct Session {
     /// The user's address.
     pub email: String,
-    /// How far the session goes.
-    pub scope: Scope,
-    /// Which connections it reaches.
-    pub reach: Reach,
+    /// What it opens: of the user's rights, what is left with those of the token that it began with.
+    pub rights: Rights,
     /// Whether it has all that the user has. Only such a session manages tokens.
     pub whole: bool,
     /// The name of the token that it began with; none for a password.
     pub token: Option<String>,
     /// When that token ends, if it does.
     pub ends: Option<Timestamp>,
+    /// What that token opens at most; everything for a password.
+    pub(crate) bound: Rights,
     pub(crate) user_id: i64,
     pub(crate) token_id: Option<Uuid>,
 }
@@ -52,7 +52,7 @@ impl Session {
 
     /// Whether it may administer the service.
     pub fn administers(&self) -> bool {
-        self.whole && self.scope == Scope::Admin
+        self.whole && self.rights.administer()
     }
 
     /// Refuses what only a session with all that its user has may do: a token that was narrowed
@@ -77,13 +77,14 @@ impl Session {
         if self.administers() { Ok(()) } else { Err(Error::forbidden("this page is for administrators")) }
     }
 
-    /// A token made in a session that a token began does not outlive that one.
+    /// A token made in a session that a token began is no more than that one, whatever the user has later,
+    /// and does not outlive it.
     pub(crate) fn bound(&self, new: NewPat) -> NewPat {
         let expires_at = match (new.expires_at, self.ends) {
             (Some(asked), Some(ends)) => Some(asked.min(ends)),
             (asked, ends) => asked.or(ends),
         };
-        NewPat { expires_at, ..new }
+        NewPat { expires_at, rights: new.rights.and(&self.bound), ..new }
     }
 }
 

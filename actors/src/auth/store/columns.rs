@@ -10,8 +10,9 @@ use super::super::clock::Timestamp;
 use super::super::key::{Algorithm, PublicKey};
 use super::super::records::Reached;
 use super::super::secret::Digest;
+use super::connection::{Column, Read, Row};
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
+use crate::principal::{Rights, Scope};
 
 /// What a column holds that should not.
 #[derive(Debug)]
@@ -92,29 +93,32 @@ impl FromSql for Id {
     }
 }
 
-/// A set of connections.
-pub(super) struct Connections(pub(super) Reach);
+/// A list of connections, each with the scope that it is reached with at most.
+pub(super) struct Connections(Vec<(Uuid, Scope)>);
 
 impl FromSql for Connections {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let wrong = || unreadable("list of connections");
         let listed: Vec<Reached> = serde_json::from_str(value.as_str()?).map_err(|_| wrong())?;
         let read: Option<Vec<_>> = listed.into_iter().map(Reached::read).collect();
-        Ok(Self(Reach::each(read.ok_or_else(wrong)?)))
+        read.map(Self).ok_or_else(wrong)
     }
 }
 
-/// A column of a reach: NULL for every connection.
-pub(super) fn reach(connections: Option<Connections>) -> Reach {
-    connections.map_or(Reach::All, |Connections(reach)| reach)
+/// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
+/// and the connections, or NULL for all of them.
+pub(super) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> Read<Rights> {
+    // A personal access token without a scope has its user's.
+    let scope = row.get::<_, Option<Scope>>(scope)?.unwrap_or(Scope::Admin);
+    Ok(match row.get::<_, Option<Connections>>(connections)? {
+        None => Rights::all(scope),
+        Some(Connections(listed)) => Rights::each(listed).up_to(scope),
+    })
 }
 
-/// The text of a reach's column.
-pub(super) fn reach_text(reach: &Reach) -> Result<Option<String>> {
-    match reach {
-        Reach::All => Ok(None),
-        listed => json(listed).map(Some),
-    }
+/// The text of the column of connections; the other one holds [`Rights::widest`].
+pub(super) fn connections(rights: &Rights) -> Result<Option<String>> {
+    Reached::list(rights).as_deref().map(json).transpose()
 }
 
 /// The JSON text of a column.

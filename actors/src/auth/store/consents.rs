@@ -6,14 +6,15 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::columns::{Connections, Id};
+use super::columns::{Id, rights};
 use super::connection::{Connection, Optional, Read, Row, Values};
 use super::{Store, broken, clients, sessions, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::authorization::{CODE_LIFETIME, Consent};
+use crate::auth::records::with_connections;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
-use crate::principal::{Reach, Scope};
+use crate::principal::Rights;
 
 /// Grants of one person to one client, at most: another one ends the one that was not used for longest.
 const MOST_OF_CLIENT: i64 = 100;
@@ -26,14 +27,16 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user.
     pub fn consents(&self, email: Option<&str>) -> Result<Vec<Consent>> {
-        let now = self.clock.now();
-        match email {
-            None => in_force(&self.connection, "", named_params! { ":now": now }),
+        let (now, authority) = (self.clock.now(), self.authority()?);
+        let mut consents = match email {
+            None => in_force(&self.connection, "", named_params! { ":now": now })?,
             Some(email) => {
-                let (id, _) = users::find(&self.connection, email)?;
-                in_force(&self.connection, "AND g.user_id = :user", named_params! { ":now": now, ":user": id })
+                let (id, _) = users::find(&self.connection, &authority, email)?;
+                in_force(&self.connection, "AND g.user_id = :user", named_params! { ":now": now, ":user": id })?
             }
-        }
+        };
+        consents.retain(|consent| authority.sees(&consent.rights));
+        Ok(consents)
     }
 
     /// Ends what somebody has allowed a client.
@@ -41,18 +44,25 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such grant.
     pub fn revoke_consent(&mut self, grant: Uuid) -> Result<()> {
-        self.change_if(|connection, _| match end(connection, grant)? {
-            None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
-            revoked => Ok(((), revoked)),
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let given = GivenAccess::of(connection, grant)?.filter(|given| authority.sees(&given.rights));
+            match given {
+                None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
+                Some(_) => Ok(((), end(connection, grant)?)),
+            }
         })
     }
 
-    /// The grants in force of the session's person, the newest first.
+    /// The grants in force of the session's person that open no more than the session, the newest first.
     pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<Consent>> {
         let now = self.clock.now();
         let session = sessions::require(&self.connection, session, now)?;
         let values = named_params! { ":now": now, ":user": session.user_id };
-        in_force(&self.connection, "AND g.user_id = :user", values)
+        let mut grants = in_force(&self.connection, "AND g.user_id = :user", values)?;
+        grants.retain(|grant| session.rights.contains(&grant.rights));
+        Ok(grants)
     }
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
@@ -68,18 +78,31 @@ impl Store {
     }
 }
 
+/// Grants with their people, and the tokens that the consents were given with.
+pub(super) const FROM: &str = "FROM grants g
+    JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+    LEFT JOIN clients c ON c.client_id = g.client_id";
+
+/// The columns of [`left`].
+pub(super) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, u.reach AS user_reach,
+    t.scope AS token_scope, t.reach AS token_reach";
+
+/// What is left of a grant's rights with those of the person and of the token.
+pub(super) fn left(row: &Row<'_>) -> Read<Rights> {
+    let person = rights(row, "user_scope", "user_reach")?;
+    Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
+}
+
 fn in_force(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Consent>> {
     let sql = format!(
-        "SELECT g.id, u.email, g.client_id, g.client_name, g.scope, g.connections, g.created_at, g.used_at,
-                g.expires_at, c.kind
-         FROM grants g JOIN users u ON u.id = g.user_id LEFT JOIN clients c ON c.client_id = g.client_id
-         WHERE g.expires_at > :now AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
+        "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
+         {FROM} WHERE g.expires_at > :now AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
     );
     connection.query(&sql, values, record).map_err(broken)
 }
 
 fn record(row: &Row<'_>) -> Read<Consent> {
-    let (Id(id), Connections(connections)) = (row.get("id")?, row.get("connections")?);
+    let Id(id) = row.get("id")?;
     let client_id: String = row.get("client_id")?;
     Ok(Consent {
         id,
@@ -87,8 +110,7 @@ fn record(row: &Row<'_>) -> Read<Consent> {
         client_kind: clients::kind_of(&client_id, row.get("kind")?),
         client_id,
         client_name: row.get("client_name")?,
-        scope: row.get("scope")?,
-        connections: connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect(),
+        rights: left(row)?,
         created_at: row.get("created_at")?,
         used_at: row.get("used_at")?,
         expires_at: row.get("expires_at")?,
@@ -103,8 +125,8 @@ pub(super) struct GivenAccess {
     email: String,
     client_id: String,
     client_name: String,
-    scope: Scope,
-    connections: Reach,
+    #[serde(flatten, serialize_with = "with_connections")]
+    rights: Rights,
     resource: Option<String>,
     expires_at: Timestamp,
 }
@@ -114,14 +136,12 @@ impl GivenAccess {
         let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
                    FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
         let read = |row: &Row<'_>| {
-            let Connections(connections) = row.get(4)?;
             Ok(Self {
                 id,
                 email: row.get(0)?,
                 client_id: row.get(1)?,
                 client_name: row.get(2)?,
-                scope: row.get(3)?,
-                connections,
+                rights: rights(row, 3, 4)?,
                 resource: row.get(5)?,
                 expires_at: row.get(6)?,
             })

@@ -7,7 +7,7 @@ use rusqlite::named_params;
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
-use super::columns::{Connections, Id, reach};
+use super::columns::{Id, rights};
 use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken, clients, subjects};
 use crate::auth::clock::Timestamp;
@@ -16,7 +16,7 @@ use crate::auth::people::client::ClientKind;
 use crate::auth::sealing::{self, StoreKey};
 use crate::auth::secret::Digest;
 use crate::error::Result;
-use crate::principal::{Reach, Scope};
+use crate::principal::Rights;
 
 /// How long a token that was revoked is told from one that never was.
 const REVOKED_KNOWN: Duration = Duration::from_hours(30 * 24);
@@ -37,8 +37,7 @@ pub(crate) struct Contents {
 pub(crate) struct UserRow {
     pub(crate) email: String,
     pub(crate) email_key: String,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     pub(crate) created_at: Timestamp,
 }
 
@@ -46,10 +45,8 @@ pub(crate) struct TokenRow {
     pub(crate) digest: Digest,
     pub(crate) email: String,
     pub(crate) email_key: String,
-    pub(crate) user_scope: Scope,
-    pub(crate) user_reach: Reach,
-    pub(crate) token_scope: Option<Scope>,
-    pub(crate) token_reach: Reach,
+    /// What is left of the token's with its user's.
+    pub(crate) rights: Rights,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) id: Uuid,
     /// The token that began the session in which it was made.
@@ -63,8 +60,7 @@ pub(crate) struct AccountRow {
     pub(crate) client_id: String,
     pub(crate) name: String,
     pub(crate) digest: Digest,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    pub(crate) rights: Rights,
     /// When it was made, or enabled again.
     pub(crate) since: Timestamp,
 }
@@ -72,8 +68,8 @@ pub(crate) struct AccountRow {
 /// What a person granted to a client.
 pub(crate) struct GrantRow {
     pub(crate) id: Uuid,
-    pub(crate) scope: Scope,
-    pub(crate) reach: Reach,
+    /// What is left of it with those of the person, and of the token that the consent was given with.
+    pub(crate) rights: Rights,
     pub(crate) expires_at: Timestamp,
     /// The token that began the session in which it was given.
     pub(crate) token: Option<Uuid>,
@@ -119,8 +115,7 @@ impl Store {
                     Ok(UserRow {
                         email: row.get(0)?,
                         email_key: row.get(1)?,
-                        scope: row.get(2)?,
-                        reach: reach(row.get(3)?),
+                        rights: rights(row, 2, 3)?,
                         created_at: row.get(4)?,
                     })
                 },
@@ -142,10 +137,7 @@ impl Store {
                         digest: row.get(0)?,
                         email: row.get(1)?,
                         email_key: row.get(2)?,
-                        user_scope: row.get(3)?,
-                        user_reach: reach(row.get(4)?),
-                        token_scope: row.get(5)?,
-                        token_reach: reach(row.get(6)?),
+                        rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
                         expires_at: row.get(7)?,
                     })
                 },
@@ -155,27 +147,29 @@ impl Store {
                 "SELECT client_id, digest, scope, connections, coalesce(enabled_at, created_at), name
                  FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
-                    let Connections(reach) = row.get(3)?;
                     Ok(AccountRow {
                         client_id: row.get(0)?,
                         name: row.get(5)?,
                         digest: row.get(1)?,
-                        scope: row.get(2)?,
-                        reach,
+                        rights: rights(row, 2, 3)?,
                         since: row.get(4)?,
                     })
                 },
             )?,
             grants: rows(
                 connection,
-                "SELECT g.id, g.scope, g.connections, g.expires_at, g.token_id, g.client_id, c.kind FROM grants g
-                 JOIN users u ON u.id = g.user_id LEFT JOIN clients c ON c.client_id = g.client_id
+                "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
+                        g.client_id, c.kind
+                 FROM grants g JOIN users u ON u.id = g.user_id
+                 LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+                 LEFT JOIN clients c ON c.client_id = g.client_id
                  WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
                 |row| {
-                    let (Id(id), Connections(reach)) = (row.get(0)?, row.get(2)?);
-                    let token = row.get::<_, Option<Id>>(4)?.map(|Id(id)| id);
-                    let kind = clients::kind_of(&row.get::<_, String>(5)?, row.get(6)?);
-                    Ok(GrantRow { id, scope: row.get(1)?, reach, expires_at: row.get(3)?, token, kind })
+                    let Id(id) = row.get(0)?;
+                    let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
+                    let token = row.get::<_, Option<Id>>(8)?.map(|Id(id)| id);
+                    let kind = clients::kind_of(&row.get::<_, String>(9)?, row.get(10)?);
+                    Ok(GrantRow { id, rights, expires_at: row.get(1)?, token, kind })
                 },
             )?,
             keys: rows(

@@ -19,8 +19,9 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
+        let actor = self.actor;
         self.change_if(|connection, now| {
-            let (id, user) = users::find(connection, email)?;
+            let (id, user) = users::find(connection, &actor.authority(connection, now)?, email)?;
             let (sessions, mut changes) = end_person(connection, id)?;
             let grants = changes.len();
             if all {

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::clients::Authentication;
-use super::columns::{Connections, Id, json};
+use super::columns::{Id, connections};
 use super::connection::{Connection, Optional, Read, Row};
-use super::consents::GivenAccess;
+use super::consents::{FROM, GivenAccess, RIGHTS, left};
 use super::{Store, broken, clients, consents, sessions};
 use crate::auth::clock::Timestamp;
 use crate::auth::grant::GrantError;
@@ -30,14 +30,11 @@ impl Store {
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
         self.change_if(|connection, now| {
             let session = sessions::require(connection, session, now)?;
-            if approval.scope > session.scope {
-                return Err(Error::forbidden("the scope is more than you have"));
-            }
-            if approval.connections.is_empty() {
+            if approval.rights.list().is_none_or(<[_]>::is_empty) {
                 return Err(Error::invalid("choose at least one connection"));
             }
-            if !approval.connections.iter().all(|connection| session.reach.covers(*connection)) {
-                return Err(Error::forbidden("one of the connections is not within your reach"));
+            if !session.rights.contains(&approval.rights) {
+                return Err(Error::forbidden("this is more than you have"));
             }
             consents::forget_ended(connection, now)?;
             let id = Uuid::new_v4();
@@ -53,8 +50,8 @@ impl Store {
                         ":token": session.token_id.map(|id| id.to_string()),
                         ":client": approval.client_id,
                         ":name": approval.client_name,
-                        ":scope": approval.scope,
-                        ":connections": json(&approval.connections)?,
+                        ":scope": approval.rights.widest(),
+                        ":connections": connections(&approval.rights)?,
                         ":resource": approval.resource,
                         ":now": now,
                         ":ends": session.ends.map_or(ends, |end| end.min(ends)),
@@ -227,19 +224,17 @@ fn shown_token(
 
 /// What the grant opens for that client now, if it is in force.
 fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp) -> Result<Option<Granted>> {
-    let sql = "SELECT u.email, g.scope, g.connections, g.resource, c.kind FROM grants g
-               JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
-               LEFT JOIN clients c ON c.client_id = g.client_id
-               WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :now
-                 AND u.disabled_at IS NULL AND t.revoked_at IS NULL";
+    let sql = format!(
+        "SELECT {RIGHTS}, u.email, g.resource, c.kind {FROM}
+         WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :now
+           AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
+    );
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":now": now };
     let read = |row: &Row<'_>| {
-        let Connections(connections) = row.get(2)?;
-        let connections = connections.list().unwrap_or_default().into_iter().map(|(id, _)| id).collect();
-        let (subject, kind) = (row.get(0)?, clients::kind_of(client_id, row.get(4)?));
-        Ok(Granted { grant, subject, scope: row.get(1)?, connections, resource: row.get(3)?, kind })
+        let (subject, kind) = (row.get("email")?, clients::kind_of(client_id, row.get("kind")?));
+        Ok(Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind })
     };
-    connection.query_row(sql, values, read).optional().map_err(broken)
+    connection.query_row(&sql, values, read).optional().map_err(broken)
 }
 
 /// What is known of a refresh token.

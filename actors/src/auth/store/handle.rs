@@ -1,4 +1,5 @@
-//! A store that is opened when it is needed and again when it failed: for whoever outlives an outage.
+//! A store that is opened when it is needed and again when it failed: for whoever outlives an outage. It is
+//! worked with on behalf of nobody, unless an administrator is named.
 
 use std::time::Instant;
 
@@ -50,7 +51,7 @@ impl Handle {
         }
         let store = match self.open.take().filter(|store| !store.is_closed()) {
             Some(store) => store,
-            None => Store::open_with(&self.place, self.clock.clone())?,
+            None => Store::open_with(&self.place, self.clock.clone())?.of_nobody(),
         };
         Ok(self.open.insert(store))
     }

@@ -3,6 +3,7 @@
 //! nothing here judges a credential.
 
 mod accounts;
+mod actor;
 mod change;
 mod clients;
 mod columns;
@@ -15,6 +16,7 @@ mod grants;
 mod handle;
 mod keys;
 mod namesakes;
+mod origins;
 mod place;
 mod remote;
 mod revoked;
@@ -26,11 +28,13 @@ mod users;
 
 use std::time::Duration;
 
+use self::actor::Actor;
 pub use self::change::Change;
 use self::change::Changes;
 use self::connection::{Connection, broken};
 pub(crate) use self::contents::{Contents, TokenRow};
 pub(crate) use self::handle::Handle;
+pub use self::origins::OfUnknownOrigin;
 pub use self::place::Place;
 use self::remote::Remote;
 pub use self::trail::NewRecord;
@@ -59,6 +63,8 @@ pub struct Store {
     /// What private keys are encrypted with; without one they are stored as they are.
     key: Option<StoreKey>,
     changes: Changes,
+    /// On whose behalf it is worked with.
+    actor: Actor,
 }
 
 /// What another session tells.
@@ -104,7 +110,7 @@ impl Store {
                 Connection::Postgres(remote)
             }
         };
-        Ok(Self { connection, clock, key: None, changes: Changes::default() })
+        Ok(Self { connection, clock, key: None, changes: Changes::default(), actor: Actor::Operator })
     }
 
     /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
@@ -127,7 +133,7 @@ impl Store {
                 Connection::Postgres(remote)
             }
         };
-        Ok(Self { connection, clock: Clock::system(), key, changes: Changes::default() })
+        Ok(Self { connection, clock: Clock::system(), key, changes: Changes::default(), actor: Actor::Operator })
     }
 
     /// A number that changes whenever another connection has written to the same file; `None` where

@@ -2,7 +2,7 @@
 
 use rusqlite::named_params;
 
-use super::columns::{Id, reach};
+use super::columns::{Id, rights};
 use super::connection::{Connection, Optional, Row};
 use super::{Store, broken, email_key, endings, users};
 use crate::auth::clock::Timestamp;
@@ -10,7 +10,6 @@ use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME
 use crate::auth::records::User;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
-use crate::principal::Scope;
 
 /// How old the note of a session's last use may be, in seconds: not every page writes.
 const NOTE_EVERY: i64 = 60;
@@ -22,8 +21,9 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
-        self.change_if(|connection, _| {
-            let (id, before) = users::find(connection, email)?;
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let (id, before) = users::find(connection, &actor.authority(connection, now)?, email)?;
             let change = named_params! { ":password": password, ":id": id };
             connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
             let (_, ended) = endings::end_person(connection, id)?;
@@ -152,16 +152,14 @@ pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> 
         ":old": now.before(SESSION_LIFETIME),
     };
     let read = |row: &Row<'_>| {
-        let (user_scope, user_reach): (Scope, _) = (row.get(2)?, reach(row.get(3)?));
-        let (token_scope, token_reach): (Option<Scope>, _) = (row.get(6)?, reach(row.get(7)?));
-        let scope = token_scope.map_or(user_scope, |scope| scope.min(user_scope));
-        let both = user_reach.and(&token_reach);
+        let (person, bound) = (rights(row, 2, 3)?, rights(row, 6, 7)?);
+        let both = person.and(&bound);
         let session = Session {
             user_id: row.get(0)?,
             email: row.get(1)?,
-            whole: scope == user_scope && both == user_reach,
-            scope,
-            reach: both,
+            whole: both == person,
+            rights: both,
+            bound,
             token_id: row.get::<_, Option<Id>>(4)?.map(|Id(id)| id),
             token: row.get(5)?,
             ends: row.get(8)?,

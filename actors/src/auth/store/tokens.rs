@@ -6,16 +6,17 @@ use rusqlite::named_params;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::actor::Authority;
 use super::change::Change;
-use super::columns::{Id, reach, reach_text};
+use super::columns::{Id, connections, rights};
 use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken, check_name, endings, hint, named, sessions, shown, users};
 use crate::auth::clock::Timestamp;
-use crate::auth::records::{NewPat, PersonalAccessToken, User};
+use crate::auth::records::{NewPat, PersonalAccessToken};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
 use crate::error::{Error, Result};
 use crate::near;
-use crate::principal::{Reach, Scope};
+use crate::principal::{Rights, Scope};
 
 impl Store {
     /// Makes a personal access token. The secret is in nobody's hands but the caller's.
@@ -25,14 +26,17 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) for a name that the user's tokens have
     /// already, an end in the past, or more than the user has.
     pub fn create_pat(&mut self, email: &str, new: NewPat) -> Result<(PersonalAccessToken, SecretString)> {
-        self.keep_pat(new, |connection, _, new| {
-            let (user_id, user) = users::find(connection, email)?;
-            Ok((user_id, user, new, None))
+        let actor = self.actor;
+        self.keep_pat(new, |connection, now, new| {
+            let authority = actor.authority(connection, now)?;
+            let (user_id, user) = users::find(connection, &authority, email)?;
+            check_within(&user.email, &user.rights, &new.rights)?;
+            Ok((user_id, user.email, new, None))
         })
     }
 
-    /// The same for the person of a session, in which it is made: it ends with the token that began the
-    /// session, at the latest.
+    /// Makes a token for the person of `session`, within what that session began with: it ends with the
+    /// token that began the session, at the latest.
     ///
     /// # Errors
     /// As [`Store::create_pat`]; [`Kind::Forbidden`](crate::error::Kind::Forbidden) in a session that was
@@ -45,21 +49,22 @@ impl Store {
         self.keep_pat(new, |connection, now, new| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
-            let (user_id, user) = users::find(connection, &session.email)?;
-            Ok((user_id, user, session.bound(new), session.token_id))
+            check_within(&session.email, &session.rights, &new.rights)?;
+            let new = session.bound(new);
+            Ok((session.user_id, session.email, new, session.token_id))
         })
     }
 
-    /// Keeps a token for whom `owner` says, with the token that it is made out of.
+    /// Keeps a token for whom `owner` says, by row and address, with the token that it is made out of.
     fn keep_pat(
         &mut self,
         new: NewPat,
-        owner: impl FnOnce(&Connection, Timestamp, NewPat) -> Result<(i64, User, NewPat, Option<Uuid>)>,
+        owner: impl FnOnce(&Connection, Timestamp, NewPat) -> Result<(i64, String, NewPat, Option<Uuid>)>,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let id = Uuid::new_v4();
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let record = self.change(|connection, now| {
-            let (user_id, user, new, parent) = owner(connection, now, new)?;
+            let (user_id, email, new, parent) = owner(connection, now, new)?;
             let name = match new.name {
                 Some(name) => name,
                 None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
@@ -68,10 +73,9 @@ impl Store {
             if new.expires_at.is_some_and(|end| end <= now) {
                 return Err(Error::invalid("the token would have expired already; choose a later end"));
             }
-            check_within(&user, new.scope, &new.reach)?;
             let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
             if !named(own, &name, |token| &token.name).is_empty() {
-                return Err(Error::invalid(format!("{} already has a token named {name:?}", user.email))
+                return Err(Error::invalid(format!("{email} already has a token named {name:?}"))
                     .hint("revoke that one first, or choose another name"));
             }
             let made = connection.execute(
@@ -83,8 +87,8 @@ impl Store {
                     ":user_id": user_id,
                     ":name": name,
                     ":digest": digest,
-                    ":scope": new.scope,
-                    ":reach": reach_text(&new.reach)?,
+                    ":scope": new.rights.widest(),
+                    ":reach": connections(&new.rights)?,
                     ":now": now,
                     ":expires_at": new.expires_at,
                     ":parent": parent.map(|parent| parent.to_string()),
@@ -104,9 +108,9 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) for an unknown user.
     pub fn pats(&self, email: Option<&str>) -> Result<Vec<PersonalAccessToken>> {
         match email {
-            None => matching(&self.connection, "true", ()),
+            None => seen(&self.connection, &self.authority()?, "true", ()),
             Some(email) => {
-                let (user_id, _) = users::find(&self.connection, email)?;
+                let (user_id, _) = users::find(&self.connection, &self.authority()?, email)?;
                 matching(&self.connection, "t.user_id = ?1", [user_id])
             }
         }
@@ -119,17 +123,36 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none,
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when several users' tokens have that name.
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
+        let actor = self.actor;
         self.change_if(|connection, now| {
-            let token = choose(connection, which)?;
+            let token = choose(connection, &actor.authority(connection, now)?, which)?;
             let changes = revoke(connection, token.id, now)?;
             Ok((by_id(connection, token.id)?, changes))
         })
     }
 
-    /// The session's person's tokens that are not revoked, the newest first.
+    /// Revokes a token of the person of `session`.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](crate::error::Kind::NotFound) when it is not theirs,
+    /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) in a session that was narrowed.
+    pub(crate) fn revoke_own_pat(&mut self, session: &Digest, id: Uuid) -> Result<PersonalAccessToken> {
+        self.change_if(|connection, now| {
+            let session = sessions::require(connection, session, now)?;
+            session.must_be_whole()?;
+            let own = "t.id = ?1 AND t.user_id = ?2 AND t.revoked_at IS NULL";
+            let token = matching(connection, own, (id.to_string(), session.user_id))?.pop();
+            let token = token.ok_or_else(|| Error::not_found("there is no such token of yours"))?;
+            let changes = revoke(connection, token.id, now)?;
+            Ok((by_id(connection, token.id)?, changes))
+        })
+    }
+
+    /// The session's person's tokens that are not revoked and open no more than the session, the newest first.
     pub(crate) fn tokens_of(&self, session: &Digest) -> Result<Vec<PersonalAccessToken>> {
         let session = self.required(session)?;
         let mut tokens = matching(&self.connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [session.user_id])?;
+        tokens.retain(|token| session.rights.contains(&token.rights));
         tokens.reverse();
         Ok(tokens)
     }
@@ -166,7 +189,7 @@ pub(super) fn mark_revoked(connection: &Connection, token: Uuid, now: Timestamp)
 
 const SELECT: &str =
     "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at,
-            t.parent_id, t.parent_known
+            t.parent_id, t.parent_known, u.scope AS user_scope, u.reach AS user_reach
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
 fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
@@ -175,8 +198,7 @@ fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
         id,
         email: row.get("email")?,
         name: row.get("name")?,
-        scope: row.get("scope")?,
-        reach: reach(row.get("reach")?),
+        rights: rights(row, "user_scope", "user_reach")?.and(&rights(row, "scope", "reach")?),
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
@@ -187,7 +209,11 @@ fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
 }
 
 /// The tokens of which `condition` holds, oldest first.
-fn matching(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<PersonalAccessToken>> {
+pub(super) fn matching(
+    connection: &Connection,
+    condition: &str,
+    values: impl Values,
+) -> Result<Vec<PersonalAccessToken>> {
     let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
     connection.query(&sql, values, record).map_err(broken)
 }
@@ -196,14 +222,26 @@ fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
     connection.query_row(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record).map_err(broken)
 }
 
-/// The one token that `which` names.
-fn choose(connection: &Connection, which: &str) -> Result<PersonalAccessToken> {
+/// The tokens that may be seen and of which `condition` holds, oldest first.
+fn seen(
+    connection: &Connection,
+    authority: &Authority,
+    condition: &str,
+    values: impl Values,
+) -> Result<Vec<PersonalAccessToken>> {
+    let mut tokens = matching(connection, condition, values)?;
+    tokens.retain(|token| authority.sees(&token.rights));
+    Ok(tokens)
+}
+
+/// The one token that may be seen and that `which` names.
+fn choose(connection: &Connection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
     let mut found = if which.starts_with(PAT_PREFIX) {
-        matching(connection, "t.digest = ?1", [Digest::of(which)])?
+        seen(connection, authority, "t.digest = ?1", [Digest::of(which)])?
     } else if let Ok(id) = Uuid::try_parse(which) {
-        matching(connection, "t.id = ?1", [id.to_string()])?
+        seen(connection, authority, "t.id = ?1", [id.to_string()])?
     } else {
-        named(matching(connection, "t.revoked_at IS NULL", ())?, which, |token| &token.name)
+        named(seen(connection, authority, "t.revoked_at IS NULL", ())?, which, |token| &token.name)
     };
     match (found.pop(), found.is_empty()) {
         (Some(token), true) => Ok(token),
@@ -213,21 +251,21 @@ fn choose(connection: &Connection, which: &str) -> Result<PersonalAccessToken> {
                 .hint(format!("name one by its id: {}", all.collect::<Vec<_>>().join(", "))))
         }
         (None, _) => {
-            let known = matching(connection, "t.revoked_at IS NULL", ())?;
+            let known = seen(connection, authority, "t.revoked_at IS NULL", ())?;
             let near = near::nearest(which, known.iter().map(|token| token.name.as_str()));
             Err(Error::not_found(format!("there is no token {}", shown(which))).hint(hint(&near, "portico pat list")))
         }
     }
 }
 
-/// A token that promised more than its user has would mislead whoever reads the listing.
-fn check_within(user: &User, scope: Option<Scope>, reach: &Reach) -> Result<()> {
-    if scope.is_some_and(|scope| scope > user.scope) {
-        return Err(Error::invalid(format!("{} has no more than the scope {}", user.email, user.scope.word())));
+/// A token that promised more than its user has would mislead whoever asked for it. One that is not
+/// narrowed promises nothing of its own.
+fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<()> {
+    if asked.widest() < Scope::Admin && asked.widest() > own.widest() {
+        return Err(Error::invalid(format!("{email} has no more than the scope {}", own.widest().word())));
     }
-    let beyond = |(connection, _): &(Uuid, Scope)| !user.reach.covers(*connection);
-    if reach.list().is_some_and(|connections| connections.iter().any(beyond)) {
-        return Err(Error::invalid(format!("{} does not reach every connection that the token names", user.email)));
+    if asked.list().is_some_and(|connections| connections.iter().any(|(id, _)| !own.covers(*id))) {
+        return Err(Error::invalid(format!("{email} does not reach every connection that the token names")));
     }
     Ok(())
 }

@@ -3,9 +3,10 @@
 use rusqlite::named_params;
 use secrecy::SecretString;
 
+use super::actor::Authority;
 use super::change::Change;
-use super::columns::{reach, reach_text};
-use super::connection::{Connection, Failure, Read, Row};
+use super::columns::{connections, rights};
+use super::connection::{Connection, Failure, Optional, Read, Row};
 use super::{Store, broken, email_key, endings, hint};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
@@ -13,7 +14,6 @@ use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
 use crate::error::{Error, Result};
 use crate::name;
 use crate::near;
-use crate::principal::Scope;
 
 impl Store {
     /// Adds a user.
@@ -22,17 +22,18 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the address is taken, or is none.
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
         check_email(&new.email)?;
-        let scope = scope_of(&new)?;
+        let actor = self.actor;
         self.change(|connection, now| {
+            actor.authority(connection, now)?.within(&new.rights)?;
             let added = connection.execute(
-                "INSERT INTO users (email, email_key, admin, scope, reach, created_at)
-                 VALUES (:email, :email_key, :admin, :scope, :reach, :now)",
+                "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
+                 VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",
                 named_params! {
                     ":email": new.email,
                     ":email_key": email_key(&new.email),
-                    ":admin": new.admin,
-                    ":scope": scope,
-                    ":reach": reach_text(&new.reach)?,
+                    ":admin": new.rights.administer(),
+                    ":scope": new.rights.widest(),
+                    ":reach": connections(&new.rights)?,
                     ":now": now,
                 },
             );
@@ -41,7 +42,7 @@ impl Store {
                     .hint("remove that user first, or choose another address")),
                 Err(error) => Err(broken(error)),
                 Ok(_) => {
-                    let (_, user) = find(connection, &new.email)?;
+                    let (_, user) = by_email(connection, &new.email).map_err(broken)?;
                     let change = Change::of("user add", None, Some(&user));
                     Ok((user, change))
                 }
@@ -54,16 +55,18 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn change_user(&mut self, change: NewUser) -> Result<User> {
-        let scope = scope_of(&change)?;
-        self.change(|connection, _| {
-            let (id, before) = find(connection, &change.email)?;
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, before) = find(connection, &authority, &change.email)?;
+            authority.within(&change.rights)?;
             connection
                 .execute(
-                    "UPDATE users SET admin = :admin, scope = :scope, reach = :reach WHERE id = :id",
+                    "UPDATE users SET admin = :admin, scope = :scope, reach = :reach, judged = 1 WHERE id = :id",
                     named_params! {
-                        ":admin": change.admin,
-                        ":scope": scope,
-                        ":reach": reach_text(&change.reach)?,
+                        ":admin": change.rights.administer(),
+                        ":scope": change.rights.widest(),
+                        ":reach": connections(&change.rights)?,
                         ":id": id,
                     },
                 )
@@ -72,10 +75,9 @@ impl Store {
         })
     }
 
-    /// Every user, by address.
+    /// Every user who may be seen, by address.
     pub fn users(&self) -> Result<Vec<User>> {
-        let users = self.connection.query(&format!("{SELECT} ORDER BY email_key"), (), user).map_err(broken)?;
-        Ok(users.into_iter().map(|(_, user)| user).collect())
+        seen(&self.connection, &self.authority()?)
     }
 
     /// Removes a user, and every token of theirs.
@@ -83,8 +85,11 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn remove_user(&mut self, email: &str) -> Result<User> {
-        self.change(|connection, _| {
-            let (id, user) = find(connection, email)?;
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, user) = find(connection, &authority, email)?;
+            authority.not_oneself(id)?;
             connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
             let change = Change::of("user remove", Some(&user), None);
             Ok((user, change))
@@ -97,8 +102,11 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
+        let actor = self.actor;
         self.change_if(|connection, now| {
-            let (id, before) = find(connection, email)?;
+            let authority = actor.authority(connection, now)?;
+            let (id, before) = find(connection, &authority, email)?;
+            authority.not_oneself(id)?;
             let change = named_params! { ":now": now, ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change).map_err(broken)?;
@@ -112,8 +120,9 @@ impl Store {
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such user,
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) while another one has the address in another spelling.
     pub fn enable_user(&mut self, email: &str) -> Result<User> {
-        self.change(|connection, _| {
-            let (id, before) = find(connection, email)?;
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let (id, before) = find(connection, &actor.authority(connection, now)?, email)?;
             // One that was set apart from a namesake has no key of its own.
             let sql = "UPDATE users SET disabled_at = NULL, email_key = ?1 WHERE id = ?2";
             match connection.execute(sql, (email_key(&before.email), id)) {
@@ -139,20 +148,18 @@ impl Store {
 
 /// The user as they are now, and how that came about.
 pub(super) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, Change)> {
-    let (_, user) = find(connection, &before.email)?;
+    let (_, user) = by_email(connection, &before.email).map_err(broken)?;
     let change = Change::of(action, Some(&before), Some(&user));
     Ok((user, change))
 }
 
 const SELECT: &str =
-    "SELECT id, email, admin, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
+    "SELECT id, email, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
 fn user(row: &Row<'_>) -> Read<(i64, User)> {
     let user = User {
         email: row.get("email")?,
-        admin: row.get("admin")?,
-        scope: row.get("scope")?,
-        reach: reach(row.get("reach")?),
+        rights: rights(row, "scope", "reach")?,
         created_at: row.get::<_, Timestamp>("created_at")?,
         has_password: row.get("has_password")?,
         disabled_at: row.get("disabled_at")?,
@@ -160,21 +167,28 @@ fn user(row: &Row<'_>) -> Read<(i64, User)> {
     Ok((row.get("id")?, user))
 }
 
-/// The user of that address and the row's id. One that was set apart from a namesake (`namesakes`) is found in
-/// its own spelling.
-pub(super) fn find(connection: &Connection, email: &str) -> Result<(i64, User)> {
+/// The user of that address. One that was set apart from a namesake (`namesakes`) is found in its own
+/// spelling.
+fn by_email(connection: &Connection, email: &str) -> Read<(i64, User)> {
     let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
-    let found = connection.query_row(&sql, (email_key(email), email), user);
-    match found {
-        Err(Failure::NoRows) => Err(unknown(connection, email)?),
-        found => found.map_err(broken),
-    }
+    connection.query_row(&sql, (email_key(email), email), user)
 }
 
-fn unknown(connection: &Connection, email: &str) -> Result<Error> {
-    let known = connection.query("SELECT email FROM users", (), |row| row.get::<_, String>(0)).map_err(broken)?;
-    let near = near::nearest(email, known.iter().map(String::as_str));
-    Ok(Error::not_found(format!("there is no user {}", super::shown(email))).hint(hint(&near, "portico user list")))
+/// Every user who may be seen, by address.
+fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<User>> {
+    let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user).map_err(broken)?;
+    Ok(users.into_iter().map(|(_, user)| user).filter(|user| authority.sees(&user.rights)).collect())
+}
+
+/// The user of that address, if they may be seen, and the row's id.
+pub(super) fn find(connection: &Connection, authority: &Authority, email: &str) -> Result<(i64, User)> {
+    let found = by_email(connection, email).optional().map_err(broken)?;
+    if let Some(found) = found.filter(|(_, user)| authority.sees(&user.rights)) {
+        return Ok(found);
+    }
+    let known = seen(connection, authority)?;
+    let near = near::nearest(email, known.iter().map(|user| user.email.as_str()));
+    Err(Error::not_found(format!("there is no user {}", super::shown(email))).hint(hint(&near, "portico user list")))
 }
 
 /// Only what Basic authentication can carry (RFC 7617 §2: no colon) and a listing can show; whether
@@ -189,14 +203,5 @@ fn check_email(email: &str) -> Result<()> {
         Err(Error::invalid(
             "the e-mail address has the form name@domain, with no white space, no colon and nothing that is not seen",
         ))
-    }
-}
-
-fn scope_of(new: &NewUser) -> Result<Scope> {
-    match (new.admin, new.scope) {
-        (true, Scope::Read) => Err(Error::invalid("an administrator cannot be read-only; choose one of the two")),
-        (true, _) => Ok(Scope::Admin),
-        (false, Scope::Admin) => Err(Error::invalid("the scope admin is for administrators alone; add --admin")),
-        (false, scope) => Ok(scope),
     }
 }

@@ -13,7 +13,7 @@ use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
 use crate::auth::token::{Issue, Refusal, Tokens, Verified};
 use crate::auth::{CLOCK_SKEW, TOKEN_LIFETIME, secret};
-use crate::principal::{Endpoint, Reach, Scope};
+use crate::principal::{Endpoint, Rights, Scope};
 
 const NOW: i64 = 1_800_000_000;
 const TIME: Timestamp = Timestamp::from_seconds(NOW);
@@ -39,8 +39,8 @@ fn every_algorithm() -> [Pair; 3] {
     ]
 }
 
-fn issue(connections: &[(Uuid, Scope)]) -> Issue<'_> {
-    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", scope: Scope::Write, connections, audience: None, grant: None }
+fn issue(rights: &Rights) -> Issue<'_> {
+    Issue { subject: "ptc_ci_x", client_id: "ptc_ci_x", rights, audience: None, grant: None }
 }
 
 fn tokens() -> Tokens {
@@ -95,8 +95,8 @@ pub(super) fn signed(header: &Value, claims: &Value, pair: &Pair) -> String {
 
 #[test]
 fn what_is_issued_is_accepted_with_every_algorithm() {
-    let connections = [(SALES, Scope::Admin), (STOCK, Scope::Read)];
-    let issue = issue(&connections);
+    let rights = Rights::each([(SALES, Scope::Write), (STOCK, Scope::Read)]);
+    let issue = issue(&rights);
     for pair in every_algorithm() {
         let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
         let verified = verify(token.expose_secret(), &[&pair.verifying], TIME).unwrap();
@@ -106,8 +106,7 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
                 subject: "ptc_ci_x".to_owned(),
                 client_id: "ptc_ci_x".to_owned(),
                 jti: verified.jti,
-                scope: Scope::Write,
-                reach: Reach::each(connections),
+                rights: rights.clone(),
                 audiences: vec![ISSUER.to_owned()],
                 issued_at: TIME,
                 expires_at: Timestamp::from_seconds(NOW + 3_600),
@@ -123,7 +122,8 @@ fn what_is_issued_is_accepted_with_every_algorithm() {
 #[test]
 fn an_issued_token_says_what_rfc_9068_wants() {
     let pair = pair(NewKey::generate().unwrap());
-    let issue = issue(&[(SALES, Scope::Write)]);
+    let rights = Rights::only([SALES], Scope::Write);
+    let issue = issue(&rights);
     let token = tokens().issue(&pair.signing, TIME, &issue).unwrap();
     let parts: Vec<Value> = token
         .expose_secret()
@@ -273,15 +273,15 @@ fn edited_tokens_are_refused() {
 fn only_a_list_of_ids_opens_connections() {
     let pair = pair(NewKey::generate().unwrap());
     let reach = |claims: &Value| {
-        verify(&signed(&header(&pair.verifying), claims, &pair), &[&pair.verifying], TIME).unwrap().reach
+        verify(&signed(&header(&pair.verifying), claims, &pair), &[&pair.verifying], TIME).unwrap().rights
     };
-    assert_eq!(reach(&claims()), only(&[SALES]));
-    assert_eq!(reach(&without(claims(), "connection_ids")), only(&[]));
+    assert_eq!(reach(&claims()), only(&[SALES], Scope::Write));
+    assert_eq!(reach(&without(claims(), "connection_ids")), only(&[], Scope::Write));
     for claim in [json!(format!("[\"{SALES}\"]")), json!(SALES), json!({"0": SALES}), json!(null), json!(true)] {
-        assert_eq!(reach(&with(claims(), "connection_ids", claim.clone())), only(&[]), "{claim}");
+        assert_eq!(reach(&with(claims(), "connection_ids", claim.clone())), only(&[], Scope::Write), "{claim}");
     }
     let mixed = json!([SALES, 7, null, [STOCK], "*", "all", ""]);
-    assert_eq!(reach(&with(claims(), "connection_ids", mixed)), only(&[SALES]));
+    assert_eq!(reach(&with(claims(), "connection_ids", mixed)), only(&[SALES], Scope::Write));
 }
 
 #[test]
@@ -289,20 +289,20 @@ fn an_audience_that_names_a_connection_reaches_no_other() {
     let pair = pair(NewKey::generate().unwrap());
     let both = with(claims(), "connection_ids", json!([SALES, STOCK]));
     let mcp = |id: Uuid| format!("{ISSUER}/mcp/connections/{id}");
-    let table: &[(Value, Reach)] = &[
-        (json!(ISSUER), only(&[SALES, STOCK])),
-        (json!(format!("{ISSUER}/mcp")), only(&[SALES, STOCK])),
-        (json!(mcp(STOCK)), only(&[STOCK])),
-        (json!(format!("{}/?tools=sql", mcp(STOCK))), only(&[STOCK])),
-        (json!([mcp(STOCK), "https://elsewhere.example"]), only(&[STOCK])),
-        (json!([mcp(STOCK), ISSUER]), only(&[SALES, STOCK])),
-        (json!(mcp(Uuid::nil())), only(&[])),
+    let table: &[(Value, Rights)] = &[
+        (json!(ISSUER), only(&[SALES, STOCK], Scope::Write)),
+        (json!(format!("{ISSUER}/mcp")), only(&[SALES, STOCK], Scope::Write)),
+        (json!(mcp(STOCK)), only(&[STOCK], Scope::Write)),
+        (json!(format!("{}/?tools=sql", mcp(STOCK))), only(&[STOCK], Scope::Write)),
+        (json!([mcp(STOCK), "https://elsewhere.example"]), only(&[STOCK], Scope::Write)),
+        (json!([mcp(STOCK), ISSUER]), only(&[SALES, STOCK], Scope::Write)),
+        (json!(mcp(Uuid::nil())), only(&[], Scope::Write)),
     ];
     for (audience, reach) in table {
         let token = signed(&header(&pair.verifying), &with(both.clone(), "aud", audience.clone()), &pair);
         let verified = verify(&token, &[&pair.verifying], TIME).unwrap();
         let opened = tokens().reach_of(&verified.audiences, Endpoint::Mcp).unwrap();
-        assert_eq!(verified.reach.and(&opened), *reach, "{audience}");
+        assert_eq!(verified.rights.and(&opened), *reach, "{audience}");
     }
     let one = [mcp(STOCK)];
     assert_eq!(tokens().reach_of(&one, Endpoint::Api), Err(Refusal::WrongAudience), "it is for an MCP endpoint");

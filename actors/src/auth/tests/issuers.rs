@@ -15,7 +15,7 @@ use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::auth::key::{Algorithm, NewKey, VerifyingKey};
 use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
-use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
 pub(super) const THEIRS: &str = "https://id.example.org";
 pub(super) const NOW: i64 = 1_800_000_000;
@@ -76,7 +76,7 @@ pub(super) fn issuer(keys: IssuerKeys) -> TrustedIssuer {
         connections_claim: "connection_ids".to_owned(),
         scope_claim: "scope".to_owned(),
         subject_claim: "sub".to_owned(),
-        reach: Reach::All,
+        reach: Rights::ALL,
         scope: None,
         types: TrustedIssuer::DEFAULT_TYPES.map(str::to_owned).to_vec(),
         max_age: TrustedIssuer::DEFAULT_MAX_AGE,
@@ -125,13 +125,13 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     let token = |claims: &Value| signed(&header(&theirs), claims, &theirs);
     let actor = house.trusting(vec![issuer(fixed())]).await;
     let robot = ask(&actor, token(&claims())).await.unwrap();
-    assert_eq!((robot.scope, &robot.reach), (Scope::Write, &only(&[SALES])));
+    assert_eq!(robot.rights, only(&[SALES], Scope::Write));
     assert_eq!(robot.subject, format!("{THEIRS}#robot"), "never taken for one of our own");
-    assert_eq!(ask(&actor, token(&with(claims(), "scope", json!(["read", "x"])))).await.unwrap().scope, Scope::Read);
+    assert_eq!(ask(&actor, token(&with(claims(), "scope", json!(["read", "x"])))).await.unwrap().scope(), Scope::Read);
     // A stringified list opens nothing, and neither does none.
     let text = with(claims(), "connection_ids", json!(format!("[\"{SALES}\"]")));
-    assert_eq!(ask(&actor, token(&text)).await.unwrap().reach, only(&[]));
-    assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().reach, only(&[]));
+    assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
+    assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().rights, only(&[], Scope::Write));
     for (what, claims) in [
         ("another audience", with(claims(), "aud", json!("others"))),
         ("our own issuer", with(claims(), "iss", json!(ISSUER))),
@@ -149,7 +149,7 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
         assert!(ask(&actor, token(&claims)).await.is_none(), "{what}");
     }
 
-    let reach = Reach::each([(SALES, Scope::Read), (STOCK, Scope::Write)]);
+    let reach = Rights::each([(SALES, Scope::Read), (STOCK, Scope::Write)]);
     let mapped = TrustedIssuer {
         connections_claim: "dbs".to_owned(),
         scope_claim: "scp".to_owned(),
@@ -163,10 +163,10 @@ async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
     assert!(ask(&actor, token(&claims)).await.is_none(), "nobody has verified the address");
     let mut claims = with(claims, "email_verified", json!(true));
     let robot = ask(&actor, token(&claims)).await.unwrap();
-    assert_eq!((robot.scope, robot.subject.ends_with("#x@example.org")), (Scope::Read, true), "the fixed scope");
-    assert_eq!(robot.reach, Reach::each([(SALES, Scope::Read)]));
+    assert_eq!((robot.scope(), robot.subject.ends_with("#x@example.org")), (Scope::Read, true), "the fixed scope");
+    assert_eq!(robot.rights, only(&[SALES], Scope::Read));
     claims["scp"] = json!("read write admin");
-    assert_eq!(ask(&actor, token(&claims)).await.unwrap().scope, Scope::Read, "a ceiling");
+    assert_eq!(ask(&actor, token(&claims)).await.unwrap().scope(), Scope::Read, "a ceiling");
 }
 
 #[actix::test]
@@ -174,18 +174,22 @@ async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again()
     let theirs = key(Algorithm::EdDsa);
     let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
     let house = House::new();
-    let actor = house.trusting(vec![TrustedIssuer { reach: only(&[SALES]), ..issuer(fixed) }]).await;
+    let actor = house.trusting(vec![TrustedIssuer { reach: only(&[SALES], Scope::Admin), ..issuer(fixed) }]).await;
     let both = signed(&header(&theirs), &with(claims(), "connection_ids", json!([SALES, STOCK])), &theirs);
-    assert_eq!(ask(&actor, both.clone()).await.unwrap().reach, only(&[SALES]));
+    assert_eq!(ask(&actor, both.clone()).await.unwrap().rights, only(&[SALES], Scope::Write));
     // The name in the issuer's table is another connection's now.
     let change = Reconfigure {
         token_lifetime: crate::auth::TOKEN_LIFETIME,
         connections: [STOCK].into(),
-        reaches: vec![(THEIRS.to_owned(), only(&[STOCK]))],
+        reaches: vec![(THEIRS.to_owned(), only(&[STOCK], Scope::Admin))],
         admission: crate::auth::people::client::Admission::default(),
     };
     actor.send(change).await.unwrap();
-    assert_eq!(ask(&actor, both).await.unwrap().reach, only(&[STOCK]), "what was remembered is judged anew");
+    assert_eq!(
+        ask(&actor, both).await.unwrap().rights,
+        only(&[STOCK], Scope::Write),
+        "what was remembered is judged anew"
+    );
 }
 
 #[actix::test]
@@ -218,10 +222,10 @@ async fn without_an_audience_of_its_own_an_issuer_names_our_endpoints() {
     let both = with(claims(), "connection_ids", json!([SALES, STOCK]));
     let opened = async |audience: Value| {
         let token = signed(&header(&theirs), &with(both.clone(), "aud", audience), &theirs);
-        ask(&actor, token).await.map(|principal| principal.reach.clone())
+        ask(&actor, token).await.map(|principal| principal.rights.clone())
     };
-    assert_eq!(opened(json!(ISSUER)).await, Some(only(&[SALES, STOCK])));
-    assert_eq!(opened(json!(format!("{ISSUER}/mcp/connections/{STOCK}"))).await, Some(only(&[STOCK])));
+    assert_eq!(opened(json!(ISSUER)).await, Some(only(&[SALES, STOCK], Scope::Write)));
+    assert_eq!(opened(json!(format!("{ISSUER}/mcp/connections/{STOCK}"))).await, Some(only(&[STOCK], Scope::Write)));
     assert_eq!(opened(json!(format!("{ISSUER}/api"))).await, None);
     assert_eq!(opened(json!("portico")).await, None);
 }

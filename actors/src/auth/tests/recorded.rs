@@ -21,7 +21,7 @@ use crate::auth::secret::Digest;
 use crate::auth::store::{Change, Store};
 use crate::auth::{Algorithm, Auth, AuthSettings, GrantError};
 use crate::error::Result;
-use crate::principal::Scope;
+use crate::principal::{Rights, Scope};
 
 const ANN: &str = "ann@example.com";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -78,8 +78,7 @@ fn approval(client: &str) -> Approval {
         client_name: "client".to_owned(),
         redirect_uri: REDIRECT.to_owned(),
         challenge: CHALLENGE.to_owned(),
-        scope: Scope::Read,
-        connections: vec![SALES],
+        rights: only(&[SALES], Scope::Read),
         resource: None,
     }
 }
@@ -107,7 +106,7 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
         }};
     }
     run!(add_user(user(ANN)), "user add");
-    run!(change_user(NewUser { scope: Scope::Read, ..user(ANN) }), "user change");
+    run!(change_user(NewUser { rights: Rights::all(Scope::Read), ..user(ANN) }), "user change");
     run!(change_user(user(ANN)), "user change");
     run!(disable_user(ANN), "user disable");
     run!(enable_user(ANN), "user enable");
@@ -134,6 +133,8 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
     let id = &client.client_id;
     // A code that is used a second time ends what came of it.
+    let own = run!(create_own_pat(&session, NewPat::default()), "pat create").0;
+    run!(revoke_own_pat(&session, own.id), "pat revoke");
     run!(approve(&session, &approval(id), &Digest::of("code")), "grant create");
     let asked = redemption(id, &"code".into());
     let [first, next, last] = [None, None, None].map(|none| NextRefresh::mint(none).unwrap());
@@ -240,7 +241,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
     let people = People::start(&settings, auth).await.unwrap();
-    let admin = NewUser { admin: true, scope: Scope::Admin, ..user("root@example.com") };
+    let admin = NewUser { rights: Rights::ALL, ..user("root@example.com") };
     house.store().add_user(admin).unwrap();
     let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
     let session = people.sign_in("root@example.com".to_owned(), token, None).await.unwrap();
@@ -297,9 +298,12 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(rotate_account(&session, nightly.client_id.clone()), ["service-account rotate"]).unwrap();
     run!(add_user(&session, user(ANN), NewPat::default()), ["user add", "pat create"]).unwrap();
     // What was done of something that failed is recorded too.
-    let beyond = NewPat { scope: Some(Scope::Admin), ..NewPat::default() };
-    run!(add_user(&session, NewUser { reach: only(&[SALES]), ..user("bob@example.com") }, beyond), ["user add"])
-        .unwrap_err();
+    let beyond = NewPat { rights: only(&[STOCK], Scope::Read), ..NewPat::default() };
+    run!(
+        add_user(&session, NewUser { rights: only(&[SALES], Scope::Write), ..user("bob@example.com") }, beyond),
+        ["user add"]
+    )
+    .unwrap_err();
     let account = || nightly.client_id.clone();
     for (asked, action) in [
         (Asked::DisableAccount(account()), "service-account disable"),

@@ -150,12 +150,12 @@ async fn what_one_process_changes_is_in_force_for_another() {
     let (record, token) = store.create_pat(ANN, NewPat::default()).unwrap();
     let (nightly, secret) = store.create_service_account(account("nightly", &[SALES], Scope::Write)).unwrap();
     // What is new is known at once: a refusal would be a wrong one.
-    assert_eq!(ask_at_once(&actor, basic(ANN, &token)).await.unwrap().scope, Scope::Write);
+    assert_eq!(ask_at_once(&actor, basic(ANN, &token)).await.unwrap().scope(), Scope::Write);
     let access = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     let shown = || Credential::Bearer(access.token.clone());
 
-    store.change_user(NewUser { reach: only(&[SALES]), scope: Scope::Read, ..user(ANN) }).unwrap();
-    eventually!(ask_at_once(&actor, basic(ANN, &token)).await.unwrap().scope == Scope::Read);
+    store.change_user(NewUser { rights: only(&[SALES], Scope::Read), ..user(ANN) }).unwrap();
+    eventually!(ask_at_once(&actor, basic(ANN, &token)).await.unwrap().scope() == Scope::Read);
     store.revoke_pat(&record.id.to_string()).unwrap();
     eventually!(ask_at_once(&actor, basic(ANN, &token)).await.is_err());
     store.disable_service_account("nightly").unwrap();
@@ -238,8 +238,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         client_name: "client".to_owned(),
         redirect_uri: "https://client.example/cb".to_owned(),
         challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned(),
-        scope: Scope::Write,
-        connections: vec![SALES],
+        rights: only(&[SALES], Scope::Write),
         resource: None,
     };
     let client = || ClientCredential { from: None, client_id: client_id.clone(), secret: None };

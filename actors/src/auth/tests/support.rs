@@ -23,7 +23,7 @@ use crate::auth::{
 };
 use crate::error::Result;
 use crate::event::Event;
-use crate::principal::{Credential, Endpoint, Principal, Reach, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 use crate::source::address::Address;
 use crate::source::postgres::blocking::{Session, Value};
 
@@ -260,15 +260,15 @@ impl Pace {
 }
 
 pub(super) fn user(email: &str) -> NewUser {
-    NewUser { email: email.to_owned(), admin: false, reach: Reach::All, scope: Scope::Write }
+    NewUser { email: email.to_owned(), rights: Rights::all(Scope::Write) }
 }
 
 pub(super) fn account(name: &str, connections: &[Uuid], scope: Scope) -> NewServiceAccount {
-    NewServiceAccount { name: name.to_owned(), reach: only(connections), scope }
+    NewServiceAccount { name: name.to_owned(), rights: only(connections, scope) }
 }
 
-pub(super) fn only(connections: &[Uuid]) -> Reach {
-    Reach::Only(connections.into())
+pub(super) fn only(connections: &[Uuid], scope: Scope) -> Rights {
+    Rights::only(connections.iter().copied(), scope)
 }
 
 pub(super) fn basic(email: &str, token: &SecretString) -> Credential {

@@ -10,7 +10,7 @@ use crate::auth::asking::Settle;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
-use crate::principal::{Credential, Endpoint, Principal, Reach, Scope, Validity};
+use crate::principal::{Credential, Endpoint, Principal, Rights, Scope, Validity};
 
 const ANN: &str = "Ann@example.com";
 
@@ -18,20 +18,20 @@ const ANN: &str = "Ann@example.com";
 async fn a_personal_access_token_opens_what_user_and_token_share() {
     let house = House::new();
     let mut store = house.store();
-    store.add_user(NewUser { reach: only(&[SALES, STOCK]), ..user(ANN) }).unwrap();
-    store.add_user(NewUser { admin: true, ..user("root@example.com") }).unwrap();
-    store.add_user(NewUser { scope: Scope::Read, ..user("eve@example.com") }).unwrap();
+    store.add_user(NewUser { rights: only(&[SALES, STOCK], Scope::Write), ..user(ANN) }).unwrap();
+    store.add_user(NewUser { rights: Rights::ALL, ..user("root@example.com") }).unwrap();
+    store.add_user(NewUser { rights: Rights::all(Scope::Read), ..user("eve@example.com") }).unwrap();
     let (_, whole) = store.create_pat(ANN, NewPat::default()).unwrap();
-    let narrow = NewPat { reach: only(&[STOCK]), scope: Some(Scope::Read), ..NewPat::default() };
+    let narrow = NewPat { rights: only(&[STOCK], Scope::Read), ..NewPat::default() };
     let (_, narrow) = store.create_pat(ANN, narrow).unwrap();
     let (_, root) = store.create_pat("root@example.com", NewPat::default()).unwrap();
     let (_, eve) = store.create_pat("eve@example.com", NewPat::default()).unwrap();
     let actor = house.actor().await;
-    for (email, token, subject, scope, reach) in [
-        (ANN, &whole, ANN, Scope::Write, only(&[SALES, STOCK])),
-        ("ANN@EXAMPLE.COM", &narrow, ANN, Scope::Read, only(&[STOCK])),
-        ("root@example.com", &root, "root@example.com", Scope::Admin, Reach::All),
-        ("eve@example.com", &eve, "eve@example.com", Scope::Read, Reach::All),
+    for (email, token, subject, rights) in [
+        (ANN, &whole, ANN, only(&[SALES, STOCK], Scope::Write)),
+        ("ANN@EXAMPLE.COM", &narrow, ANN, only(&[STOCK], Scope::Read)),
+        ("root@example.com", &root, "root@example.com", Rights::ALL),
+        ("eve@example.com", &eve, "eve@example.com", Rights::all(Scope::Read)),
     ] {
         let principal = ask(&actor, basic(email, token)).await.unwrap();
         let claims = principal.claims.clone();
@@ -43,7 +43,7 @@ async fn a_personal_access_token_opens_what_user_and_token_share() {
         assert!(id, "{:?}", principal.credential);
         let credential = principal.credential.clone();
         let (subject, validity) = (subject.to_owned(), Validity::default());
-        assert_eq!(*principal, Principal { subject, scope, reach, claims, credential, validity });
+        assert_eq!(*principal, Principal { subject, rights, claims, credential, validity });
     }
 }
 

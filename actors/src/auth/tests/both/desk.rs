@@ -3,7 +3,7 @@
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::support::{House, ISSUER, SALES, user};
+use super::support::{House, ISSUER, SALES, only, user};
 use crate::auth::people::People;
 use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
 use crate::auth::people::client::NewClient;
@@ -51,8 +51,7 @@ impl Desk {
             client_name: "client".to_owned(),
             redirect_uri: REDIRECT.to_owned(),
             challenge: CHALLENGE.to_owned(),
-            scope,
-            connections: connections.to_vec(),
+            rights: only(connections, scope),
             resource: None,
         }
     }

@@ -15,7 +15,7 @@ use crate::auth::records::{NewPat, PersonalAccessToken};
 use crate::auth::secret::Digest;
 use crate::auth::store::Store;
 use crate::error::Kind;
-use crate::principal::{Credential, Endpoint, Principal, Scope};
+use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
 const ANN: &str = "ann@example.com";
 const DOCUMENT: &str = "https://client.example/id";
@@ -361,7 +361,11 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         ("disabled", |_, store| drop(store.disable_user(ANN).unwrap())),
         ("removed", |_, store| drop(store.remove_user(ANN).unwrap())),
         ("narrowed", |_, store| {
-            drop(store.change_user(crate::auth::records::NewUser { scope: Scope::Read, ..user(ANN) }).unwrap());
+            drop(
+                store
+                    .change_user(crate::auth::records::NewUser { rights: Rights::all(Scope::Read), ..user(ANN) })
+                    .unwrap(),
+            );
         }),
         ("client", |desk, store| drop(store.remove_client(&desk.client).unwrap())),
         ("consent", |_, store| store.revoke_consent(store.consents(None).unwrap()[0].id).unwrap()),
@@ -375,11 +379,11 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         let by_grant = running(&desk, Credential::Bearer(issued.access.token.clone())).await;
         // What changes nothing about them ends nothing, nor does what widens.
         desk.house.store().add_user(user("bob@example.com")).unwrap();
-        let wider = crate::auth::records::NewUser { admin: true, scope: Scope::Admin, ..user(ANN) };
+        let wider = crate::auth::records::NewUser { rights: Rights::ALL, ..user(ANN) };
         desk.house.store().change_user(wider).unwrap();
         desk.auth.settle().await;
         let asked = ask(&desk.auth.address(), basic(ANN, &desk.token)).await.unwrap();
-        assert_eq!(asked.scope, Scope::Admin);
+        assert_eq!(asked.scope(), Scope::Admin);
         assert!(![&by_token, &by_other, &by_grant].iter().any(|by| by.validity.is_lost()), "{way}");
         end(&desk, &mut desk.house.store());
         let lost = match way {

@@ -19,7 +19,7 @@ async fn a_client_gets_a_token_for_what_its_account_may_do() {
     assert_eq!((token.expires_in, token.scope), (Duration::from_hours(1), "read write"));
     let principal = bearer(&actor, &token).await.unwrap();
     assert_eq!(principal.subject, nightly.client_id);
-    assert_eq!((principal.scope, principal.reach.clone()), (Scope::Write, only(&[SALES, STOCK])));
+    assert_eq!(principal.rights, only(&[SALES, STOCK], Scope::Write));
 }
 
 #[actix::test]
@@ -32,7 +32,7 @@ async fn a_scope_asked_for_narrows_and_never_widens() {
     {
         let token = exchange(&actor, &nightly, &secret, Some(asked), None).await.unwrap();
         assert_eq!(token.scope, granted, "{asked:?}");
-        assert_eq!(bearer(&actor, &token).await.unwrap().scope.list(), granted, "{asked:?}");
+        assert_eq!(bearer(&actor, &token).await.unwrap().scope().list(), granted, "{asked:?}");
     }
     for asked in ["admin", "read admin", "read\twrite", "READ", "openid", "read,write"] {
         let error = exchange(&actor, &nightly, &secret, Some(asked), None).await.unwrap_err();
@@ -47,14 +47,14 @@ async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
         house.store().create_service_account(account("nightly", &[SALES, STOCK], Scope::Read)).unwrap();
     let actor = house.actor().await;
     let mcp = |id: Uuid| format!("{ISSUER}/mcp/connections/{id}");
-    let both = || Some(only(&[SALES, STOCK]));
+    let both = || Some(only(&[SALES, STOCK], Scope::Read));
     for (resource, at_mcp, at_api) in [
         (String::new(), both(), both()),
         (ISSUER.to_owned(), both(), both()),
         (format!("{ISSUER}/"), both(), both()),
         (format!("{ISSUER}/api"), None, both()),
         (format!("{ISSUER}/mcp"), both(), None),
-        (mcp(STOCK), Some(only(&[STOCK])), None),
+        (mcp(STOCK), Some(only(&[STOCK], Scope::Read)), None),
     ] {
         let token = exchange(&actor, &nightly, &secret, None, Some(&resource)).await.unwrap();
         // Twice: the second answer comes from the cache, which must not mix the endpoints up.
@@ -63,7 +63,7 @@ async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
         {
             let credential = Credential::Bearer(token.token.clone());
             let answer = actor.send(Authenticate { credential, endpoint, from: None }).await.unwrap();
-            assert_eq!(answer.ok().map(|principal| principal.reach.clone()), *reach, "{resource} at {endpoint:?}");
+            assert_eq!(answer.ok().map(|principal| principal.rights.clone()), *reach, "{resource} at {endpoint:?}");
         }
     }
     let long = format!("{ISSUER}/api/{}", "a".repeat(3_000));

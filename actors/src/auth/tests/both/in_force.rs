@@ -16,10 +16,10 @@ async fn a_token_opens_at_once_and_is_refused_at_once() {
     store.add_user(user(ANN)).unwrap();
     let (record, token) = store.create_pat(ANN, NewPat::default()).unwrap();
     let (_, other) = store.create_pat(ANN, NewPat::default()).unwrap();
-    assert_eq!(ask(&actor, basic(ANN, &token)).await.unwrap().scope, Scope::Write);
-    store.change_user(NewUser { reach: only(&[SALES]), scope: Scope::Read, ..user(ANN) }).unwrap();
+    assert_eq!(ask(&actor, basic(ANN, &token)).await.unwrap().scope(), Scope::Write);
+    store.change_user(NewUser { rights: only(&[SALES], Scope::Read), ..user(ANN) }).unwrap();
     let narrowed = ask(&actor, basic(ANN, &token)).await.unwrap();
-    assert_eq!((narrowed.scope, narrowed.reach.clone()), (Scope::Read, only(&[SALES])));
+    assert_eq!(narrowed.rights, only(&[SALES], Scope::Read));
     store.revoke_pat(&record.id.to_string()).unwrap();
     assert_eq!(ask(&actor, basic(ANN, &token)).await.unwrap_err().kind, Kind::Unauthenticated);
     assert!(ask(&actor, basic(ANN, &other)).await.is_ok());
@@ -34,14 +34,14 @@ async fn an_access_token_opens_no_more_than_its_account_does_now() {
     let mut store = house.store();
     let (nightly, secret) = store.create_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
     let token = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
-    assert_eq!(bearer(&actor, &token).await.unwrap().scope, Scope::Write);
+    assert_eq!(bearer(&actor, &token).await.unwrap().scope(), Scope::Write);
     store.change_service_account(account("nightly", &[STOCK], Scope::Read)).unwrap();
     let narrowed = bearer(&actor, &token).await.unwrap();
-    assert_eq!((narrowed.scope, narrowed.reach.clone()), (Scope::Read, only(&[STOCK])));
+    assert_eq!(narrowed.rights, only(&[STOCK], Scope::Read));
     let narrow = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     store.change_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
-    assert_eq!(bearer(&actor, &narrow).await.unwrap().scope, Scope::Read, "a token never grows");
-    assert_eq!(bearer(&actor, &narrow).await.unwrap().reach, only(&[STOCK]));
+    assert_eq!(bearer(&actor, &narrow).await.unwrap().scope(), Scope::Read, "a token never grows");
+    assert_eq!(bearer(&actor, &narrow).await.unwrap().rights, only(&[STOCK], Scope::Read));
 
     store.disable_service_account("nightly").unwrap();
     assert!(bearer(&actor, &token).await.is_err());

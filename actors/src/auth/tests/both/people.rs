@@ -9,7 +9,7 @@ use crate::auth::people::client::{ClientKind, NewClient};
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::records::{NewPat, NewUser};
 use crate::error::Kind;
-use crate::principal::{Credential, Reach, Scope};
+use crate::principal::{Credential, Rights, Scope};
 
 #[actix::test]
 async fn a_code_is_good_for_a_minute() {
@@ -78,7 +78,7 @@ async fn a_grant_is_renewed_until_its_end_and_a_refresh_token_unused_ends_before
 
 #[actix::test]
 async fn nothing_is_approved_that_the_session_does_not_have() {
-    let new = NewUser { reach: only(&[SALES]), ..user("ann@example.com") };
+    let new = NewUser { rights: only(&[SALES], Scope::Write), ..user("ann@example.com") };
     let desk = Desk::with(new, NewPat::default()).await;
     for (scope, connections, kind) in [
         (Scope::Admin, &[SALES][..], Kind::Forbidden),
@@ -91,10 +91,10 @@ async fn nothing_is_approved_that_the_session_does_not_have() {
     // What the user loses later, the client loses too.
     let issued = desk.redeem(desk.code().await).await.unwrap();
     assert!(bearer(&desk.auth.address(), &issued.access).await.unwrap().may(Scope::Write));
-    let change = NewUser { reach: Reach::All, scope: Scope::Read, ..user("ann@example.com") };
+    let change = NewUser { rights: Rights::all(Scope::Read), ..user("ann@example.com") };
     desk.house.store().change_user(change).unwrap();
     let principal = bearer(&desk.auth.address(), &issued.access).await.unwrap();
-    assert_eq!((principal.scope, &principal.reach), (Scope::Read, &only(&[SALES])));
+    assert_eq!(principal.rights, only(&[SALES], Scope::Read));
 }
 
 #[actix::test]

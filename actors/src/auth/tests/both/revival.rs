@@ -11,7 +11,7 @@ use crate::auth::records::NewPat;
 use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
 use crate::event::Event;
-use crate::principal::{Credential, Endpoint, Scope};
+use crate::principal::{Credential, Endpoint, Rights, Scope};
 
 /// What no handler may do.
 #[derive(Message)]
@@ -72,15 +72,14 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
             subject: "ann@example.com".to_owned(),
             client_id: "reports".to_owned(),
             scope: None,
-            most: Scope::Read,
-            connections: None,
+            rights: Rights::all(Scope::Read),
             resource: None,
             grant: None,
         };
         let token = auth.send(Mint(ticket)).await.unwrap().unwrap();
         let credential = Credential::Bearer(token.token.clone());
         let by = auth.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap().unwrap();
-        (token.expires_in, by.reach.covers(SALES), by.reach.covers(STOCK))
+        (token.expires_in, by.rights.covers(SALES), by.rights.covers(STOCK))
     };
     assert_eq!(issued().await, (Duration::from_hours(1), true, false));
     let change = Reconfigure {

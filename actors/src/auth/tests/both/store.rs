@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, only, user};
 use crate::auth::records::{NewPat, NewUser};
+use crate::auth::store::Store;
 use crate::auth::{Algorithm, CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use crate::error::{Error, Kind};
-use crate::principal::{Reach, Scope};
+use crate::principal::{Rights, Scope};
 
 /// Asserts the kind, words of the message, and words of the hint (none: no hint wanted).
 #[track_caller]
@@ -31,11 +32,14 @@ fn users_are_unique_whatever_the_case() {
     let house = House::new();
     let mut store = house.store();
     let ann = store.add_user(user("Ann@Example.com")).unwrap();
-    assert_eq!((ann.email.as_str(), ann.scope, ann.created_at), ("Ann@Example.com", Scope::Write, house.now()));
+    assert_eq!(
+        (ann.email.as_str(), ann.rights.widest(), ann.created_at),
+        ("Ann@Example.com", Scope::Write, house.now())
+    );
     refused(store.add_user(user("ann@example.COM")), Kind::Invalid, "already a user", Some("remove that user"));
-    store.add_user(NewUser { admin: true, ..user("bob@example.com") }).unwrap();
+    store.add_user(NewUser { rights: Rights::ALL, ..user("bob@example.com") }).unwrap();
     let users = store.users().unwrap();
-    assert_eq!(users.iter().map(|user| user.scope).collect::<Vec<_>>(), [Scope::Write, Scope::Admin]);
+    assert_eq!(users.iter().map(|user| user.rights.widest()).collect::<Vec<_>>(), [Scope::Write, Scope::Admin]);
     refused(store.remove_user("anne@example.com"), Kind::NotFound, "no user", Some("Ann@Example.com"));
     refused(store.remove_user("zoe@elsewhere.org"), Kind::NotFound, "no user", Some("portico user list"));
     assert_eq!(store.remove_user("ANN@example.com").unwrap(), ann);
@@ -54,23 +58,13 @@ fn an_address_that_nobody_could_log_in_with_is_refused() {
 }
 
 #[test]
-fn contradictory_rights_are_refused() {
-    let mut store = House::new().store();
-    let admin = NewUser { admin: true, scope: Scope::Read, ..user("a@b.c") };
-    refused(store.add_user(admin), Kind::Invalid, "cannot be read-only", None);
-    let pretender = NewUser { scope: Scope::Admin, ..user("a@b.c") };
-    refused(store.add_user(pretender), Kind::Invalid, "add --admin", None);
-    refused(store.change_user(user("a@b.c")), Kind::NotFound, "no user", None);
-}
-
-#[test]
 fn tokens_are_made_listed_and_revoked() {
     let house = House::new();
     let mut store = house.store();
     store.add_user(user("ann@example.com")).unwrap();
     store.add_user(user("bob@example.com")).unwrap();
     let end = house.now().after(Duration::from_hours(24));
-    let new = NewPat { expires_at: Some(end), reach: only(&[SALES]), scope: Some(Scope::Read), ..named("laptop") };
+    let new = NewPat { expires_at: Some(end), rights: only(&[SALES], Scope::Read), ..named("laptop") };
     let (laptop, secret) = store.create_pat("ANN@example.com", new).unwrap();
     assert!(secret.expose_secret().starts_with(PAT_PREFIX));
     assert_eq!((laptop.email.as_str(), laptop.name.as_str()), ("ann@example.com", "laptop"));
@@ -95,7 +89,7 @@ fn tokens_are_made_listed_and_revoked() {
 fn tokens_that_cannot_be_are_refused() {
     let house = House::new();
     let mut store = house.store();
-    store.add_user(NewUser { reach: only(&[SALES]), scope: Scope::Read, ..user("ann@example.com") }).unwrap();
+    store.add_user(NewUser { rights: only(&[SALES], Scope::Read), ..user("ann@example.com") }).unwrap();
     store.add_user(user("bob@example.com")).unwrap();
     let ann = "ann@example.com";
     let mut create = |email, new| store.create_pat(email, new);
@@ -107,9 +101,9 @@ fn tokens_that_cannot_be_are_refused() {
     }
     let ended = NewPat { expires_at: Some(house.now()), ..named("old") };
     refused(create(ann, ended), Kind::Invalid, "expired already", None);
-    let wide = NewPat { scope: Some(Scope::Write), ..named("wide") };
+    let wide = NewPat { rights: Rights::all(Scope::Write), ..named("wide") };
     refused(create(ann, wide), Kind::Invalid, "no more than the scope read", None);
-    let far = NewPat { reach: only(&[SALES, STOCK]), ..named("far") };
+    let far = NewPat { rights: only(&[SALES, STOCK], Scope::Admin), ..named("far") };
     refused(create(ann, far), Kind::Invalid, "does not reach", None);
     create("bob@example.com", named("laptop")).unwrap();
     refused(store.pats(Some("nobody@example.com")), Kind::NotFound, "no user", None);
@@ -128,7 +122,7 @@ fn service_accounts_are_made_changed_and_removed() {
         store.create_service_account(account("nightly", &[SALES, STOCK, SALES], Scope::Read)).unwrap();
     assert!(nightly.client_id.starts_with(CLIENT_ID_PREFIX));
     assert!(secret.expose_secret().starts_with(CLIENT_SECRET_PREFIX));
-    assert_eq!(nightly.reach, only(&[SALES, STOCK]));
+    assert_eq!(nightly.rights, only(&[SALES, STOCK], Scope::Read));
     house.pass(5);
     let (rotated, newer) = store.rotate_service_account("nightly").unwrap();
     assert_ne!(secret.expose_secret(), newer.expose_secret());
@@ -136,7 +130,7 @@ fn service_accounts_are_made_changed_and_removed() {
     assert_eq!(store.disable_service_account(&nightly.client_id).unwrap().disabled_at, Some(house.now()));
     assert_eq!(store.enable_service_account("nightly").unwrap(), rotated);
     let changed = store.change_service_account(account("nightly", &[STOCK], Scope::Write)).unwrap();
-    assert_eq!((changed.scope, &changed.reach), (Scope::Write, &only(&[STOCK])));
+    assert_eq!(changed.rights, only(&[STOCK], Scope::Write));
     assert_eq!(store.service_accounts().unwrap(), std::slice::from_ref(&changed));
     assert_eq!(store.remove_service_account(&nightly.client_id).unwrap(), changed);
     assert!(store.service_accounts().unwrap().is_empty());
@@ -185,7 +179,7 @@ fn a_rotated_key_keeps_no_private_part() {
 fn listings_are_camel_case_and_hold_no_secret() {
     let house = House::new();
     let mut store = house.store();
-    let ann = store.add_user(NewUser { reach: only(&[SALES]), ..user("ann@example.com") }).unwrap();
+    let ann = store.add_user(NewUser { rights: only(&[SALES], Scope::Write), ..user("ann@example.com") }).unwrap();
     let time = house.now().to_string();
     assert_eq!(
         serde_json::to_value(&ann).unwrap(),
@@ -193,10 +187,10 @@ fn listings_are_camel_case_and_hold_no_secret() {
                "hasPassword": false, "disabledAt": null})
     );
     let (pat, _) = store.create_pat("ann@example.com", named("laptop")).unwrap();
-    assert_eq!(pat.reach, Reach::All);
+    assert_eq!(pat.rights, ann.rights);
     assert_eq!(
         serde_json::to_value(&pat).unwrap(),
-        json!({"id": pat.id, "email": "ann@example.com", "name": "laptop", "scope": null, "reach": "all",
+        json!({"id": pat.id, "email": "ann@example.com", "name": "laptop", "scope": "write", "reach": [SALES],
                "createdAt": time, "expiresAt": null, "revokedAt": null, "lastUsedAt": null,
                "parent": null, "parentKnown": true})
     );
@@ -211,4 +205,36 @@ fn listings_are_camel_case_and_hold_no_secret() {
         serde_json::to_value(&key).unwrap(),
         json!({"kid": key.kid, "algorithm": "EdDSA", "createdAt": time, "retiredAt": null})
     );
+}
+
+#[test]
+fn what_an_older_program_made_is_told_where_it_could_be_more_than_it_should() {
+    let house = House::new();
+    let mut store = house.store();
+    store.add_user(user("ann@example.com")).unwrap();
+    let (first, _) = store.create_pat("ann@example.com", NewPat::default()).unwrap();
+    house.pass(5);
+    store.add_user(NewUser { rights: only(&[SALES], Scope::Admin), ..user("local@example.com") }).unwrap();
+    store.add_user(user("bob@example.com")).unwrap();
+    store.create_service_account(account("within", &[SALES], Scope::Read)).unwrap();
+    store.create_service_account(account("beyond", &[SALES, STOCK], Scope::Read)).unwrap();
+    let (second, _) = store.create_pat("ann@example.com", NewPat::default()).unwrap();
+    let told = |store: &Store| {
+        let found = store.of_unknown_origin().unwrap();
+        let mut told: Vec<String> = found.tokens.into_iter().map(|token| token.id.to_string()).collect();
+        told.extend(found.users.into_iter().map(|user| user.email));
+        told.extend(found.accounts.into_iter().map(|account| account.name));
+        told
+    };
+    assert!(told(&store).is_empty());
+    for table in ["users", "service_accounts"] {
+        house.execute(&format!("UPDATE {table} SET judged = 0"));
+    }
+    house.execute("UPDATE personal_access_tokens SET parent_known = 0");
+    let (bob, beyond) = ("bob@example.com".to_owned(), "beyond".to_owned());
+    assert_eq!(told(&store), [second.id.to_string(), bob, beyond], "not {}, which was the first", first.id);
+    store.revoke_pat(&second.id.to_string()).unwrap();
+    store.rotate_service_account("beyond").unwrap();
+    store.change_user(user("bob@example.com")).unwrap();
+    assert!(told(&store).is_empty());
 }

@@ -4,6 +4,8 @@ use super::support;
 
 #[path = "../both/actor.rs"]
 mod actor;
+#[path = "../both/chains.rs"]
+mod chains;
 #[path = "../both/desk.rs"]
 mod desk;
 #[path = "../both/endings.rs"]

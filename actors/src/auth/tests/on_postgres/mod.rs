@@ -2,6 +2,8 @@
 
 #[path = "../both/actor.rs"]
 mod actor;
+#[path = "../both/chains.rs"]
+mod chains;
 #[path = "../both/desk.rs"]
 mod desk;
 #[path = "../both/endings.rs"]

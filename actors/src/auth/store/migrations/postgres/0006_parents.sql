@@ -24,3 +24,7 @@ CREATE TABLE refused_subjects (
     subject     text PRIMARY KEY,
     disabled_at bigint NOT NULL
 );
+
+-- 0: made, or its secret replaced, before whoever did that was kept within their own rights.
+ALTER TABLE users ADD COLUMN judged bigint NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));
+ALTER TABLE service_accounts ADD COLUMN judged bigint NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));

@@ -25,3 +25,7 @@ CREATE TABLE refused_subjects (
     subject     TEXT PRIMARY KEY,
     disabled_at INTEGER NOT NULL
 ) STRICT;
+
+-- 0: made, or its secret replaced, before whoever did that was kept within their own rights.
+ALTER TABLE users ADD COLUMN judged INTEGER NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));
+ALTER TABLE service_accounts ADD COLUMN judged INTEGER NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));

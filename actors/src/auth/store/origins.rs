@@ -1,0 +1,68 @@
+//! Credentials that an older program made without a note of what they came from, or on behalf of whom. What
+//! they open is bounded now as everything else is, but nobody can tell whether it was theirs to have.
+
+use std::collections::HashSet;
+
+use rusqlite::named_params;
+
+use super::columns::rights;
+use super::connection::Connection;
+use super::{Store, broken, tokens};
+use crate::auth::clock::Timestamp;
+use crate::auth::records::{PersonalAccessToken, ServiceAccount, User};
+use crate::error::Result;
+use crate::principal::Rights;
+
+/// What is in force and of unknown origin.
+#[derive(Clone, Debug, Default)]
+pub struct OfUnknownOrigin {
+    /// Tokens that may have been made out of another one of the same user, which may have ended since.
+    pub tokens: Vec<PersonalAccessToken>,
+    /// Users beyond the rights of an administrator who may have added them.
+    pub users: Vec<User>,
+    /// Service accounts beyond those of one who may have made them, or have replaced their secret.
+    pub accounts: Vec<ServiceAccount>,
+}
+
+impl Store {
+    /// What is in force and of unknown origin, as far as it could be more than it should.
+    pub fn of_unknown_origin(&self) -> Result<OfUnknownOrigin> {
+        let now = self.clock.now();
+        self.connection.read(|connection| {
+            let administrators = confined_administrators(connection)?;
+            let beyond = |since: Timestamp, opens: &Rights| {
+                administrators.iter().any(|(known, rights)| *known <= since && !rights.contains(opens))
+            };
+            let (emails, clients) =
+                (unjudged(connection, "users", "email")?, unjudged(connection, "service_accounts", "client_id")?);
+            let in_doubt = "t.parent_known = 0 AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+                            AND (t.expires_at IS NULL OR t.expires_at > :now)
+                            AND EXISTS (SELECT 1 FROM personal_access_tokens o
+                                        WHERE o.user_id = t.user_id AND o.id <> t.id AND o.created_at <= t.created_at)";
+            let users = self.users()?.into_iter().filter(|user| {
+                emails.contains(&user.email) && user.disabled_at.is_none() && beyond(user.created_at, &user.rights)
+            });
+            let accounts = self.service_accounts()?.into_iter().filter(|account| {
+                let since = account.rotated_at.unwrap_or(account.created_at);
+                clients.contains(&account.client_id) && account.disabled_at.is_none() && beyond(since, &account.rights)
+            });
+            Ok(OfUnknownOrigin {
+                tokens: tokens::matching(connection, in_doubt, named_params! { ":now": now })?,
+                users: users.collect(),
+                accounts: accounts.collect(),
+            })
+        })
+    }
+}
+
+/// Since when there are administrators who do not reach all, and what they have.
+fn confined_administrators(connection: &Connection) -> Result<Vec<(Timestamp, Rights)>> {
+    let sql = "SELECT created_at, scope, reach FROM users WHERE admin = 1 AND reach IS NOT NULL";
+    connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?))).map_err(broken)
+}
+
+fn unjudged(connection: &Connection, table: &str, name: &str) -> Result<HashSet<String>> {
+    let sql = format!("SELECT {name} FROM {table} WHERE judged = 0");
+    let names = connection.query(&sql, (), |row| row.get(0)).map_err(broken)?;
+    Ok(names.into_iter().collect())
+}
