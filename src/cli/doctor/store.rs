@@ -145,14 +145,11 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
 }
 /// Grants that open nothing, because their clients are not admitted any more.
 fn unadmitted(config: &Config, store: &Store) -> Result<Option<Finding>, Error> {
-    let admission = config.oauth.admission();
-    let consents = store.consents(None)?;
-    let shut = consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count();
-    let all = consents.len();
+    let shut = store.shut_out(config.oauth.admission())?;
     Ok((shut > 0).then(|| {
         Finding::warning(
             "consents",
-            format!("{shut} of {all} grants are of clients that [oauth] does not admit, and open nothing"),
+            format!("{shut} grants are of clients that [oauth] does not admit, and open nothing"),
             "portico client remove ends them; else they open something again as soon as [oauth] admits such clients",
         )
     }))

@@ -360,8 +360,7 @@ impl People {
     /// How many grants open nothing because clients of their kind are not admitted.
     pub async fn shut_out(&self) -> Result<usize> {
         let admission = self.auth.admission();
-        let consents = self.store(|store| store.consents(None)).await?;
-        Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
+        self.store(move |store| store.shut_out(admission)).await
     }
 
     /// Every scope that a session may give away, the smallest first.

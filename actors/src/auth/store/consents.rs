@@ -11,6 +11,7 @@ use super::connection::{Connection, Optional, Read, Row, Values};
 use super::{Store, broken, clients, sessions, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::authorization::{CODE_LIFETIME, Consent};
+use crate::auth::people::client::Admission;
 use crate::auth::records::with_connections;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
@@ -37,6 +38,12 @@ impl Store {
         };
         consents.retain(|consent| authority.sees(&consent.rights));
         Ok(consents)
+    }
+
+    /// How many grants in force open nothing because clients of their kind are not admitted.
+    pub fn shut_out(&self, admission: Admission) -> Result<usize> {
+        let consents = in_force(&self.connection, "", named_params! { ":now": self.clock.now() })?;
+        Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
 
     /// Ends what somebody has allowed a client.
