@@ -32,7 +32,7 @@ const SCOPES: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Admin];
 const CASES: u64 = 8;
 const STEPS: usize = 60;
 
-/// Numbers by chance (SplitMix64).
+/// Numbers by chance (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
