@@ -120,6 +120,7 @@ pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: Sta
         ending.note_session(&visitor.session);
         let scope = form.need("scope")?;
         let scope = Scope::from_word(scope).ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
+        visitor.session.must_be_whole()?;
         let own = visitor.session.rights.widest();
         // One with the person's own scope goes with the person.
         let most = match scope {

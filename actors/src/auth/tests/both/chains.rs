@@ -29,10 +29,10 @@ const PASSWORD: &str = "correct horse battery";
 const LABEL: Uuid = Uuid::from_u128(0x8b0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b33);
 const SCOPES: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Admin];
 /// Chains of one run, and the steps of each.
-const CASES: u64 = 4;
+const CASES: u64 = 8;
 const STEPS: usize = 60;
 
-/// Numbers by chance (SplitMix64).
+/// Numbers by chance (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
@@ -147,7 +147,8 @@ impl Chain {
     /// One of a kind by chance.
     fn any<T>(&mut self, of: impl Fn(&Made) -> Option<T>) -> Option<(usize, T)> {
         let all: Vec<usize> = (0..self.nodes.len()).filter(|at| of(&self.nodes[*at].made).is_some()).collect();
-        let at = (!all.is_empty()).then(|| self.dice.one(&all))?;
+        // The newer ones rather than the older ones, which may have ended.
+        let at = (!all.is_empty()).then(|| self.dice.one(&all).max(self.dice.one(&all)))?;
         of(&self.nodes[at].made).map(|made| (at, made))
     }
 
@@ -204,17 +205,16 @@ impl Chain {
                 refused(self.store.change_service_account(change));
             }
             "time passes" => {
-                let seconds = [1, 60, 3_600][self.dice.below(3)];
+                let seconds = [1, 60, 600][self.dice.below(3)];
                 self.done.push_back(format!("{seconds} s pass"));
                 self.house.pass(seconds);
             }
             "disable or enable a user" if self.dice.below(2) == 0 => {
                 let (_, email) = self.person();
                 self.done.push_back(format!("{email} is disabled or enabled"));
-                let users = self.store.users().unwrap();
-                if let Some(user) = users.iter().find(|user| user.email == email) {
-                    let disabled = user.disabled_at.is_some();
-                    if disabled { self.store.enable_user(&email) } else { self.store.disable_user(&email) }.unwrap();
+                if refused(self.store.disable_user(&email)).is_some() {
+                    self.look().await;
+                    self.store.enable_user(&email).unwrap();
                 }
             }
             of_administrators => self.administer(of_administrators, rights).await,
@@ -250,8 +250,10 @@ impl Chain {
         let Some((at, session)) = self.session() else { return };
         let Some(held) = people.session(&session).await.unwrap() else { return };
         let asked = self.dice.listed();
-        // What a form sends that was made up, or what the page makes of it.
-        let rights = if self.dice.below(2) == 0 { asked } else { asked.and(&held.rights) };
+        // What a form sends that was made up; one scope for all connections; and what the page makes of it.
+        let ids = [SALES, STOCK, LABEL].into_iter().filter(|id| held.rights.covers(*id));
+        let even = Rights::only(ids, held.rights.widest());
+        let rights = [asked.clone(), even, asked.and(&held.rights)][self.dice.below(3)].clone();
         self.done.push_back(format!("consent in {at}: {rights:?}"));
         let approval = Approval {
             client_id: self.client.clone(),
@@ -311,8 +313,10 @@ impl Chain {
         let resource = self.resource();
         self.done.push_back(format!("{at} exchanges its secret for {scope:?} at {resource:?}"));
         let grant = Grant::ClientCredentials { client: proof(&client_id, &secret), scope, resource };
+        let accounts = self.store.service_accounts().unwrap();
         if let Ok(token) = auth.send(Exchange(grant)).await.unwrap() {
-            let most = Rights::all(Scope::widest(token.scope).unwrap());
+            let held = accounts.into_iter().find(|account| account.client_id == client_id).unwrap();
+            let most = held.rights.up_to(Scope::widest(token.scope).unwrap());
             self.node(Made::Access(token.token), &[at], most);
         }
     }
