@@ -62,7 +62,7 @@ pub(crate) struct Holder {
     pub(crate) subject: String,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
-    /// When it was made, or enabled again: a token from before is another one's of the same name, or has
+    /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
     /// ended.
     since: Timestamp,
     claims: Claims,

@@ -125,13 +125,13 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
     pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        self.change(|connection, now| {
+        self.change(|connection, _| {
             let account = find(connection, which)?;
             connection
                 .execute(
-                    "UPDATE service_accounts SET disabled_at = NULL, enabled_at = :now
-                     WHERE client_id = :id AND disabled_at IS NOT NULL",
-                    named_params! { ":now": now, ":id": account.client_id },
+                    "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
+                     WHERE client_id = ?1 AND disabled_at IS NOT NULL",
+                    [&account.client_id],
                 )
                 .map_err(broken)?;
             changed("service-account enable", connection, &account)

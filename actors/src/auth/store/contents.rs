@@ -65,7 +65,7 @@ pub(crate) struct AccountRow {
     pub(crate) digest: Digest,
     pub(crate) scope: Scope,
     pub(crate) reach: Reach,
-    /// When it was made, or enabled again.
+    /// When it was made, or the second after it was last disabled.
     pub(crate) since: Timestamp,
 }
 
@@ -152,7 +152,7 @@ impl Store {
             )?,
             accounts: rows(
                 connection,
-                "SELECT client_id, digest, scope, connections, coalesce(enabled_at, created_at), name
+                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name
                  FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
                     let Connections(reach) = row.get(3)?;
