@@ -387,7 +387,6 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         let lost = match way {
             "client" | "consent" => [false, false, true],
             "revoked" => [true, false, true],
-            "narrowed" => [true; 3],
             _ => [true; 3],
         };
         let mut pace = pace();
