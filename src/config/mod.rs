@@ -105,7 +105,7 @@ impl Default for OAuth {
 
 impl OAuth {
     /// Which clients people may give access to, besides those that an administrator registered.
-    pub fn admission(&self) -> Admission {
+    pub fn admission(self) -> Admission {
         Admission { documents: self.client_documents, dynamic: self.dynamic_registration }
     }
 }

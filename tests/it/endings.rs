@@ -26,7 +26,8 @@ const SOON: Duration = Duration::from_secs(10);
 async fn replica(url: &str, shop: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
     let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
     let tables = connection(CONNECTION, "shop", shop, "access = \"read-write\"");
-    let app = STORE.scope(shared, TestApp::start(TempDir::new().unwrap(), &tables)).await;
+    let folder = TempDir::new().unwrap();
+    let app = STORE.scope(shared, TestApp::start_as(folder, Some("https://data.example.org"), &tables)).await;
     app.ready().await;
     app
 }
@@ -93,7 +94,8 @@ async fn an_answer_that_is_being_written_and_a_task_end_with_their_credential() 
     let app = TestApp::start_with(TempDir::new().unwrap(), "[server.tasks]\nafter = 0", &tables).await;
     app.ready().await;
     let observer = connect(&url).await;
-    let lines = json!({"query": "SELECT g AS written FROM generate_series(1, 1000000000000) g", "timeout": 300});
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1::bigint UNION ALL SELECT i + 1 FROM n) SELECT i AS written FROM n";
+    let lines = json!({"query": endless, "timeout": 300});
     let request = app.post("/api/query").header("accept", "application/x-ndjson").json(&lines);
     let mut written = request.send().await.unwrap();
     assert_eq!(written.status(), 200);

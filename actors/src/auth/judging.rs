@@ -2,12 +2,13 @@
 //! goes on under them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 
 use super::clock::Timestamp;
 use super::secret::{Digest, PAT_PREFIX};
+use super::snapshot::Snapshot;
 use super::token::Refusal;
 use super::{AuthActor, Authenticate};
 use crate::principal::{Credential, Endpoint, Principal, Validity};
@@ -20,7 +21,7 @@ type Key = (Digest, Endpoint);
 
 /// What was let in with access tokens, as long as something goes on under them.
 #[derive(Default)]
-pub(super) struct Held(HashMap<Key, Shown>);
+pub(crate) struct Held(HashMap<Key, Shown>);
 
 /// An access token that was found valid.
 struct Shown {
@@ -33,6 +34,34 @@ impl Shown {
     /// Whether anybody but us has it.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
+    }
+}
+
+/// What an actor that has died knew of what goes on under credentials: its successor ends that in its place.
+#[derive(Clone, Default)]
+pub(crate) struct Legacy(Arc<Mutex<(Snapshot, Held)>>);
+
+impl Legacy {
+    fn lock(&self) -> MutexGuard<'_, (Snapshot, Held)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a new actor begins with: what was read now, or else what the one before knew.
+    pub(super) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, Held) {
+        let (before, held) = std::mem::take(&mut *self.lock());
+        match read {
+            None => (before, held),
+            Some(mut now) => {
+                now.succeed(&before);
+                (now, held)
+            }
+        }
+    }
+}
+
+impl Drop for AuthActor {
+    fn drop(&mut self) {
+        *self.legacy.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.held));
     }
 }
 
@@ -122,9 +151,17 @@ impl AuthActor {
                 continue;
             }
             let at = now.min(Timestamp::from_seconds(shown.until.seconds().saturating_sub(1)));
-            match self.bearer(shown.token.expose_secret(), key.1, at) {
-                Ok((by, _)) if shown.by.is_within(&by) => drop(self.held.0.insert(key, shown)),
-                _ => shown.by.validity.lose(),
+            let token = shown.token.expose_secret();
+            let stands = match self.bearer(token, key.1, at) {
+                Ok((by, _)) => shown.by.is_within(&by),
+                // Keys of another issuer may have to be fetched anew.
+                Err(Refusal::UnknownKey) => self.foreign(token).is_some(),
+                Err(_) => false,
+            };
+            if stands {
+                self.held.0.insert(key, shown);
+            } else {
+                shown.by.validity.lose();
             }
         }
     }

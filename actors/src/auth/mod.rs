@@ -68,7 +68,7 @@ use self::attempts::{Failures, Issued};
 use self::cache::Cache;
 use self::clock::Clock;
 use self::issuer::Issuer;
-use self::judging::Held;
+use self::judging::{Held, Legacy};
 use self::snapshot::Snapshot;
 use self::store::Place;
 use self::supervisor::{Obituary, Occupant};
@@ -125,6 +125,8 @@ pub struct AuthSettings {
     pub(crate) shared: SharedSecret,
     /// Credentials that were wrong, at all doors: counted from when the limits are known.
     failures: Arc<OnceLock<Failures>>,
+    /// What an actor leaves to the next one.
+    pub(crate) legacy: Legacy,
     /// Becomes true when the store was read for the first time.
     pub(crate) store_read: Arc<AtomicBool>,
 }
@@ -149,6 +151,7 @@ impl AuthSettings {
             peers: peers::Peers::default(),
             shared: SharedSecret::default(),
             failures: Arc::default(),
+            legacy: Legacy::default(),
             store_read: Arc::default(),
         }
     }
@@ -190,6 +193,7 @@ pub struct AuthActor {
     recording: recording::Recording,
     peers: peers::Peers,
     shared: SharedSecret,
+    legacy: Legacy,
     /// Whether the last look at the store failed: an outage is told once.
     store_failed: bool,
     /// What was revoked here.
@@ -222,24 +226,27 @@ impl AuthActor {
     fn open(settings: AuthSettings, mut obituary: Obituary) -> Result<Self> {
         // Until it lives, nobody has died.
         let died = obituary.0.take();
+        let admission = settings.admission;
         let mut actor = Self::read(settings)?;
+        actor.snapshot.admit(admission);
+        actor.judge_anew();
         actor.obituary.0 = died;
         Ok(actor)
     }
 
     fn read(settings: AuthSettings) -> Result<Self> {
         let mut watch = Watch::open(&settings)?;
-        let mut snapshot = match watch.changed() {
+        let read = match watch.changed() {
             Ok(snapshot) => {
                 settings.store_read.store(true, Ordering::Release);
-                snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?
+                Some(snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?)
             }
-            // It is tried again, and until then nobody is known.
-            Err(_) if watch.tells() => Snapshot::default(),
+            // It is tried again, and until then nobody is known but to an actor before.
+            Err(_) if watch.tells() => None,
             Err(error) => return Err(error),
         };
+        let (snapshot, held) = settings.legacy.pass_on(read);
         settings.shared.replace(snapshot.secret());
-        snapshot.admit(settings.admission);
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         let failures = settings.failures();
@@ -247,7 +254,7 @@ impl AuthActor {
             watch,
             snapshot,
             cache: Cache::new(REMEMBERED_TOKENS),
-            held: Held::default(),
+            held,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
             failures,
@@ -260,6 +267,7 @@ impl AuthActor {
             recording: settings.recording,
             peers: settings.peers,
             shared: settings.shared,
+            legacy: settings.legacy,
             store_failed: false,
             revoked: Revoked::new(),
             obituary: Obituary(None),

@@ -61,7 +61,7 @@ pub(crate) struct Holder {
     /// A user's e-mail address, or a service account's client id.
     pub(crate) subject: String,
     pub(crate) rights: Rights,
-    /// When it was made, or enabled again: a token from before is another one's of the same name, or has
+    /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
     /// ended.
     since: Timestamp,
     claims: Claims,

@@ -132,9 +132,9 @@ impl Store {
             let account = find(connection, &actor.authority(connection, now)?, which)?;
             connection
                 .execute(
-                    "UPDATE service_accounts SET disabled_at = NULL, enabled_at = :now
-                     WHERE client_id = :id AND disabled_at IS NOT NULL",
-                    named_params! { ":now": now, ":id": account.client_id },
+                    "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
+                     WHERE client_id = ?1 AND disabled_at IS NOT NULL",
+                    [&account.client_id],
                 )
                 .map_err(broken)?;
             changed("service-account enable", connection, &account)

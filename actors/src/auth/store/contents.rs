@@ -61,7 +61,7 @@ pub(crate) struct AccountRow {
     pub(crate) name: String,
     pub(crate) digest: Digest,
     pub(crate) rights: Rights,
-    /// When it was made, or enabled again.
+    /// When it was made, or the second after it was last disabled.
     pub(crate) since: Timestamp,
 }
 
@@ -144,7 +144,7 @@ impl Store {
             )?,
             accounts: rows(
                 connection,
-                "SELECT client_id, digest, scope, connections, coalesce(enabled_at, created_at), name
+                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name
                  FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
                     Ok(AccountRow {

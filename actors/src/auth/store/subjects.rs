@@ -22,7 +22,7 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) for what is no such subject, and when there are too
     /// many.
     pub fn disable_subject(&mut self, subject: &str) -> Result<RefusedSubject> {
-        if subject.len() > LONGEST || !subject.split_once('#').is_some_and(|(_, sub)| !sub.is_empty()) {
+        if subject.len() > LONGEST || subject.split_once('#').is_none_or(|(_, sub)| sub.is_empty()) {
             return Err(Error::invalid("a subject of another issuer has the form issuer#sub"));
         }
         self.change_if(|connection, now| {

@@ -161,6 +161,10 @@ async fn what_one_process_changes_is_in_force_for_another() {
     store.disable_service_account("nightly").unwrap();
     eventually!(ask_at_once(&actor, shown()).await.is_err());
     store.enable_service_account("nightly").unwrap();
+    house.pass(1);
+    let access = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
+    assert!(ask_at_once(&actor, shown()).await.is_err(), "enabling revives nothing");
+    let shown = || Credential::Bearer(access.token.clone());
     assert!(ask_at_once(&actor, shown()).await.is_ok());
     let key = store.rotate_key(Algorithm::EdDsa).unwrap();
     eventually!(actor.send(crate::auth::Jwks).await.unwrap().unwrap()["keys"][0]["kid"] == key.kid.as_str());

@@ -182,10 +182,10 @@ async fn an_account_that_is_enabled_again_has_none_of_its_tokens_back() {
     let (nightly, secret) = store.create_service_account(account("nightly", &[SALES], Scope::Read)).unwrap();
     let actor = desk.auth.address();
     let token = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
-    desk.house.pass(1);
     store.disable_service_account("nightly").unwrap();
     store.enable_service_account("nightly").unwrap();
-    assert!(bearer(&actor, &token).await.is_err());
+    assert!(bearer(&actor, &token).await.is_err(), "in the same second as well");
+    desk.house.pass(1);
     let newer = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     assert!(bearer(&actor, &newer).await.is_ok());
 }
@@ -293,30 +293,32 @@ async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound
     let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
     let first = desk.redeem(desk.code().await).await.unwrap();
     let mut token = first.refresh.clone();
-    for _ in 0..2_000 {
+    for _ in 0..1_000 {
         let next = NextRefresh::mint(Some(&token)).unwrap();
         store.refresh(&desk.refreshing(&desk.client, &token), &next, again).unwrap().unwrap();
         token = next.secret;
     }
     assert_eq!(desk.house.count("refresh_tokens"), 1);
     let pat = Digest::of(secrecy::ExposeSecret::expose_secret(&desk.token));
-    for number in 0..1_000 {
+    for number in 0..200 {
         desk.house.pass(u64::from(number % 100 == 0));
         store.begin_session_by_token(ANN, &pat, &Digest::of(&format!("session {number}"))).unwrap();
     }
     assert_eq!(desk.house.count("sessions"), 50);
     assert!(!desk.is_in(&desk.session).await, "the oldest one has ended");
-    assert!(store.required(&Digest::of("session 999")).is_ok());
-    let session = Digest::of("session 999");
-    for number in 0..1_000 {
+    let session = Digest::of("session 199");
+    assert!(store.required(&session).is_ok());
+    for number in 0..200 {
         store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of(&format!("code {number}"))).unwrap();
     }
     assert_eq!((desk.house.count("grants"), desk.house.count("authorization_codes")), (100, 100));
-    for number in 0..1_000 {
-        let client_id = format!("https://client.example/{number}");
-        let approval = Approval { client_id, ..desk.approval(Scope::Read, &[SALES]) };
-        store.approve(&session, &approval, &Digest::of(&format!("document {number}"))).unwrap();
-    }
+    // As if another 2,000 applications had been allowed something: each by itself would wait for the disk.
+    let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+                INSERT INTO grants (id, user_id, client_id, client_name, scope, connections, created_at, expires_at)
+                SELECT '00000000-0000-0000-0000-00000000' || (1000 + i), u.id, 'https://client.example/' || i, 'many',
+                       'read', '[]', @now, @now + 1000 FROM n, users u";
+    desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
+    store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("one more")).unwrap();
     assert_eq!(desk.house.count("grants"), 1_000);
     desk.house.pass(61);
     store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("the last")).unwrap();
@@ -389,7 +391,6 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         let lost = match way {
             "client" | "consent" => [false, false, true],
             "revoked" => [true, false, true],
-            "narrowed" => [true; 3],
             _ => [true; 3],
         };
         let mut pace = pace();

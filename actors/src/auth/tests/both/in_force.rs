@@ -47,6 +47,9 @@ async fn an_access_token_opens_no_more_than_its_account_does_now() {
     assert!(bearer(&actor, &token).await.is_err());
     assert_eq!(exchange(&actor, &nightly, &secret, None, None).await.unwrap_err().code, "invalid_client");
     store.enable_service_account("nightly").unwrap();
+    assert!(bearer(&actor, &token).await.is_err(), "enabling revives nothing");
+    house.pass(1);
+    let token = exchange(&actor, &nightly, &secret, None, None).await.unwrap();
     assert!(bearer(&actor, &token).await.is_ok());
     let (_, newer) = store.rotate_service_account("nightly").unwrap();
     assert_eq!(exchange(&actor, &nightly, &secret, None, None).await.unwrap_err().code, "invalid_client");

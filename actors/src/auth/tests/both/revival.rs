@@ -45,6 +45,7 @@ async fn an_actor_that_panics_is_replaced() {
         let asked = Authenticate { credential: credential.clone(), endpoint: Endpoint::Api, from: None };
         auth.send(asked).await
     };
+    let begun = ask().await.unwrap().unwrap();
     for death in 1..=2 {
         assert_eq!(ask().await.unwrap().unwrap().subject, "ann@example.com");
         let error = auth.send(Panic).await.unwrap_err();
@@ -55,8 +56,13 @@ async fn an_actor_that_panics_is_replaced() {
         }
         assert_eq!(*deaths.lock().unwrap(), vec![true; death]);
     }
-    // What it knows it has from the store.
+    // What it knows it has from the store, and what goes on from the one before it.
+    assert!(!begun.validity.is_lost());
     store.remove_user("ann@example.com").unwrap();
+    let mut pace = super::support::pace();
+    while !begun.validity.is_lost() {
+        pace.tick().await;
+    }
     auth.settle().await;
     assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
 }

@@ -17,8 +17,8 @@ ALTER TABLE grants DROP COLUMN revoked_at;
 ALTER TABLE grants ADD COLUMN line BLOB CHECK (length(line) = 32);
 CREATE UNIQUE INDEX grants_of_line ON grants (line);
 
--- Tokens from before are not let in again with the account.
-ALTER TABLE service_accounts ADD COLUMN enabled_at INTEGER;
+-- When the account was last disabled, once it is enabled again: tokens until then have ended.
+ALTER TABLE service_accounts ADD COLUMN ended_at INTEGER;
 
 -- Subjects of other issuers that are refused, as `issuer#sub`.
 CREATE TABLE refused_subjects (
