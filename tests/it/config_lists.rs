@@ -90,6 +90,7 @@ fn lists() -> Vec<List> {
             "none",
             Ok("none"),
         ),
+        list("allowed_hosts", &server("LIST"), |c| count(c.server.allowed_hosts.len()), "none", Ok("none")),
         list("connections", &issuer("LIST"), reach, "all", Ok("none")),
         list(
             "typ",

@@ -10,6 +10,7 @@ use std::time::Instant;
 use tokio_postgres::Client;
 use tokio_postgres::types::Oid;
 
+use super::own::ask;
 use crate::error::{Error, Result};
 
 /// How many types one lesson names.
@@ -56,7 +57,7 @@ impl CustomTypes {
 
     /// Reads the list anew.
     pub(super) async fn refresh(&self, client: &Client) -> Result<()> {
-        let rows = client.query_typed(CUSTOM_TYPES, &[]).await.map_err(Error::internal)?;
+        let rows = ask(client, CUSTOM_TYPES, &[]).await?;
         let mut names: Vec<String> = Vec::with_capacity(rows.len());
         let mut oids = Vec::with_capacity(rows.len());
         for row in &rows {

@@ -107,6 +107,16 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
     }
 }
 
+/// A failed question of our own about the catalogue. What befalls any statement is told as of any; what
+/// is wrong with the question is our fault.
+pub(super) fn of_own(error: &tokio_postgres::Error) -> Error {
+    let failure = statement(error, None, 0);
+    match failure.kind {
+        Kind::Unavailable | Kind::TimedOut | Kind::Abandoned | Kind::Busy | Kind::TooLarge => failure,
+        _ => Error::internal(chain(error)),
+    }
+}
+
 /// Whether a message of the source was refused while it was read, for its size.
 fn is_too_large(source: &DbError) -> bool {
     source.routine() == Some(TOO_LARGE) && *source.code() == SqlState::PROGRAM_LIMIT_EXCEEDED

@@ -3,14 +3,16 @@
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
+use super::failure;
 use crate::error::{Error, Result};
 
 /// The rows that `question` answers with for these values.
 ///
 /// # Errors
-/// [`Kind::Internal`](crate::error::Kind::Internal): the question is ours.
+/// What befalls any statement, as the source going away; else [`Kind::Internal`](crate::error::Kind::Internal):
+/// the question is ours.
 pub(super) async fn ask(client: &Client, question: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>> {
-    client.query_typed(question, values).await.map_err(Error::internal)
+    client.query_typed(question, values).await.map_err(|error| failure::of_own(&error))
 }
 
 /// One column of a row of ours.

@@ -8,6 +8,7 @@ use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use super::catalog::visible_table;
+use super::own::ask;
 use crate::error::{Error, Result};
 use crate::source::{MOST_TABLES, Table};
 
@@ -51,7 +52,7 @@ LIMIT {MOST_TABLES}"
 /// The tables and views that callers are shown, and a digest of each one's definition.
 /// Where callers have `roles`, these are the tables that any of them is shown.
 pub(super) async fn definitions(client: &Client, roles: Option<&str>) -> Result<Arc<[Table]>> {
-    let rows = client.query_typed(&definitions_query(roles), &[]).await.map_err(Error::internal)?;
+    let rows = ask(client, &definitions_query(roles), &[]).await?;
     let table = |row: &Row| -> std::result::Result<Table, tokio_postgres::Error> {
         Ok(Table::new(row.try_get(0)?, row.try_get(1)?, row.try_get::<_, String>(2)?))
     };
@@ -94,7 +95,7 @@ impl Relations {
             return Ok(());
         }
         let oids = oids.to_vec();
-        let rows = client.query_typed(RELATIONS, &[(&oids, Type::OID_ARRAY)]).await.map_err(Error::internal)?;
+        let rows = ask(client, RELATIONS, &[(&oids, Type::OID_ARRAY)]).await?;
         let mut found: HashMap<Oid, Relation> = HashMap::new();
         for row in &rows {
             let relation = found.entry(row.try_get(0).map_err(Error::internal)?).or_default();

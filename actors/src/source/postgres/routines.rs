@@ -5,6 +5,7 @@ use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
 
 use super::catalog::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
+use super::own::ask;
 use super::types;
 use crate::error::{Error, Result};
 use crate::source::{Direction, Parameter, Procedure};
@@ -35,7 +36,7 @@ pub(super) struct Slot {
 /// Reads all of them, ordered by schema and name; at most 2,000.
 /// Where callers have `roles`, these are the routines that any of them may run.
 pub(super) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
-    let rows = client.query_typed(&statement(roles), &[]).await.map_err(Error::internal)?;
+    let rows = ask(client, &statement(roles), &[]).await?;
     let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
     routines.retain(|routine| routine.face.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
     Ok(routines)
