@@ -20,8 +20,8 @@ pub(super) enum Key {
         algorithm: Algorithm,
         /// The key has leaked: nothing that it signed is taken any more. KID is one that signed before; without it,
         /// the one that signs.
-        #[arg(long, value_name = "KID", num_args = 0..=1, require_equals = true)]
-        compromised: Option<Option<String>>,
+        #[arg(long, value_name = "KID", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+        compromised: Option<String>,
     },
 }
 
@@ -50,7 +50,7 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
         Key::Rotate { algorithm, compromised } => {
             let ended = match compromised {
                 None => store.rotate_key(algorithm).map(|_| None)?,
-                Some(kid) => Some(store.end_key(kid.as_deref(), algorithm)?),
+                Some(kid) => Some(store.end_key(Some(kid.as_str()).filter(|kid| !kid.is_empty()), algorithm)?),
             };
             let key = store.ensure_key()?;
             if common.json {
