@@ -88,6 +88,8 @@ mod sql_types;
 mod sqlite_hiding;
 mod store_on_postgres;
 mod support;
+mod texts;
+mod texts_brackets;
 mod throttling;
 mod tracing;
 mod unhealthy;
