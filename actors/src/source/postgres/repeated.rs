@@ -80,7 +80,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
         complete: false,
         number: 0,
         columns,
-        forms: forms.into(),
+        forms: shared.knowledge.forms(forms),
         shift,
         job,
         clock,

@@ -103,7 +103,7 @@ impl Reading {
             columns: Some(columns),
             batch: answer.first,
             stage,
-            forms: answer.forms.into(),
+            forms: knowledge.forms(answer.forms),
             shift: answer.shift,
             facet,
             job,
