@@ -92,7 +92,9 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
             7 => (format!("select (select {operand}"), " from t at, t limit 1)"),
             _ => (format!("update t at set id = 1 returning {before} is null, {operand}"), ""),
         };
-        let (text, quoted) = (format!("{head}{space}[{bracket}]{tail}"), format!("{head}{space}\"{bracket}\"{tail}"));
+        // Two names in quotes would be one.
+        let apart = if space.is_empty() && head.ends_with('"') { " " } else { space };
+        let (text, quoted) = (format!("{head}{space}[{bracket}]{tail}"), format!("{head}{apart}\"{bracket}\"{tail}"));
         let ours = &statements(&text, Dialect::PostgreSql, NAMING).unwrap()[0].text;
         match (is_grammar(&text).await, is_grammar(&quoted).await) {
             (true, _) => {
@@ -101,8 +103,7 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
             }
             (false, true) => {
                 names += 1;
-                let glued = quoted.replace("\"\"", "\" \"");
-                assert!(*ours == quoted || *ours == glued, "{text:?} is a name, and read as {ours:?}");
+                assert_eq!(*ours, quoted, "it is a name");
             }
             (false, false) => {}
         }
