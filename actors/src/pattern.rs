@@ -15,6 +15,25 @@ pub fn speaks_of(entry: &str, name: &str) -> bool {
     entry.eq_ignore_ascii_case(name) || like(&pieces, name)
 }
 
+/// `pattern` for a LIKE to which `\` escapes whatever follows, and which refuses one that nothing follows:
+/// a `\` that escapes nothing here is doubled.
+pub(crate) fn for_like(pattern: &str) -> String {
+    let mut text = String::with_capacity(pattern.len());
+    for piece in compile(pattern) {
+        match piece {
+            Piece::Any => text.push('%'),
+            Piece::One => text.push('_'),
+            Piece::Exactly(character) => {
+                if matches!(character, '%' | '_' | '\\') {
+                    text.push('\\');
+                }
+                text.push(character);
+            }
+        }
+    }
+    text
+}
+
 enum Piece {
     Any,
     One,
@@ -70,7 +89,7 @@ fn like(pieces: &[Piece], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, speaks_of};
+    use super::{for_like, matches, speaks_of};
 
     #[test]
     fn names_match_exactly_or_by_pattern() {
@@ -112,6 +131,22 @@ mod tests {
             ("%", "", true),
         ] {
             assert_eq!(speaks_of(entry, name), expected, "{entry} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_for_the_engine_means_the_same() {
+        for (pattern, expected) in [
+            ("orders", "orders"),
+            ("a%b_", "a%b_"),
+            ("\\", "\\\\"),
+            ("a\\", "a\\\\"),
+            ("\\a", "\\\\a"),
+            ("100\\%", "100\\%"),
+            ("\\\\", "\\\\"),
+            ("\\\\\\", "\\\\\\\\"),
+        ] {
+            assert_eq!(for_like(pattern), expected, "{pattern}");
         }
     }
 

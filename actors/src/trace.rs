@@ -73,7 +73,8 @@ impl TraceParent {
     /// statement's own text, so that no position in it moves. What it writes are hexadecimal digits
     /// and hyphens alone, which need no escape.
     pub fn comment(&self, statement: &mut String) {
-        let end = statement.trim_end_matches(|each: char| each == ';' || each.is_whitespace()).len();
+        // What else looks like white space may be part of a name.
+        let end = statement.trim_end_matches([';', ' ', '\t', '\n', '\r', '\u{c}']).len();
         statement.truncate(end);
         // The statement may end with a comment of its own that goes on to the end of the line.
         let line = statement.rsplit('\n').next().unwrap_or_default();

@@ -20,7 +20,8 @@ use super::{ErrorBody, Nesting, labels, write_cell, write_string};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineForm {
     /// A record of RFC 4180 under a header line of labels. NULL is an empty field, an empty text
-    /// is `""`.
+    /// is `""`. A record of one empty field would be a blank line, which readers pass over: where there
+    /// is one column, NULL is the word NULL, and the text of these letters stands in quotes.
     Csv,
     /// One JSON object; of equal labels the later ones are numbered: `id`, `id_2`.
     Ndjson,
@@ -112,7 +113,7 @@ where
             for (column, key) in self.keys.iter().enumerate() {
                 out.extend_from_slice(key);
                 match batch.cell(row, column) {
-                    Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell),
+                    Ok(cell) if self.form == LineForm::Csv => write_plain(out, &cell, self.keys.len() == 1),
                     Ok(cell) => write_cell(out, &cell, Nesting::Quoted),
                     Err(error) => {
                         // Whole rows only.
@@ -182,17 +183,23 @@ where
     }
 }
 
-/// A value as a field: text in its own form, octets in base64, the rest as in JSON.
-fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>) {
+/// A value as a field, which may be alone in its record: text in its own form, octets in base64, the rest
+/// as in JSON.
+pub(super) fn write_plain(out: &mut Vec<u8>, cell: &Cell<'_>, alone: bool) {
     match cell {
+        Cell::Null if alone => out.extend_from_slice(NULL.as_bytes()),
         Cell::Null => {}
         Cell::Text(text) if text.is_empty() => out.extend_from_slice(b"\"\""),
+        Cell::Text(text) if alone && text == NULL => out.extend_from_slice(b"\"NULL\""),
         Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => write_field(out, text),
         // No octets at all are not NULL.
         Cell::Bytes(octets) if octets.is_empty() => out.extend_from_slice(b"\"\""),
         other => write_bare(out, other),
     }
 }
+
+/// What stands for NULL where nothing would be a blank line.
+const NULL: &str = "NULL";
 
 /// A value that is no text as it is in JSON, without the quotes of NaN, the infinities and octets.
 pub(super) fn write_bare(out: &mut Vec<u8>, cell: &Cell<'_>) {
@@ -204,7 +211,8 @@ pub(super) fn write_bare(out: &mut Vec<u8>, cell: &Cell<'_>) {
     }
 }
 
-fn write_field(out: &mut Vec<u8>, text: &str) {
+/// Appends a text as a field.
+pub(super) fn write_field(out: &mut Vec<u8>, text: &str) {
     if text.contains(['"', ',', '\n', '\r']) {
         out.push(b'"');
         out.extend_from_slice(text.replace('"', "\"\"").as_bytes());

@@ -7,6 +7,7 @@ mod labels;
 mod lines;
 mod packing;
 mod rest;
+mod strict;
 mod table;
 mod text;
 
@@ -30,7 +31,7 @@ pub use text::Format;
 pub(crate) enum Nesting {
     /// As a string that holds its text (the SQL API).
     Quoted,
-    /// As the JSON value that it is (tools).
+    /// As the JSON value that it is (tools), where every parser reads that; else as a string.
     Plain,
 }
 
@@ -56,7 +57,9 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
             }
         }
         Cell::Text(text) => write_string(out, text),
-        Cell::Json(json) if nesting == Nesting::Plain => out.extend_from_slice(json.as_bytes()),
+        Cell::Json(json) if nesting == Nesting::Plain && strict::is_strict(json) => {
+            out.extend_from_slice(json.as_bytes())
+        }
         Cell::Json(json) => write_string(out, json),
         Cell::Bytes(octets) => {
             out.push(b'"');

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Cell, Column};
 
-use super::{Nesting, write_cell};
+use super::lines::{write_bare, write_field, write_plain};
 
 /// What the text block of a tool's result is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,92 +35,108 @@ impl Format {
 /// Gathers the text block row by row.
 pub(super) struct TextTable {
     format: Format,
-    text: String,
-    scratch: Vec<u8>,
+    text: Vec<u8>,
+    /// The field that is being written.
+    field: Vec<u8>,
 }
 
 impl TextTable {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, text: String::new(), scratch: Vec::new() }
+        Self { format, text: Vec::new(), field: Vec::new() }
     }
 
     pub(super) fn begin(&mut self, columns: &[Column]) {
         // A statement without a result has no header either.
-        if self.format == Format::Json || columns.is_empty() {
+        if columns.is_empty() {
             return;
         }
-        self.line(columns.iter().map(|column| column.label.clone()));
-        if self.format == Format::Markdown {
-            self.line(columns.iter().map(|_| "---".to_owned()));
+        match self.format {
+            Format::Json => {}
+            Format::Csv => {
+                for (index, column) in columns.iter().enumerate() {
+                    self.comma(index);
+                    write_field(&mut self.text, &column.label);
+                }
+                self.text.extend_from_slice(b"\r\n");
+            }
+            Format::Markdown => {
+                self.text.push(b'|');
+                for column in columns {
+                    self.markdown(&Cell::Text(column.label.as_str().into()));
+                }
+                self.text.extend_from_slice(b"\n|");
+                self.text.extend_from_slice(" --- |".repeat(columns.len()).as_bytes());
+                self.text.push(b'\n');
+            }
         }
     }
 
     pub(super) fn row(&mut self, batch: &dyn Batch, row: usize, columns: usize) -> Result<()> {
-        if self.format == Format::Json {
-            return Ok(());
-        }
-        let mut fields = Vec::with_capacity(columns);
-        for column in 0..columns {
-            let cell = batch.cell(row, column)?;
-            fields.push(self.plain(&cell));
-        }
-        self.line(fields.into_iter());
-        Ok(())
-    }
-
-    /// A value as plain text: NULL is empty, text is bare, the rest as in JSON.
-    fn plain(&mut self, cell: &Cell<'_>) -> String {
-        match cell {
-            Cell::Null => String::new(),
-            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text.clone().into_owned(),
-            other => {
-                self.scratch.clear();
-                write_cell(&mut self.scratch, other, Nesting::Plain);
-                String::from_utf8_lossy(&self.scratch).trim_matches('"').to_owned()
-            }
-        }
-    }
-
-    fn line(&mut self, fields: impl Iterator<Item = String>) {
         match self.format {
             Format::Json => {}
             Format::Csv => {
-                for (index, field) in fields.enumerate() {
-                    if index > 0 {
-                        self.text.push(',');
-                    }
-                    if field.contains(['"', ',', '\n', '\r']) {
-                        let _ = write!(self.text, "\"{}\"", field.replace('"', "\"\""));
-                    } else {
-                        self.text.push_str(&field);
-                    }
+                for column in 0..columns {
+                    self.comma(column);
+                    write_plain(&mut self.text, &batch.cell(row, column)?, columns == 1);
                 }
-                self.text.push_str("\r\n");
+                self.text.extend_from_slice(b"\r\n");
             }
             Format::Markdown => {
-                self.text.push('|');
-                for field in fields {
-                    let field = field.replace('\\', "\\\\").replace('|', "\\|").replace("\r\n", " ");
-                    let _ = write!(self.text, " {} |", field.replace(['\n', '\r'], " "));
+                self.text.push(b'|');
+                for column in 0..columns {
+                    self.markdown(&batch.cell(row, column)?);
                 }
-                self.text.push('\n');
+                self.text.push(b'\n');
             }
+        }
+        Ok(())
+    }
+
+    fn comma(&mut self, column: usize) {
+        if column > 0 {
+            self.text.push(b',');
         }
     }
 
+    /// A field of a table: NULL is empty, text is bare, the rest as in JSON.
+    fn markdown(&mut self, cell: &Cell<'_>) {
+        self.field.clear();
+        match cell {
+            Cell::Null => {}
+            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => self.field.extend_from_slice(text.as_bytes()),
+            other => write_bare(&mut self.field, other),
+        }
+        self.text.push(b' ');
+        let mut field = self.field.iter().peekable();
+        while let Some(byte) = field.next() {
+            match byte {
+                b'\\' | b'|' => self.text.extend_from_slice(&[b'\\', *byte]),
+                b'\r' => {
+                    let _ = field.next_if_eq(&&b'\n');
+                    self.text.push(b' ');
+                }
+                b'\n' => self.text.push(b' '),
+                byte => self.text.push(*byte),
+            }
+        }
+        self.text.extend_from_slice(b" |");
+    }
+
     /// The text block, or `None` where it is the JSON itself.
-    pub(super) fn finish(mut self, rows: u64, affected: i64, hint: Option<&str>) -> Option<String> {
+    pub(super) fn finish(self, rows: u64, affected: i64, hint: Option<&str>) -> Option<String> {
         if self.format == Format::Json {
             return None;
         }
+        // Only strings and cells were written, which are UTF-8.
+        let mut text = String::from_utf8(self.text).unwrap_or_default();
         if affected >= 0 {
-            let _ = writeln!(self.text, "\n{affected} rows affected");
+            let _ = writeln!(text, "\n{affected} rows affected");
         } else if self.format == Format::Markdown {
-            let _ = writeln!(self.text, "\n{rows} rows");
+            let _ = writeln!(text, "\n{rows} rows");
         }
         if let Some(hint) = hint {
-            let _ = writeln!(self.text, "\n{hint}");
+            let _ = writeln!(text, "\n{hint}");
         }
-        Some(self.text.trim_start_matches('\n').to_owned())
+        Some(text.trim_start_matches('\n').to_owned())
     }
 }

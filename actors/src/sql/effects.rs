@@ -5,7 +5,7 @@ use super::token::{Kind, Token};
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent facts, each true or not")]
+#[expect(clippy::struct_excessive_bools, reason = "six independent facts, each true or not")]
 pub(super) struct Effects {
     /// INSERT, or MERGE with INSERT actions.
     pub(super) inserts: bool,
@@ -17,13 +17,8 @@ pub(super) struct Effects {
     pub(super) creates: bool,
     /// Whether rows come back.
     pub(super) rows: bool,
-}
-
-impl Effects {
-    /// Whether it locks rows and changes nothing.
-    pub(super) const fn only_lock(self) -> bool {
-        self.locks && !self.inserts && !self.changes && !self.creates
-    }
+    /// Whether the verb of the whole is INSERT, UPDATE, DELETE or MERGE, also behind WITH.
+    pub(super) counts: bool,
 }
 
 const VERBS: &[&str] = &["SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
@@ -71,6 +66,7 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Effects {
     }
     effects.changes |= merges && !effects.inserts;
     let queries = main.is_some_and(|(main, _)| main.is_any(text, QUERIES));
+    effects.counts = main.is_some() && !queries;
     effects.creates = into && queries;
     effects.rows |= queries;
     effects

@@ -37,8 +37,9 @@ pub fn check_in(text: &str, dialect: Dialect) {
             return;
         }
     };
-    let parts = split::split(text, &words);
+    let parts = split::split(text, &words, dialect);
     assert_eq!(parts.len(), all.len(), "each part of {text:?} is one statement");
+    left_out(text, &parts, dialect);
     let own: Vec<&str> = parts.iter().map(|part| source(text, part)).collect();
     joined(&own, dialect, tokens);
     let written: Vec<&str> = all.iter().map(|statement| statement.text.as_str()).collect();
@@ -66,11 +67,30 @@ fn source<'a>(text: &'a str, part: &[Token]) -> &'a str {
     text.get(range).unwrap_or_default()
 }
 
+/// What stands between the statements, in front of them and behind them says nothing: whatever came
+/// behind it would be read as it is without it.
+fn left_out(text: &str, parts: &[&[Token]], dialect: Dialect) {
+    let mut at = 0;
+    let ends = parts.iter().map(|part| (part.first(), part.last())).chain([(None, None)]);
+    for (first, last) in ends {
+        let gap = text.get(at..first.map_or(text.len(), |first| first.start)).unwrap_or_default();
+        at = last.map_or(text.len(), |last| last.end);
+        let behind = format!("{gap}\nbehind");
+        let words = tokens_at_source(&behind, dialect);
+        let blank =
+            words.iter().all(|word| matches!(word.kind, Kind::Blank | Kind::Semicolon) || word.start > gap.len());
+        // A comment of SQLite's may run to the end of the text.
+        let open = dialect == Dialect::Sqlite && last.is_none();
+        let closed = open || words.last().is_some_and(|word| word.text(&behind) == "behind");
+        assert!(blank && closed, "{gap:?} is left out of {text:?}");
+    }
+}
+
 /// Statements that are joined are split at the same places again.
 fn joined(parts: &[&str], dialect: Dialect, tokens: fn(&str, Dialect) -> Vec<Token>) {
     let text = parts.join(";");
     let words = tokens(&text, dialect);
-    let again: Vec<&str> = split::split(&text, &words).iter().map(|part| source(&text, part)).collect();
+    let again: Vec<&str> = split::split(&text, &words, dialect).iter().map(|part| source(&text, part)).collect();
     assert_eq!(again, parts, "split, joined and split again");
 }
 
@@ -98,6 +118,14 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
     assert_eq!(edits.next(), None, "an edit of {text:?} that replaces no word");
 
     let new = statement.text.as_str();
+    let (mut whole, mut at) = (String::new(), part.first().map_or(0, |first| first.start));
+    for edit in &statement.edits {
+        whole.push_str(text.get(at..edit.range.start).unwrap_or_default());
+        whole.push_str(&edit.replacement);
+        at = edit.range.end;
+    }
+    whole.push_str(text.get(at..part.last().map_or(at, |last| last.end)).unwrap_or_default());
+    assert_eq!(new, whole, "what is sent of {text:?}");
     let words = tokens_at_source(new, dialect);
     let actual: Vec<_> = seen(&words, new).into_iter().map(|word| (word.kind, word.text(new))).collect();
     assert_eq!(actual, expected, "the words of {text:?} as {new:?}");

@@ -1,10 +1,11 @@
 //! Names, classes and placeholders of SQL statements: pure functions over one guarded parse.
 //! Nothing here runs a statement; the engine's own locks do not rely on it.
 //!
-//! A text goes through [`token`] (with [`bracket`] and [`placeholder`]), [`split`] and [`guard`];
+//! A text goes through [`token`] (with [`blank`], [`place`], [`bracket`] and [`placeholder`]), [`split`] and [`guard`];
 //! each statement through [`mask`] and [`tree`], or the scans of [`names`] and [`effects`] where
 //! it is not parsed; then [`class`], [`names`] and [`rewrite`] make a [`Statement`] of it.
 
+mod blank;
 mod bracket;
 mod class;
 mod effects;
@@ -15,6 +16,7 @@ pub mod invariants;
 mod mask;
 mod names;
 mod outline;
+mod place;
 mod placeholder;
 mod procedure;
 mod redact;
@@ -100,9 +102,9 @@ pub struct Statement {
     pub understood: bool,
     /// Whether it is known to return rows: a query, or a writer with RETURNING.
     pub returns_rows: bool,
-    /// Whether it is a query that only locks rows (`FOR UPDATE`): it needs a transaction that may
-    /// write, and changes none.
-    pub only_locks: bool,
+    /// Whether the rows that the source counts are those that it changed: its verb is INSERT, UPDATE,
+    /// DELETE or MERGE, also behind WITH.
+    pub counts: bool,
     /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
     pub calls_functions: bool,
     /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
@@ -180,7 +182,7 @@ pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: 
     guard::admit(text)?;
     let tokens = token::tokens_with(text, dialect, given);
     guard::admit_tokens(&tokens)?;
-    let parts = split::split(text, &tokens);
+    let parts = split::split(text, &tokens, dialect);
     guard::admit_statements(parts.len())?;
     if parts.is_empty() {
         return Err(Error::invalid("query holds no statement"));
@@ -194,6 +196,11 @@ pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: 
         statements.push(understand(text, tokens, dialect, naming, characters)?);
     }
     Ok(statements)
+}
+
+/// Whether a literal, a name in quotes or a comment at the end of `text` is open: nothing may be put behind it.
+pub(crate) fn is_open(text: &str, dialect: Dialect) -> bool {
+    token::tokens_at_source(text, dialect).last().is_some_and(|last| !redact::is_closed(*last, text, dialect))
 }
 
 /// The statement `text` with an expression for each of its numbered parameters.
@@ -212,7 +219,8 @@ pub(crate) fn with_values(text: &str, dialect: Dialect, values: &[String]) -> St
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
     let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
-    let only_locks = class == Class::Update && facts.effects.only_lock();
+    let explains = words.first().is_some_and(|first| first.is_word(text, "EXPLAIN"));
+    let counts = facts.effects.counts && matches!(class, Class::Insert | Class::Update) && !explains;
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
 
@@ -234,7 +242,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
         class,
         understood: sure,
         returns_rows,
-        only_locks,
+        counts,
         calls_functions,
         placeholders,
         names: named,
@@ -256,8 +264,9 @@ struct Reading {
 fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Reading> {
     let facts = facts(text, tokens, words, dialect)?;
     let sure = facts.is_some();
-    let facts = facts
+    let mut facts = facts
         .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, words), mentions: names::scan(text, words) });
+    facts.mentions.extend(names::operators(text, words));
     let (class, returns_rows) = class::classify(text, words, facts.effects, dialect);
     Ok(Reading { facts, sure, class, returns_rows })
 }
@@ -282,7 +291,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
     }
     let tokens = token::tokens(text, Dialect::PostgreSql);
     guard::admit_tokens(&tokens)?;
-    for tokens in split::split(text, &tokens) {
+    for tokens in split::split(text, &tokens, Dialect::PostgreSql) {
         let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
         let chained = words.windows(5).any(|five| {
             matches!(five, [first, dot, second, other, _] if first.is_name()

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::token::{Kind, Token, begins_word, continues_word, identifier};
+use super::token::{Kind, Token, begins_word, continues_word, identifier, is_operator};
 use super::{Dialect, Edit, Named, Naming, functions};
 use crate::error::{Error, Result};
 
@@ -19,6 +19,8 @@ pub(super) enum Role {
     Type,
     /// A column or a field: its first part may be a schema or a table.
     Column,
+    /// The schema of an operator, in front of its dot.
+    Operator,
 }
 
 /// One name as a whole, by its bytes in the whole text.
@@ -56,6 +58,7 @@ fn may_name_connection(role: Role, parts: &Parts<'_>, text: &str) -> bool {
         // schema.table.column%TYPE has three parts of its own.
         Role::Type if parts.next.is_some_and(|next| next.text(text) == "%") => length >= 4,
         Role::Object | Role::Call | Role::Type => length >= 3,
+        Role::Operator => length >= 2,
         // schema.table.column and schema.table.* are legal; a fourth part can only be a catalogue.
         Role::Column => length >= 4,
     }
@@ -119,15 +122,19 @@ fn elsewhere(text: &str, first: Token, naming: Naming<'_>) -> Error {
     error.hint(format!("write {here}.schema.table, or schema.table")).position(position)
 }
 
-/// What has to stand in the place of a removed part, so that `JOIN"sales".public.t` does not
-/// become one word.
+/// What has to stand in the place of a removed part, so that `JOIN"sales".public.t` does not become one
+/// word, `-sales--` not one comment, and `u&sales."t"` not one name.
 fn glue(text: &str, first: Token, dot: Token) -> &'static str {
     let bytes = text.as_bytes();
     let before = first.start.checked_sub(1).and_then(|before| bytes.get(before)).copied();
-    let after = bytes.get(dot.end).copied();
-    let apart = dot.start > first.end || before.is_none_or(|byte| !continues_word(byte) && byte != b'"');
-    let joins = after.is_some_and(|byte| begins_word(byte) || matches!(byte, b'"' | b'['));
-    if !apart && joins { " " } else { "" }
+    let after = bytes.get(if dot.start > first.end { first.end } else { dot.end }).copied();
+    let (Some(before), Some(after)) = (before, after) else { return "" };
+    let joins = match after {
+        b'"' | b'[' => continues_word(before) || matches!(before, b'"' | b'&'),
+        b'-' | b'/' => is_operator(before),
+        after => begins_word(after) && (continues_word(before) || before == b'"'),
+    };
+    if joins { " " } else { "" }
 }
 
 /// The first parts of all names that can only begin with a connection, and that were not `seen` before.
@@ -189,7 +196,7 @@ pub(super) fn named(
             found.push(Named { parts, called, position: positions.of(first.map_or(0, |first| first.start)) });
         }
     };
-    for mention in mentions {
+    for mention in mentions.iter().filter(|mention| mention.role != Role::Operator) {
         let called = mention.role == Role::Call;
         if sure && !called && mention.role != Role::Object {
             continue;
@@ -241,12 +248,36 @@ pub(super) fn calls(text: &str, words: &[Token], mentions: &[Mention]) -> bool {
     })
 }
 
+/// The schemas of the operators that are written as `OPERATOR(schema.+)`, or named by a definition.
+pub(super) fn operators(text: &str, words: &[Token]) -> Vec<Mention> {
+    let starts = words.iter().enumerate().filter(|(_, word)| word.is_word(text, "OPERATOR"));
+    let mention = |(at, _): (usize, &Token)| {
+        let opened = words.get(at + 1).is_some_and(|next| next.kind == Kind::Open);
+        let first = at + 1 + usize::from(opened);
+        let mut end = first;
+        while words.get(end)?.is_name() && words.get(end + 1)?.kind == Kind::Dot {
+            end += 2;
+        }
+        let last = words.get(end.checked_sub(2)?)?;
+        let named = end > first && words.get(end)?.kind == Kind::Operator;
+        Some(Mention { role: Role::Operator, range: words.get(first)?.start..last.end }).filter(|_| named)
+    };
+    starts.filter_map(mention).collect()
+}
+
+/// Words behind which the body of a routine may stand.
+const BODIES: &[&str] = &["AS", "BEGIN", "RETURN", "SELECT"];
+
 /// Finds the names of a statement that was not parsed: chains of names and dots, told apart by
 /// the word in front and the clause around them.
 pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let mut at = 0;
+    // What stands in front of a routine's body names types, and no columns.
+    let mut head = words.first().is_some_and(|first| first.is_word(text, "CREATE"))
+        && words.iter().take(4).any(|word| word.is_any(text, &["FUNCTION", "PROCEDURE"]));
     while let Some(first) = words.get(at) {
+        head &= !first.is_any(text, BODIES);
         let mut end = at + 1;
         if first.is_name() {
             while let (Some(dot), Some(part)) = (words.get(end), words.get(end + 1)) {
@@ -270,6 +301,7 @@ pub(super) fn scan(text: &str, words: &[Token]) -> Vec<Mention> {
             let role = match () {
                 () if listed || (starts && end - at >= 5) => Role::Object,
                 () if called && end - at >= 3 => Role::Call,
+                () if head => Role::Type,
                 () => Role::Column,
             };
             mentions.push(Mention { role, range: first.start..last.end });

@@ -108,7 +108,8 @@ pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> String {
         let statement = tokens.get(begin..end).unwrap_or_default();
         for (token, hides) in statement.iter().zip(hidden(statement, text, dialect, redact, DEPTH)) {
             // An open comment may be what is left of a literal.
-            let hides = hides || (token.kind == Kind::Blank && !is_closed(*token, text, dialect));
+            let comment = matches!(token.kind, Kind::Blank | Kind::Other);
+            let hides = hides || (comment && !is_closed(*token, text, dialect));
             kept.push_str(if hides { HIDDEN } else { token.text(text) });
         }
         begin = end;
@@ -365,10 +366,11 @@ fn looks_secret(text: &str) -> bool {
 }
 
 /// Whether a literal, a name or a comment has its end.
-fn is_closed(token: Token, text: &str, dialect: Dialect) -> bool {
+pub(super) fn is_closed(token: Token, text: &str, dialect: Dialect) -> bool {
     let own = token.text(text);
     match token.kind {
-        Kind::Blank if own.starts_with("/*") => is_comment_closed(own, dialect),
+        Kind::Blank if own.starts_with("/*") => own.len() >= 4 && own.ends_with("*/"),
+        Kind::Other => !own.starts_with("/*"),
         Kind::Text if own.starts_with('$') => content(own).is_some(),
         Kind::Text if own.starts_with(['e', 'E']) && dialect == Dialect::PostgreSql => {
             let mut quotes = 0_usize;
@@ -387,23 +389,4 @@ fn is_closed(token: Token, text: &str, dialect: Dialect) -> bool {
         Kind::Name if own.starts_with('`') => own.matches('`').count().is_multiple_of(2),
         _ => true,
     }
-}
-
-fn is_comment_closed(comment: &str, dialect: Dialect) -> bool {
-    let bytes = comment.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
-    while at < bytes.len() {
-        match (bytes.get(at), bytes.get(at + 1)) {
-            (Some(b'/'), Some(b'*')) if depth == 0 || dialect == Dialect::PostgreSql => {
-                depth += 1;
-                at += 2;
-            }
-            (Some(b'*'), Some(b'/')) => {
-                depth = depth.saturating_sub(1);
-                at += 2;
-            }
-            _ => at += 1,
-        }
-    }
-    depth == 0
 }

@@ -1,10 +1,12 @@
 //! Where one statement ends and the next begins.
 //! Bodies that hold statements of their own stay whole.
 
+use super::Dialect;
 use super::token::{Kind, Token};
 
-/// The statements of a text, each as its tokens without the `;` around it.
-pub(super) fn split<'a>(text: &str, tokens: &'a [Token]) -> Vec<&'a [Token]> {
+/// The statements of a text, each as its tokens without the `;` around it. Cut is between tokens alone,
+/// and nothing falls away but white space and closed comments.
+pub(super) fn split<'a>(text: &str, tokens: &'a [Token], dialect: Dialect) -> Vec<&'a [Token]> {
     let mut statements = Vec::new();
     let mut start = 0;
     let mut state = State::default();
@@ -14,7 +16,7 @@ pub(super) fn split<'a>(text: &str, tokens: &'a [Token]) -> Vec<&'a [Token]> {
             start = index + 1;
             state = State::default();
         } else {
-            state.pass(*token, text);
+            state.pass(*token, text, dialect);
         }
     }
     statements.extend(trimmed(text, tokens.get(start..).unwrap_or_default()));
@@ -34,10 +36,12 @@ fn trimmed<'a>(text: &str, tokens: &'a [Token]) -> Option<&'a [Token]> {
 struct State {
     head: Head,
     parentheses: usize,
-    /// BEGIN and CASE that wait for their END.
+    /// Bodies that wait for their END.
     body: usize,
     after_begin: bool,
-    after_semicolon: bool,
+    /// Whether a statement of the body would begin here: END ends the body nowhere else, where it may be
+    /// a CASE's, or a label.
+    between: bool,
 }
 
 /// What the statement's first words have shown.
@@ -46,15 +50,15 @@ enum Head {
     #[default]
     Nothing,
     Create,
-    /// CREATE FUNCTION or PROCEDURE: BEGIN ATOMIC … END is a body.
+    /// CREATE FUNCTION or PROCEDURE of PostgreSQL: BEGIN ATOMIC … END is a body.
     Routine,
-    /// CREATE TRIGGER: in SQLite, BEGIN … END is a body.
+    /// CREATE TRIGGER of SQLite: BEGIN … END is a body.
     Trigger,
     Plain,
 }
 
 impl State {
-    fn pass(&mut self, token: Token, text: &str) {
+    fn pass(&mut self, token: Token, text: &str, dialect: Dialect) {
         let is = |word: &str| token.is_word(text, word);
         match token.kind {
             Kind::Blank => return,
@@ -62,30 +66,29 @@ impl State {
             Kind::Close => self.parentheses = self.parentheses.saturating_sub(1),
             _ => {}
         }
+        let sqlite = dialect == Dialect::Sqlite;
         self.head = match self.head {
             // SQLite explains a trigger as well as a query.
-            Head::Nothing if token.is_any(text, &["EXPLAIN", "QUERY", "PLAN"]) => Head::Nothing,
+            Head::Nothing if sqlite && token.is_any(text, &["EXPLAIN", "QUERY", "PLAN"]) => Head::Nothing,
             Head::Nothing if is("CREATE") => Head::Create,
-            Head::Create if token.is_any(text, &["OR", "REPLACE", "TEMP", "TEMPORARY", "CONSTRAINT"]) => Head::Create,
-            Head::Create if is("FUNCTION") || is("PROCEDURE") => Head::Routine,
-            Head::Create if is("TRIGGER") => Head::Trigger,
+            Head::Create if token.is_any(text, &["OR", "REPLACE", "TEMP", "TEMPORARY"]) => Head::Create,
+            Head::Create if !sqlite && (is("FUNCTION") || is("PROCEDURE")) => Head::Routine,
+            Head::Create if sqlite && is("TRIGGER") => Head::Trigger,
             Head::Nothing | Head::Create => Head::Plain,
             other => other,
         };
         let begins = match self.head {
-            Head::Routine => self.after_begin && is("ATOMIC"),
+            // In parentheses stand parameters, which may have these names.
+            Head::Routine => self.after_begin && self.parentheses == 0 && is("ATOMIC"),
             Head::Trigger => is("BEGIN") && self.body == 0,
             _ => return,
         };
-        // To SQLite these are names too, but not where a statement of the body would begin.
-        let names = self.head == Head::Trigger;
-        let ends = is("END") && (!names || self.after_semicolon);
-        self.after_begin = is("BEGIN");
-        self.after_semicolon = token.kind == Kind::Semicolon;
-        if begins || (self.body > 0 && !names && is("CASE")) {
+        if begins {
             self.body += 1;
-        } else if ends {
+        } else if self.between && is("END") {
             self.body = self.body.saturating_sub(1);
         }
+        self.after_begin = is("BEGIN");
+        self.between = token.kind == Kind::Semicolon || (begins && !sqlite);
     }
 }

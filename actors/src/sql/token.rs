@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::Dialect;
-use super::bracket::Context;
+use super::blank::{self, is_space};
+use super::place::Context;
 use super::placeholder::{self, Given};
+use super::{Dialect, bracket};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,10 +173,16 @@ impl Reader<'_> {
     }
 
     fn next(&mut self, context: &Context) -> Kind {
+        if let Some(end) = blank::end(self.bytes, self.at, self.dialect) {
+            self.at = end;
+            return Kind::Blank;
+        }
         match self.peek(0) {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.blank(),
-            b'-' if self.peek(1) == b'-' => self.line_comment(),
-            b'/' if self.peek(1) == b'*' => self.block_comment(),
+            // Open to the end: it is part of the statement, which the server refuses for it.
+            b'/' if self.peek(1) == b'*' && !self.sqlite() => {
+                self.at = self.bytes.len();
+                Kind::Other
+            }
             b'\'' => self.quoted(b'\'', Kind::Text),
             b'"' => self.quoted(b'"', Kind::Name),
             // No operator of PostgreSQL has a backtick, so it may quote there as well as in SQLite.
@@ -190,11 +197,6 @@ impl Reader<'_> {
                 Kind::Parameter
             }
             b':' if self.sqlite() && continues_word(self.peek(1)) => self.variable(),
-            // To SQLite a byte order mark is white space, wherever it stands.
-            0xef if self.sqlite() && self.peek(1) == 0xbb && self.peek(2) == 0xbf => {
-                self.at += 3;
-                Kind::Blank
-            }
             b'(' => self.one(Kind::Open),
             b')' | b']' => self.one(Kind::Close),
             b',' => self.one(Kind::Comma),
@@ -204,39 +206,6 @@ impl Reader<'_> {
             byte if is_operator(byte) => self.operator(),
             _ => self.one(Kind::Other),
         }
-    }
-
-    fn blank(&mut self) -> Kind {
-        self.skip_while(is_space);
-        Kind::Blank
-    }
-
-    fn line_comment(&mut self) -> Kind {
-        let sqlite = self.sqlite();
-        self.skip_while(|byte| byte != b'\n' && (sqlite || byte != b'\r'));
-        Kind::Blank
-    }
-
-    /// PostgreSQL's comments nest, SQLite's do not.
-    fn block_comment(&mut self) -> Kind {
-        let mut depth = 0_usize;
-        while self.at < self.bytes.len() {
-            match (self.peek(0), self.peek(1)) {
-                (b'/', b'*') if depth == 0 || !self.sqlite() => {
-                    depth += 1;
-                    self.at += 2;
-                }
-                (b'*', b'/') => {
-                    depth -= 1;
-                    self.at += 2;
-                    if depth == 0 {
-                        break;
-                    }
-                }
-                _ => self.at += 1,
-            }
-        }
-        Kind::Blank
     }
 
     /// From one quote to the next that is not doubled, or to the end of the text.
@@ -256,7 +225,7 @@ impl Reader<'_> {
     }
 
     fn bracket(&mut self, context: &Context) -> Kind {
-        match context.name_end(self.text, self.at).filter(|_| self.brackets) {
+        match bracket::name_end(context, self.text, self.at).filter(|_| self.brackets) {
             Some(end) => {
                 self.at = end;
                 Kind::Name
@@ -305,7 +274,7 @@ impl Reader<'_> {
                 (b':', b':') => self.at += 2,
                 (b'(', _) if named => {
                     let open = self.at;
-                    self.skip_while(|byte| byte != b')' && !is_space(byte));
+                    self.skip_while(|byte| byte != b')' && !byte.is_ascii_whitespace() && byte != 0x0b);
                     if self.peek(0) == b')' {
                         self.at += 1;
                     } else {
@@ -387,7 +356,7 @@ impl Reader<'_> {
                     broken |= matches!(byte, b'\n' | b'\r');
                     self.at += 1;
                 } else if byte == b'-' && self.peek(1) == b'-' {
-                    self.line_comment();
+                    self.at = blank::line_end(self.bytes, self.at, self.dialect);
                 } else {
                     break;
                 }
@@ -436,11 +405,8 @@ impl Reader<'_> {
     }
 }
 
-const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
-}
-
-const fn is_operator(byte: u8) -> bool {
+/// Whether an operator may have this character.
+pub(super) const fn is_operator(byte: u8) -> bool {
     matches!(
         byte,
         b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'~' | b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'|' | b'?'

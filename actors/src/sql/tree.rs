@@ -36,6 +36,8 @@ pub(super) fn read(masked: &str, tokens: &[Token], start: usize) -> Option<Facts
     }
     let mut facts = Facts::default();
     facts.effects.rows = returns_rows(&statement);
+    facts.effects.counts =
+        matches!(statement.kind(), SyntaxKind::INSERT | SyntaxKind::UPDATE | SyntaxKind::DELETE | SyntaxKind::MERGE);
     let mut merges = false;
     let mut merge_inserts = false;
     for node in statement.descendants() {

@@ -127,7 +127,8 @@ fn workspace() -> Value {
 fn forms(schema: &Value, example: &Value) -> Value {
     json!({
         "application/json": {"schema": schema, "example": example},
-        "text/csv": {"schema": {"type": "string", "description": "RFC 4180 with a header line; one result"}},
+        "text/csv": {"schema": {"type": "string", "description": "RFC 4180 with a header line; one \
+            result. NULL is an empty field, and the word NULL where there is one column; an empty text is \"\""}},
         "application/x-ndjson": {"schema": {"type": "string", "description": "An object a row; one result. A failure \
             behind the first row is a last line {\"error\": {…}}"}},
         "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "contentEncoding": "binary",

@@ -12,7 +12,8 @@ CREATE TABLE item (id int4 PRIMARY KEY, price money, parent int4 REFERENCES item
 CREATE SCHEMA other; CREATE TABLE other.item (id text); INSERT INTO other.item VALUES ('theirs');
 CREATE FUNCTION sneak() RETURNS int4 LANGUAGE sql AS 'INSERT INTO item VALUES (666) RETURNING id';
 CREATE FUNCTION leave_statement() RETURNS void LANGUAGE plpgsql AS
-    $$ BEGIN EXECUTE 'PREPARE left_behind AS SELECT 1'; END $$;";
+    $$ BEGIN EXECUTE 'PREPARE left_behind AS SELECT 1'; END $$;
+CREATE FUNCTION leave_seed() RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM setseed(0.5); END $$;";
 
 #[tokio::test]
 async fn writers_report_what_they_changed() {
@@ -82,6 +83,20 @@ async fn nothing_is_left_for_the_next_caller() {
         subject.write(statement).await.unwrap();
         assert_eq!(subject.read(state).await.unwrap().rows, before, "after writing {statement}");
     }
+    // A seed that a caller chose says what the next one gets.
+    let chance = async || subject.read("SELECT random()").await.unwrap().rows;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        subject.read("SELECT leave_seed()").await.unwrap();
+        seen.push(chance().await);
+        subject.write("SELECT setseed(0.5)").await.unwrap();
+        seen.push(chance().await);
+        subject.write("SELECT leave_seed() FROM item FOR UPDATE").await.unwrap();
+        seen.push(chance().await);
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 9, "{seen:?}");
     subject.write("CREATE TEMP TABLE mine (x int4)").await.unwrap();
     assert_eq!(subject.read(state).await.unwrap().rows, before);
 }

@@ -4,6 +4,7 @@
 pub(crate) mod app;
 pub(crate) mod browser;
 pub(crate) mod cluster;
+pub(crate) mod dice;
 pub(crate) mod fixture;
 pub(crate) mod mcp;
 pub(crate) mod person;

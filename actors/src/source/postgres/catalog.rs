@@ -6,6 +6,7 @@ use super::transaction::{Place, Terms};
 use super::{keys, types};
 use crate::call::{Facet, Narrow};
 use crate::error::Result;
+use crate::pattern;
 use crate::reply::{Batch, Cell};
 use crate::source::Access;
 use crate::sql::Class;
@@ -62,9 +63,13 @@ fn through_domains(type_: &str, otherwise: &str, wanted: &str) -> String {
     )
 }
 
+/// What the caller may narrow a facet by: $2 to $6, and as patterns of the source's LIKE $7 to $11.
+const NARROWS: usize = 5;
+
 /// A name or pattern that the caller may have given: `$parameter` is NULL where not.
 fn matches(column: &str, parameter: usize) -> String {
-    format!("(${parameter} IS NULL OR {column} = ${parameter} OR {column} LIKE ${parameter})")
+    let pattern = parameter + NARROWS;
+    format!("(${parameter} IS NULL OR {column} = ${parameter} OR {column} LIKE ${pattern})")
 }
 
 /// Schemas that the caller may use; the engine's own only where named exactly.
@@ -89,8 +94,8 @@ pub(super) fn visible_table(table: &str) -> String {
 }
 
 /// The query for `facet`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4
-/// table or procedure, $5 column or parameter, $6 table type. Facets with types put the type's
-/// number and modifier behind their own columns, for [`Described`].
+/// table or procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. Facets with
+/// types put the type's number and modifier behind their own columns, for [`Described`].
 pub(super) fn job(facet: Facet, narrow: Narrow, connection: &str) -> Job {
     let catalog = matches("$1", 2);
     let schema = visible_schema();
@@ -129,15 +134,15 @@ ORDER BY n.nspname, p.proname, p.oid",
         _ => narrow.table,
     };
     let part = if facet == Facet::ProcedureParameters { narrow.param } else { narrow.column };
+    let narrows = [narrow.catalog, narrow.schema, object, part, narrow.table_type];
+    let patterns = narrows.clone().map(|narrow| narrow.map(|narrow| pattern::for_like(&narrow)));
+    let values = [Some(connection.to_owned())].into_iter().chain(narrows).chain(patterns).collect();
     Job {
         text,
         class: Class::Select,
         returns_rows: true,
         terms: Terms { access: Access::ReadOnly, dry_run: false },
-        values: Values::Facet(
-            facet,
-            vec![Some(connection.to_owned()), narrow.catalog, narrow.schema, object, part, narrow.table_type],
-        ),
+        values: Values::Facet(facet, values),
         default_schema: None,
         origin: None,
         place: Place::ALONE,

@@ -33,6 +33,8 @@ pub(super) enum Form {
     TimeWithZone,
     Timestamp(Zone),
     Interval,
+    /// Of a server before 17, where both ends are ordinary values.
+    FiniteInterval,
     Address,
     HardwareAddress,
     Array(Box<Form>),
@@ -85,12 +87,41 @@ impl Form {
         };
         Some(form)
     }
+
+    /// The form at a server that knows no infinite intervals.
+    pub(super) fn finite(self) -> Self {
+        match self {
+            Self::Interval => Self::FiniteInterval,
+            Self::Array(element) => Self::Array(Box::new(element.finite())),
+            form => form,
+        }
+    }
 }
 
-/// Types such as `int2vector` and `point` also have elements, but are no arrays in SQL. True
-/// array types carry the name of their element with `_` in front.
+/// The type of a true array's elements. Types such as `int2vector` and `point` also have elements, but are
+/// no arrays in SQL. True array types carry the name of their element with `_` in front. A domain over one
+/// is one.
+fn element(type_: &Type) -> Option<&Type> {
+    match type_.kind() {
+        Kind::Array(element) if type_.name().starts_with('_') => Some(element),
+        Kind::Domain(base) => element(base),
+        _ => None,
+    }
+}
+
+/// See [`element`].
 pub(super) fn is_true_array(type_: &Type) -> bool {
-    matches!(type_.kind(), Kind::Array(_)) && type_.name().starts_with('_')
+    element(type_).is_some()
+}
+
+/// How a column without a native form is asked for: an expression around its name, and the form of what comes.
+pub(super) fn printed(name: &str, type_: &Type) -> (String, Form) {
+    match element(type_) {
+        None => (format!("{name}::text"), Form::Text),
+        // No array of the source's has arrays as elements, but for those of a domain.
+        Some(element) if is_true_array(element) => (format!("pg_catalog.to_json({name})"), Form::Json),
+        Some(_) => (format!("{name}::text[]"), Form::Array(Box::new(Form::Text))),
+    }
 }
 
 /// Octets that are not what their type promises.
@@ -121,6 +152,7 @@ pub(super) fn decode<'a>(form: &Form, raw: &'a [u8]) -> Result<Cell<'a>, Malform
         Form::TimeWithZone => Cell::Text(temporal::time_with_zone(raw)?.into()),
         Form::Timestamp(zone) => Cell::Text(temporal::timestamp(raw, *zone)?.into()),
         Form::Interval => Cell::Text(temporal::interval(raw)?.into()),
+        Form::FiniteInterval => Cell::Text(temporal::finite_interval(raw)?.into()),
         Form::Address => Cell::Text(network::address(raw)?.into()),
         Form::HardwareAddress => Cell::Text(network::hardware_address(raw).into()),
         Form::Array(element) => Cell::Json(array::json(raw, element)?.into()),

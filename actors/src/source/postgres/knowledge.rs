@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
+use super::cells::Form;
 use super::custom_types::CustomTypes;
 use super::housekeeping::{Asking, Housekeeping};
 use super::relations::{self, Relations};
@@ -45,6 +46,8 @@ pub(super) struct Knowledge {
     /// The roles that callers may have, as a part of a query; absent where they have none.
     roles: Option<&'static str>,
     walls: Arc<Walls>,
+    /// Whether the server, as one before 17, knows no infinite intervals.
+    finite_intervals: AtomicBool,
 }
 
 /// The routines, and the schemas in which an unqualified name is looked for.
@@ -78,7 +81,14 @@ impl Knowledge {
             stale: AtomicBool::new(false),
             roles,
             walls,
+            finite_intervals: AtomicBool::new(false),
         }
+    }
+
+    /// `forms` as this server's values have them.
+    pub(super) fn forms(&self, forms: Vec<Form>) -> Arc<[Form]> {
+        let finite = self.finite_intervals.load(Ordering::Relaxed);
+        forms.into_iter().map(|form| if finite { form.finite() } else { form }).collect()
     }
 
     /// Asks the source for everything anew.
@@ -186,6 +196,10 @@ impl Knowledge {
         let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;
         // Distributors append their own words to the version.
         let number = version.split_whitespace().next().unwrap_or_default();
+        let digits = number.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(number.len());
+        let before_17 =
+            number.get(..digits).and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major < 17);
+        self.finite_intervals.store(before_17, Ordering::Relaxed);
 
         self.types.refresh(client).await?;
         self.relations.refresh(client).await?;

@@ -22,7 +22,7 @@ use super::{Access, Finding, Invocation, Plan, Pool, Prepared, Profile, Settings
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::reply::Results;
-use crate::sql::{Class, Outline, outline};
+use crate::sql::{self, Class, Dialect, Outline, outline};
 use crate::trace::TraceParent;
 
 mod argument;
@@ -248,7 +248,7 @@ impl Shared {
             let with = (values.as_slice(), default_schema.as_deref());
             self.walls.guard(&mut statement, with, (asked.terms, asked.by), extent)?
         };
-        if let Some(trace) = asked.trace {
+        if let Some(trace) = asked.trace.filter(|_| !sql::is_open(&statement.text, Dialect::PostgreSql)) {
             // Positions that the source tells stay true: the comment stands behind the text.
             trace.comment(&mut statement.text);
         }

@@ -9,7 +9,7 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
 use super::argument::{self, Bound};
-use super::cells::{Form, is_true_array};
+use super::cells::{Form, printed};
 use super::clock::Clock;
 use super::identity;
 use super::printed::Printing;
@@ -191,12 +191,10 @@ fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
         .zip(&names)
         .map(|(column, name)| match Form::of(&column.type_) {
             Some(_) => name.clone(),
-            None if is_true_array(&column.type_) => format!("{name}::text[]"),
-            None => format!("{name}::text"),
+            None => printed(name, &column.type_).0,
         })
         .collect();
     let prefix = format!("WITH portico_answer({}) AS (\n", names.join(", "));
-    let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     // The line ends also end a comment that the statement may close with.
     let wrapped = format!("{prefix}{text}\n) SELECT {} FROM portico_answer", shown.join(", "));
     (wrapped, prefix.chars().count())
@@ -204,6 +202,5 @@ fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
 
 /// Forms of columns, of which those without a native one come as text.
 fn text_forms(columns: &[Seen]) -> Vec<Form> {
-    let text = |type_| if is_true_array(type_) { Form::Array(Box::new(Form::Text)) } else { Form::Text };
-    columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| text(&column.type_))).collect()
+    columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1)).collect()
 }

@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
 use super::argument::Bound;
-use super::cells::{Form, is_true_array};
+use super::cells::{Form, is_true_array, printed};
 use super::running::{Rows, Uncounted};
 use super::session::Session;
 use super::statement::{FETCH_ALL, Job, Seen, quoted};
@@ -66,7 +66,9 @@ impl Printing {
             lists.push(format!("pg_catalog.unnest(${number}::text[])"));
             shown.push(match Form::of(&column.type_) {
                 Some(_) => format!("c{number}::{}", name(&column.type_)),
-                None if is_true_array(&column.type_) => format!("c{number}::{}::text[]", name(&column.type_)),
+                None if is_true_array(&column.type_) => {
+                    printed(&format!("c{number}::{}", name(&column.type_)), &column.type_).0
+                }
                 None => format!("c{number}"),
             });
         }

@@ -85,7 +85,7 @@ pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
         complete: false,
         number: 0,
         columns,
-        forms: forms.into(),
+        forms: shared.knowledge.forms(forms),
         shift,
         job,
         clock,
@@ -152,11 +152,7 @@ impl Runs {
             self.close().await?;
             self.over = true;
         }
-        let only_locks = self.job.origin.as_ref().is_some_and(|statement| statement.only_locks);
-        let writes = matches!(self.job.class, Class::Insert | Class::Update) && !only_locks;
-        let changes = writes || self.columns.is_empty();
-        let affected = i64::try_from(affected).ok().filter(|_| changes && self.job.class != Class::Select);
-        Ok(Part::Done { affected: affected.unwrap_or(-1) })
+        Ok(Part::Done { affected: self.job.affected(affected, !self.columns.is_empty()) })
     }
 
     /// Sends what may be sent ahead, and waits until the next run begins to answer.

@@ -103,7 +103,7 @@ impl Reading {
             columns: Some(columns),
             batch: answer.first,
             stage,
-            forms: answer.forms.into(),
+            forms: knowledge.forms(answer.forms),
             shift: answer.shift,
             facet,
             job,
@@ -176,16 +176,7 @@ impl Reading {
     }
 
     fn done(&self, affected: u64) -> Part {
-        let affected = i64::try_from(affected).unwrap_or(i64::MAX);
-        Part::Done {
-            affected: match self.job.class {
-                Class::Update if self.job.origin.as_ref().is_some_and(|statement| statement.only_locks) => -1,
-                Class::Insert | Class::Update => affected,
-                Class::Select => -1,
-                _ if self.has_rows => -1,
-                _ => affected,
-            },
-        }
+        Part::Done { affected: self.job.affected(affected, self.has_rows) }
     }
 
     /// What we remember of tables, types and routines may no longer hold.

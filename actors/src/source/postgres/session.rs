@@ -140,19 +140,21 @@ impl Session {
     /// Ends a reader's transaction; whether the session is as good as new.
     pub(super) async fn after_reading(&self) -> bool {
         let text = if self.pooled { pooled::AFTER_ROLLBACK } else { AFTER_READING };
-        self.simple_query(text).await.is_ok_and(|answer| holds_no_row_of_ours(&answer))
+        self.simple_query(&reseeding(text)).await.is_ok_and(|answer| holds_no_row_of_ours(&answer))
     }
 
     /// Undoes what a writer may have left behind; whether the session is as good as new.
     pub(super) async fn after_writing(&self) -> bool {
-        let (reset, _) = join(self.simple_query(AFTER_WRITING), self.batch_execute(NOTICE_OUR_END)).await;
+        let text = reseeding(AFTER_WRITING);
+        let (reset, _) = join(self.simple_query(&text), self.batch_execute(NOTICE_OUR_END)).await;
         reset.is_ok_and(|answer| holds_no_row_of_ours(&answer))
     }
 
     /// Commits behind a pooler, and leaves nothing in the server's session; whether it stays done,
     /// and whether our session is as good as new.
     pub(super) async fn commit_pooled(&self) -> (Result<(), tokio_postgres::Error>, bool) {
-        let (before, commit) = join(self.simple_query(pooled::BEFORE_COMMIT), self.batch_execute(pooled::COMMIT)).await;
+        let text = reseeding(pooled::COMMIT);
+        let (before, commit) = join(self.simple_query(pooled::BEFORE_COMMIT), self.batch_execute(&text)).await;
         let clean = commit.is_ok() && before.is_ok_and(|answer| holds_no_row_of_ours(&answer));
         (commit, clean)
     }
@@ -203,7 +205,13 @@ pub(super) async fn introduce(wire: &Wire) -> Result<i32, tokio_postgres::Error>
     Ok(process)
 }
 
-/// The last query of the batch finds statements that a function prepared; `pg_advisory_unlock_all`
+/// `text` with a seed for `random()` that nobody chose: what a caller's `setseed` began would go on for the
+/// next one, and no ROLLBACK or RESET ends it.
+fn reseeding(text: &str) -> String {
+    format!("{text}; SET seed = {}", rand::random::<f64>())
+}
+
+/// The last query that is no `SET` finds statements that a function prepared; `pg_advisory_unlock_all`
 /// alone answers with one row.
 fn holds_no_row_of_ours(answer: &[SimpleQueryMessage]) -> bool {
     answer.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() == 1

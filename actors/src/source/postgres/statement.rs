@@ -139,6 +139,18 @@ impl Job {
         self.guarded.as_ref().is_none_or(Guarded::is_alone)
     }
 
+    /// What is told of the `count` of rows that the source gave at the end: −1 for what returns rows of its
+    /// own, which it counts too.
+    pub(super) fn affected(&self, count: u64, has_rows: bool) -> i64 {
+        if self.origin.as_ref().is_some_and(|statement| statement.counts) {
+            i64::try_from(count).unwrap_or(i64::MAX)
+        } else if has_rows || matches!(self.class, Class::Select | Class::Insert | Class::Update) {
+            -1
+        } else {
+            0
+        }
+    }
+
     /// The caller's values.
     pub(super) fn arguments(&self) -> &[Argument] {
         match &self.values {

@@ -73,17 +73,24 @@ pub(super) fn time_with_zone(raw: &[u8]) -> Result<String, Malformed> {
 
 /// The form of `IntervalStyle = postgres`: `1 year 2 mons 3 days 04:05:06.7`.
 pub(super) fn interval(raw: &[u8]) -> Result<String, Malformed> {
+    match fields(raw)? {
+        (i64::MAX, i32::MAX, i32::MAX) => Ok("infinity".to_owned()),
+        (i64::MIN, i32::MIN, i32::MIN) => Ok("-infinity".to_owned()),
+        _ => finite_interval(raw),
+    }
+}
+
+/// Microseconds, days and months of an interval.
+fn fields(raw: &[u8]) -> Result<(i64, i32, i32), Malformed> {
     let (time, rest) = raw.split_first_chunk::<8>().ok_or(Malformed("interval"))?;
     let (days, months) = rest.split_first_chunk::<4>().ok_or(Malformed("interval"))?;
-    let microseconds = i64::from_be_bytes(*time);
-    let days = i32::from_be_bytes(*days);
     let months = i32::from_be_bytes(whole(months, "interval")?);
-    match (microseconds, days, months) {
-        (i64::MAX, i32::MAX, i32::MAX) => return Ok("infinity".to_owned()),
-        (i64::MIN, i32::MIN, i32::MIN) => return Ok("-infinity".to_owned()),
-        _ => {}
-    }
+    Ok((i64::from_be_bytes(*time), i32::from_be_bytes(*days), months))
+}
 
+/// The same at a server before 17, to which no interval is infinite.
+pub(super) fn finite_interval(raw: &[u8]) -> Result<String, Malformed> {
+    let (microseconds, days, months) = fields(raw)?;
     let mut text = String::new();
     let mut negative_before = false;
     for (value, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {

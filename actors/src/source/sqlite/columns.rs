@@ -42,7 +42,7 @@ pub(super) fn describe(
         };
         let mut column = Column::computed(label, of_value(class));
         column.precision = digits(column.data_type);
-        let mut form = Form::Plain;
+        let mut form = if class == Type::Blob { Form::Octets } else { Form::Plain };
         // A virtual table's column may have no metadata; then it is as good as computed.
         if let Ok(Some((schema, table, name, declared, _, not_null, key, _))) = statement.column_metadata(index) {
             let read = |text: &CStr| text.to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 //! cell by cell. No value can fail a query.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
@@ -179,7 +180,9 @@ impl Decoded {
             (ValueRef::Integer(value), _) => Slot::Integer(value),
             (ValueRef::Real(value), Form::Decimal(scale)) => Slot::Decimal(self.write(&decimal(value, scale))?),
             (ValueRef::Real(value), _) => Slot::Double(value),
-            (ValueRef::Text(octets), Form::Plain | Form::Boolean) => Slot::Text(self.write(&lossy(octets))?),
+            (ValueRef::Text(octets), Form::Plain | Form::Octets | Form::Boolean) => {
+                Slot::Text(self.write(&lossy(octets))?)
+            }
             (ValueRef::Text(octets), Form::Decimal(_)) => {
                 let text = lossy(octets);
                 let number = decimal_parts(&text).is_some();
@@ -193,11 +196,13 @@ impl Decoded {
                 if valid { Slot::Json(span) } else { Slot::Text(span) }
             }
             (ValueRef::Text(octets), Form::Timestamp) => Slot::Text(self.write(&timestamp(lossy(octets)))?),
-            (ValueRef::Blob(octets), _) => {
+            (ValueRef::Blob(octets), Form::Octets) => {
                 let start = self.octets.len();
                 self.octets.extend_from_slice(octets);
                 Slot::Bytes(Span::of(start, self.octets.len())?)
             }
+            // In base64 nothing would tell it from a text.
+            (ValueRef::Blob(octets), _) => Slot::Text(self.write(&literal(octets))?),
         })
     }
 
@@ -206,6 +211,18 @@ impl Decoded {
         self.text.push_str(text);
         Span::of(start, self.text.len())
     }
+}
+
+/// Octets as the engine's own `quote` writes them.
+fn literal(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len() * 2 + 3);
+    text.push_str("X'");
+    for octet in octets {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{octet:02X}");
+    }
+    text.push('\'');
+    text
 }
 
 /// SQLite does not check that text is UTF-8; what is not is replaced, as its own shell does.

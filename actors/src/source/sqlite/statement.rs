@@ -314,8 +314,8 @@ impl<'a> Run<'a> {
             }
             return Err(failure);
         }
-        let affected = if reads {
-            -1
+        let affected = if !step.statement.counts {
+            if reads { -1 } else { 0 }
         } else if connection.total_changes() == changed {
             // `changes` would still tell of an earlier statement.
             0

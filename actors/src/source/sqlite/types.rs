@@ -25,8 +25,10 @@ pub(super) struct Declared {
 /// How values of a column are written, where their own storage class does not say enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// By storage class alone.
+    /// By storage class; octets, which are none of the column's values, as the literal that means them.
     Plain,
+    /// By storage class; octets are what the column is for.
+    Octets,
     /// 0 and 1 are truth values.
     Boolean,
     /// Numbers are exact decimals, padded to so many digits behind the point.
@@ -105,11 +107,11 @@ fn classify(upper: &str) -> (DataType, Form) {
         "NUMERIC" | "NUM" | "NUMBER" => return (D::Numeric, Form::Decimal(0)),
         "UUID" | "GUID" => D::Uuid,
         "JSON" | "JSONB" => return (D::Varchar, Form::Json),
-        "BINARY" | "VARBINARY" | "BYTEA" => D::Binary,
+        "BINARY" | "VARBINARY" | "BYTEA" => return (D::Binary, Form::Octets),
         // What is left follows SQLite's own rules of affinity (datatype3.html §3.1).
         _ if upper.contains("INT") => D::BigInt,
         _ if upper.contains("CHAR") || upper.contains("CLOB") || upper.contains("TEXT") => D::Varchar,
-        _ if upper.contains("BLOB") => D::Binary,
+        _ if upper.contains("BLOB") => return (D::Binary, Form::Octets),
         _ if upper.contains("REAL") || upper.contains("FLOA") || upper.contains("DOUB") => D::Double,
         _ if upper.starts_with("TIMESTAMP") => return (D::Timestamp, Form::Timestamp),
         _ => D::Varchar,

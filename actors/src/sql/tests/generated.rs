@@ -39,6 +39,9 @@ const FOUND: &[&str] = &[
     "SELECT 'it''s', E'\\'@a', $$;$$, $x$x'$@b  $, U&\"d\"",
     "MERGE INTO sales.b.c t USING sales.b.d s ON tx$@b$x$,uWHEN NOT MATCHED THEN DO NOTHING",
     "SELECT [[a3L, 4]]",
+    "SELECT [o][id] FROM t",
+    "SELECT -sales--c\n.b.f()",
+    "SELECT 1 OPERATOR(sales.b.+) 2",
     "SELECT[]o].[id], [[a3L, 4]] FROM [sales\u{fffd}.[puECT [o].[id],a]]b] = 2) EXCEPT TABLE saONL@x",
 ];
 
@@ -133,8 +136,37 @@ enum Change {
 
 fn change() -> impl Strategy<Value = Change> {
     let signs = prop::sample::select(vec![
-        "'", "\"", "[", "]", "(", ")", ";", ".", "@", "$", "$$", "--", "/*", "*/", "\\", "`", "::", "sales.", "@p",
-        " ", "\n", "E", "é", "?", "begin", "case", "end",
+        "'",
+        "\"",
+        "[",
+        "]",
+        "(",
+        ")",
+        ";",
+        ".",
+        "@",
+        "$",
+        "$$",
+        "--",
+        "/*",
+        "*/",
+        "\\",
+        "`",
+        "::",
+        "sales.",
+        "@p",
+        " ",
+        "\n",
+        "E",
+        "é",
+        "?",
+        "begin",
+        "case",
+        "end",
+        "/* /*",
+        "begin atomic",
+        "\u{b}",
+        "E'\\",
     ]);
     let at = || 0_usize..4_096;
     prop_oneof![

@@ -198,3 +198,98 @@ fn names_know_their_place_in_the_whole_text() {
         assert_eq!(name.position, expected, "{text}");
     }
 }
+
+/// With the connection's name in front, a statement is what it is without.
+#[test]
+fn a_connection_may_stand_in_front_of_every_name() {
+    let mut wrong = Vec::new();
+    for text in [
+        "select count({n}.b.c.*) from {n}.b.c",
+        "select row_to_json({n}.b.c.*), {n}.b.c.* is null from {n}.b.c",
+        "select ({n}.b.c.*) from {n}.b.c",
+        "select ({n}.b.c.*)::text from {n}.b.c group by {n}.b.c.*",
+        "select x from {n}.b.c where {n}.b.c.* = ({n}.b.d.*) order by {n}.b.c.*",
+        "select array[{n}.b.c.*], row({n}.b.c.*), coalesce({n}.b.c.*, null) from {n}.b.c",
+        "select case when {n}.b.c.* is null then 1 end from {n}.b.c",
+        "insert into {n}.b.c values (1) returning {n}.b.c.*",
+        "select {n}.b.c.x.y from {n}.b.c",
+        "select ({n}.b.c.x).y, {n}.b.c.x[1] from {n}.b.c",
+        "create function {n}.b.f(a {n}.b.mood, out x {n}.b.mood[]) returns setof {n}.b.c language sql as 'x'",
+        "create function {n}.b.f(a {n}.b.c.x%type) returns {n}.b.c.x%type language sql as 'x'",
+        "create function {n}.b.f(a int default {n}.b.g(1)) returns table (x {n}.b.mood, y {n}.b.c) language sql as 'x'",
+        "create function {n}.b.f() returns {n}.b.mood return {n}.b.g(1)",
+        "create procedure {n}.b.p(inout a {n}.b.mood) language sql as 'x'",
+        "create or replace function {n}.b.f(variadic a {n}.b.mood[]) returns trigger language plpgsql as 'x'",
+        "drop function {n}.b.f({n}.b.mood, int)",
+        "alter function {n}.b.f({n}.b.mood) rename to g",
+        "create table {n}.b.t (x {n}.b.mood, y {n}.b.mood[] default {n}.b.g(1))",
+        "alter table {n}.b.t add x {n}.b.mood, alter y type {n}.b.mood using y::{n}.b.mood",
+        "create type {n}.b.pair as (x {n}.b.mood, y int)",
+        "create domain {n}.b.d as {n}.b.mood check (value <> {n}.b.g(1))",
+        "select 1 operator({n}.b.+) 2",
+        "select operator({n}.b.-) 2",
+        "select 1 operator({n}.b.+) any (array[1])",
+        "select x from {n}.b.c order by x using operator({n}.b.<)",
+        "drop operator {n}.b.+ (int, int)",
+        "create operator {n}.b.=== (leftarg = {n}.b.mood, rightarg = {n}.b.mood, function = {n}.b.eq)",
+        "comment on operator {n}.b.=== ({n}.b.mood, {n}.b.mood) is 'x'",
+        "select x from t where x operator({n}.b.~~) 'a' and ({n}.b.c.*) is not null",
+        "select cast(x as {n}.b.mood[]), x::{n}.b.mood, {n}.b.mood 'x', '{}'::{n}.b.mood[] from t",
+        "select x collate {n}.b.col from t",
+        "select * from {n}.b.f(1) as t(a {n}.b.mood)",
+        "select * from rows from ({n}.b.f(1), {n}.b.g(2)) as t",
+        "select nextval('x'), {n}.b.agg(distinct x order by x) filter (where true) over (order by {n}.b.c.x) from {n}.b.c",
+        "grant select on {n}.b.c to x",
+        "comment on function {n}.b.f({n}.b.mood) is 'x'",
+        "comment on type {n}.b.mood is 'x'",
+        "alter type {n}.b.mood add value 'x'",
+        "create cast ({n}.b.mood as {n}.b.pair) with function {n}.b.f({n}.b.mood)",
+        "create aggregate {n}.b.a({n}.b.mood) (sfunc = {n}.b.f, stype = {n}.b.mood)",
+        "create trigger t after insert on {n}.b.c execute function {n}.b.f()",
+        "create index on {n}.b.c (x {n}.b.ops)",
+        "create index on {n}.b.c (x collate {n}.b.col)",
+        "create sequence {n}.b.s owned by {n}.b.c.x",
+        "alter sequence {n}.b.s owned by {n}.b.c.x",
+        "prepare x({n}.b.mood) as select 1",
+        "create foreign table {n}.b.t (x {n}.b.mood) server s",
+        "create table {n}.b.t of {n}.b.pair",
+        "create table {n}.b.t (like {n}.b.c) inherits ({n}.b.d)",
+        "create table {n}.b.t partition of {n}.b.c default",
+        "analyze {n}.b.c (x)",
+        "vacuum {n}.b.c",
+        "lock table {n}.b.c",
+        "reindex table {n}.b.c",
+        "cluster {n}.b.c using i",
+        "refresh materialized view {n}.b.v",
+        "create statistics {n}.b.s on x, y from {n}.b.c",
+        "create policy p on {n}.b.c using ({n}.b.g(x))",
+        "create rule r as on insert to {n}.b.c do also insert into {n}.b.d values (1)",
+    ] {
+        let expected = text.replace("{n}.", "");
+        // In ARRAY a bracket is an array.
+        let names = ["sales", "\"sales\"", "[sales]"];
+        for name in &names[..if text.contains("array[{n}") { 2 } else { 3 }] {
+            let found =
+                statements(&text.replace("{n}", name), Dialect::PostgreSql, SALES).map(|all| all[0].text.clone());
+            if found.as_deref().ok() != Some(expected.as_str()) {
+                wrong.push(format!("{expected}\n  {found:?}"));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are not what they are without:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What a part leaves behind does not run together with what stands around it.
+#[test]
+fn nothing_is_glued_where_a_part_was() {
+    for (text, expected) in [
+        ("select -sales--c\n.b.f()", "select - --c\nb.f()"),
+        ("select 5 -sales.--c\nb.f()", "select 5 - --c\nb.f()"),
+        ("select 4 /sales/* c */.b.f()", "select 4 / /* c */b.f()"),
+        ("select u&sales.\"b\".f(1)", "select u& \"b\".f(1)"),
+        ("select -sales.b.f()", "select -b.f()"),
+    ] {
+        assert_eq!(one(text).text, expected, "{text}");
+    }
+}

@@ -39,6 +39,19 @@ fn semicolons_end_statements_where_they_are_their_own() {
             vec!["create function f() returns int language sql as $$ select 1; $$", "select 2"],
         ),
         ("begin; select 1; end; select 2", vec!["begin", "select 1", "end", "select 2"]),
+        (
+            "create function f() returns int begin atomic select 1 as end; select 2 as case; select 3 end; end; select 4",
+            vec![
+                "create function f() returns int begin atomic select 1 as end; select 2 as case; select 3 end; end",
+                "select 4",
+            ],
+        ),
+        ("create function f(begin atomic) as ''; select 1", vec!["create function f(begin atomic) as ''", "select 1"]),
+        ("create procedure p() begin atomic end; select 1", vec!["create procedure p() begin atomic end", "select 1"]),
+        (
+            "create trigger t after insert on begin execute function f(); select 1",
+            vec!["create trigger t after insert on begin execute function f()", "select 1"],
+        ),
     ] {
         assert_eq!(split(text, Dialect::PostgreSql), expected, "{text}");
     }
@@ -53,9 +66,26 @@ fn triggers_of_sqlite_stay_whole() {
     assert_eq!(split("select `;`, [;]; select 2", Dialect::Sqlite), ["select `;`, [;]", "select 2"]);
 }
 
+/// What the server refuses must reach it: cut off, `where id = 1` would be gone.
+#[test]
+fn what_is_open_at_the_end_stays() {
+    for open in ["/* old: /* nested */ where id = 1", "/*", "/* /* */", "'x", "\"x", "$$x", "$q$ $$", "E'\\'", "u&\"x"]
+    {
+        for text in [format!("delete from t {open}"), format!("delete from t {open} ; \n")] {
+            assert_eq!(split(&text, Dialect::PostgreSql), [text.as_str()], "{text}");
+            assert_eq!(split(&format!("select 1; {text}"), Dialect::PostgreSql), ["select 1", &text], "{text}");
+        }
+    }
+    // To SQLite a comment may run to the end of the text, and needs a letter to be one.
+    assert_eq!(split("delete from t /* where; id", Dialect::Sqlite), ["delete from t"]);
+    assert_eq!(split("delete from t /*", Dialect::Sqlite), ["delete from t /*"]);
+    assert_eq!(split("delete from t\u{b}; select 1 \u{b}", Dialect::Sqlite), ["delete from t\u{b}", "select 1"]);
+    assert_eq!(split("delete from t \u{b}", Dialect::PostgreSql), ["delete from t \u{b}"]);
+}
+
 #[test]
 fn nothing_to_run_is_refused() {
-    for text in ["", " \n", ";", " ; ;", "-- a", "/* a */", "/* a", "; -- a"] {
+    for text in ["", " \n", ";", " ; ;", "-- a", "/* a */", "; -- a"] {
         let error = statements(text, Dialect::PostgreSql, SALES).unwrap_err();
         assert_eq!(error.kind, Failure::Invalid, "{text}");
         assert!(error.message.contains("query"), "{}", error.message);

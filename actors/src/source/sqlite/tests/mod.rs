@@ -88,7 +88,7 @@ pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
         understood: false,
         class: Class::Other,
         returns_rows: false,
-        only_locks: false,
+        counts: false,
         calls_functions: true,
         placeholders: Vec::new(),
         edits: Vec::new(),

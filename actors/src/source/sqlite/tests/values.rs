@@ -72,7 +72,7 @@ async fn every_value_goes_out_in_the_form_of_its_declared_type() {
             Cell::Integer(17),
             text("{broken"),
             text("text"),
-            Cell::Bytes(vec![1].into()),
+            text("X'01'"),
             Cell::Double(2.5),
         ]
     );
