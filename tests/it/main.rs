@@ -81,6 +81,8 @@ mod sql_api;
 mod sql_batch;
 mod sql_dry_run;
 mod sql_exec;
+mod sql_literals;
+mod sql_parameters;
 mod sql_placeholders;
 mod sql_printed;
 mod sql_script;

@@ -8,6 +8,7 @@
 mod bracket;
 mod class;
 mod effects;
+mod frame;
 mod functions;
 mod guard;
 #[cfg(any(test, fuzzing))]
@@ -29,6 +30,7 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
+pub(crate) use self::frame::parameters_apart;
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;

@@ -37,6 +37,7 @@ mod failure;
 mod grants;
 mod housekeeping;
 mod identity;
+mod inference;
 mod keys;
 mod knowledge;
 pub mod login;
