@@ -95,5 +95,6 @@ mod tracing;
 mod unhealthy;
 mod walls;
 mod walls_functions;
+mod whose_failure;
 
 use support::fixture;

@@ -172,7 +172,13 @@ impl Shared {
             results => results,
         };
         match results {
-            Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
+            // A statement may also raise that by itself.
+            Err(error)
+                if writes
+                    && self.wants_writer
+                    && error.get_sqlstate() == Some(failure::READ_ONLY)
+                    && self.knowledge.is_standby().await =>
+            {
                 self.sessions.renounce();
                 self.knowledge.close();
                 Err(failure::unavailable(&error.message)
