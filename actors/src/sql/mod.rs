@@ -30,7 +30,7 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
-pub(crate) use self::frame::parameters_apart;
+pub(crate) use self::frame::{parameters_apart, query_behind_with};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;

@@ -16,11 +16,11 @@ use super::inference::{Apart, Inferred, inferred};
 use super::printed::Printing;
 use super::running::{self, Running};
 use super::session::Session;
-use super::statement::{APART, Answer, Job, Progress, Seen, finish, seen};
+use super::statement::{APART, Answer, ELSEWHERE, Job, Progress, Seen, finish, seen};
 use super::transaction::{PREPARED, beginning, continuing, ending, give_up, held, search_path};
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
-use crate::sql::Class;
+use crate::sql::{self, Class};
 
 /// Prepares `job` on `session` and runs it up to its first rows.
 pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) -> Result<Answer> {
@@ -116,7 +116,7 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
         let printing = Some(Arc::new(Printing::new(own, ready.params(), &columns)));
         return Ok(Made { ready, text, bound, forms: text_forms(&columns), columns, shift, apart, printing });
     }
-    let (text, before) = as_text(own, &columns);
+    let (text, before) = as_text(own, job.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
         let names: Vec<&str> =
             columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
@@ -167,7 +167,7 @@ pub(super) async fn described(session: &Session, job: &Job, clock: &Clock) -> Re
 
 /// The statement with every column that has no native form as the source's own text, and how many
 /// characters now stand in front of it.
-fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
+fn as_text(text: &str, class: Class, columns: &[Seen]) -> (String, usize) {
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let shown: Vec<String> = columns
         .iter()
@@ -179,10 +179,14 @@ fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
         })
         .collect();
     let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-    let prefix = format!("WITH portico_answer({}) AS (\n", names.join(", "));
+    // What changes data stands in the outermost WITH alone: its list becomes that of the frame.
+    let behind = if class == Class::Select { None } else { sql::query_behind_with(text) };
+    let (list, query) = text.split_at(behind.unwrap_or_default());
+    let head = if list.is_empty() { "WITH ".to_owned() } else { format!("{list}, ") };
+    let prefix = format!("{head}portico_answer({}) AS (\n", names.join(", "));
     // The line ends also end a comment that the statement may close with.
-    let wrapped = format!("{prefix}{text}\n) SELECT {} FROM portico_answer", shown.join(", "));
-    (wrapped, prefix.chars().count())
+    let wrapped = format!("{prefix}{query}\n) SELECT {} FROM portico_answer", shown.join(", "));
+    (wrapped, if list.is_empty() { prefix.chars().count() } else { ELSEWHERE })
 }
 
 /// Forms of columns, of which those without a native one come as text.

@@ -36,6 +36,8 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 /// In place of a shift: what was sent has other numbers of parameters than the statement, so that no
 /// position in it leads back.
 pub(super) const APART: usize = usize::MAX;
+/// In place of a shift: no position in what was sent leads back.
+pub(super) const ELSEWHERE: usize = usize::MAX - 1;
 
 /// How the statement begins that reads a cursor to its end.
 pub(super) const FETCH_ALL: &str = "FETCH ALL ";
