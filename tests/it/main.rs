@@ -27,6 +27,7 @@ mod cross_origin;
 mod decoding;
 mod description;
 mod description_document;
+mod descriptors;
 mod exposure;
 mod fairness;
 mod faults;
