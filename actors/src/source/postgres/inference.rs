@@ -124,6 +124,10 @@ impl Attempts<'_> {
             }
             return Err(self.refused());
         }
+        // Nearly all statements need no more than that.
+        if let Some(found) = self.attempt(None, each(own)).await? {
+            return Ok(found);
+        }
         let apart = Apart::of(&self.job.text, arguments);
         let texts: Vec<Option<&Apart>> = std::iter::once(None).chain(apart.as_ref().map(Some)).collect();
         let by: [fn(&Argument) -> Type; 2] = [own, named];

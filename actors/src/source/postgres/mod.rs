@@ -205,23 +205,26 @@ impl Shared {
             Task::Statements(prepared) => return script::results(self, prepared, asked, clock).await,
             Task::Columns(prepared) => return script::columns(self, prepared, asked, clock).await,
             Task::Batch(repeated) => return repeated::results(self, repeated, asked, clock).await,
-            Task::Procedure(invocation) => {
-                let job = clock.bound(self.invoke(&invocation, terms, &by)).await??;
-                let (text, is_function) = (job.text.clone(), job.class == Class::Select);
-                return match self.start(job, asked, clock.clone()).await {
-                    Err(error) if procedure::may_be_changed(&error) => {
-                        // What failed of a function was undone; a procedure may have committed.
-                        clock.bound(self.knowledge.refresh()).await??;
-                        match clock.bound(self.invoke(&invocation, terms, &by)).await?? {
-                            job if is_function && job.text != text => self.start(job, asked, clock).await,
-                            _ => Err(error),
-                        }
-                    }
-                    results => results,
-                };
-            }
+            Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, clock)).await,
         };
         self.start(job, asked, clock).await
+    }
+
+    /// Calls a routine, and once more where it is no longer what it was when it was read.
+    async fn call(&self, invocation: &Invocation, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+        let job = clock.bound(self.invoke(invocation, asked.terms, asked.by)).await??;
+        let (text, is_function) = (job.text.clone(), job.class == Class::Select);
+        match self.start(job, asked, clock.clone()).await {
+            Err(error) if procedure::may_be_changed(&error) => {
+                // What failed of a function was undone; a procedure may have committed.
+                clock.bound(self.knowledge.refresh()).await??;
+                match clock.bound(self.invoke(invocation, asked.terms, asked.by)).await?? {
+                    job if is_function && job.text != text => self.start(job, asked, clock).await,
+                    _ => Err(error),
+                }
+            }
+            results => results,
+        }
     }
 
     /// Runs `job` up to its first rows.

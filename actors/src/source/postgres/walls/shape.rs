@@ -13,7 +13,7 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// Verdicts of one connection that are kept at most, 16 octets each and their time.
 const MOST: usize = 16_384;
 
-/// Keys of this process. Nobody who does not know them can find two texts of one shape (SipHash).
+/// Keys of this process. Nobody who does not know them can find two texts of one shape (`SipHash`).
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
 /// What a statement was judged by.
