@@ -267,7 +267,7 @@ impl Catalogue {
                     JOIN pg_type ON pg_type.oid = t) || ')'
             FROM pg_proc p WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND provolatile IN ('i', 's')
                 AND pronargs BETWEEN 1 AND 4 AND provariadic = 0 AND prorettype NOT IN ('internal'::regtype, 'trigger'::regtype)
-                AND NOT proargtypes::oid[] && ARRAY['internal', 'cstring', 'regclass', 'xid']::regtype[]::oid[]
+                AND NOT proargtypes::oid[] && ARRAY['internal', 'cstring', 'record', 'regclass', 'xid']::regtype[]::oid[]
                 AND proname !~ '^(pg_|ts_|has_|brin|gin|gist|spg|hash|bt|to_reg|inet_|current_|row_security|age|mxid_age|txid_|binary_|fmgr_|lo_|array_fill|unknown)'
                 AND proname !~ '(recv|send|_to_xml|_xmlschema|_support|_transfn|_accum|_validator|typmodin|typmodout|sel)$'
             ORDER BY p.oid";
@@ -316,6 +316,10 @@ impl Catalogue {
             expression.pieces.last_mut().unwrap().push_str(&operand);
         }
         expression.pieces.last_mut().unwrap().push_str(rest);
+        // The grammar makes two literals of this one, and one parameter has one type.
+        if ["? between", "? in ("].iter().any(|form| template.starts_with(form)) && expression.values[0] == "null" {
+            expression.values[0] = "1";
+        }
         expression
     }
 }

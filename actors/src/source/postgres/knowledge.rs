@@ -162,15 +162,6 @@ impl Knowledge {
         asked.await.ok().flatten().unwrap_or(false)
     }
 
-    /// Whether the server replays another's log; also where it does not say.
-    pub(super) async fn is_standby(&self) -> bool {
-        let asked = timeout(PATIENCE, async {
-            let client = self.housekeeping.client().await.ok()?;
-            client.query_typed_one("SELECT pg_catalog.pg_is_in_recovery()", &[]).await.ok()?.try_get(0).ok()
-        });
-        asked.await.ok().flatten().unwrap_or(true)
-    }
-
     /// What the connection's user can do beyond what is exposed.
     pub(super) async fn reach(&self, settings: &Settings) -> Result<Vec<Finding>> {
         let client = self.housekeeping.client().await?;

@@ -172,13 +172,7 @@ impl Shared {
             results => results,
         };
         match results {
-            // A statement may also raise that by itself.
-            Err(error)
-                if writes
-                    && self.wants_writer
-                    && error.get_sqlstate() == Some(failure::READ_ONLY)
-                    && self.knowledge.is_standby().await =>
-            {
+            Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
                 self.sessions.renounce();
                 self.knowledge.close();
                 Err(failure::unavailable(&error.message)
