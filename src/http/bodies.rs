@@ -166,8 +166,9 @@ impl JsonSchema for Given {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A bare JSON value, or an object of `value` with `dataType` and `direction`. The source's \
-                own type decides; `dataType`, a code of the table of types, is a hint for where it has none",
+            "description": "A bare JSON value, or an object of `value` with `dataType` and `direction`. It \
+                means what the same literal would mean: numbers and truth values have types of their own; for strings \
+                and null the place decides, and `dataType`, a code of the table of types, where that has no type",
             "examples": [7, "2026-01-31", {"dataType": 8, "value": 7}],
         })
     }

@@ -248,3 +248,47 @@ async fn a_procedure_with_further_results_is_undone_where_one_has_room() {
     let (status, document) = app.exec(json!({"procedure": "sets"})).await;
     assert_eq!((status, sets(&document).len(), written().await), (200, 2, 1));
 }
+
+/// Somebody recreates what was read before: the call means the routine as it is now.
+#[actix_web::test]
+async fn arguments_keep_their_names_when_a_routine_is_made_anew() {
+    let (app, admin) = on_postgres().await;
+    let made =
+        async |words: &str| admin.batch_execute(&format!("DROP ROUTINE IF EXISTS minus; {words}")).await.unwrap();
+    let minus = async |parameters: Value| app.exec(json!({"procedure": "minus", "parameters": parameters})).await;
+    made("CREATE FUNCTION minus(a int4, b int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT a - b'").await;
+    let named = json!({"a": 10, "b": 3});
+    let (status, document) = minus(named.clone()).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
+    // Turned round, with a default in front, of other types, and as a procedure.
+    for words in [
+        "CREATE FUNCTION minus(b int4, a int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT a - b'",
+        "CREATE FUNCTION minus(c int4 DEFAULT 0, b int4 DEFAULT 1, a int4 DEFAULT 1) RETURNS int4 LANGUAGE sql IMMUTABLE
+            AS 'SELECT a - b - c'",
+        "CREATE FUNCTION minus(b text, a text) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT a::int4 - b::int4'",
+        "CREATE FUNCTION minus(b int8, a numeric) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT (a - b)::int4'",
+    ] {
+        made(words).await;
+        let (status, document) = minus(named.clone()).await;
+        assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]), "{words}");
+    }
+    // By place they mean the places that there are now.
+    made("CREATE FUNCTION minus(x int4, y int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT x - y'").await;
+    let (status, document) = minus(json!([10, 3])).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
+    made("CREATE FUNCTION minus(y int4, x int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT y - x'").await;
+    let (status, document) = minus(json!([10, 3])).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
+    // Without these names there is no such call.
+    let (status, answer) = minus(named.clone()).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!(1000)), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("minus(y integer, x integer)"), "{answer}");
+    made("CREATE FUNCTION minus(a int4, b int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT a - b'").await;
+    assert_eq!(minus(named.clone()).await.0, 200);
+    made("CREATE PROCEDURE minus(b int4, a int4, OUT c int4) LANGUAGE plpgsql AS 'BEGIN c := a - b; END'").await;
+    let (status, document) = minus(named.clone()).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
+    made("CREATE PROCEDURE minus(a int4, b int4, OUT c int4) LANGUAGE plpgsql AS 'BEGIN c := a - b; END'").await;
+    let (status, document) = minus(named).await;
+    assert_eq!((status, sets(&document)), (200, vec![&json!([[7]])]));
+}

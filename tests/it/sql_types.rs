@@ -141,3 +141,43 @@ async fn every_type_has_its_form() {
     let bound = json!({"query": format!("{query} WHERE 1 = @one"), "parameters": {"one": 1}});
     assert_eq!(answer(&app, bound).await.0, expected.join(","));
 }
+
+/// Behind a WITH that changes data too, where nothing of ours may stand around the statement.
+#[actix_web::test]
+async fn no_type_fails_a_statement_that_changes_data() {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(&format!("{SETUP} CREATE TABLE log (n int4)")).await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    let columns: Vec<String> = CASES.iter().map(|(expression, ..)| format!("{expression} AS same")).collect();
+    let expected: Vec<&str> = CASES.iter().map(|(_, expected, _)| *expected).collect();
+    for (head, tail) in [
+        ("WITH a AS (INSERT INTO log VALUES (@n) RETURNING n) SELECT", "FROM a"),
+        (
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 2) SEARCH DEPTH FIRST BY n SET o,
+            a AS NOT MATERIALIZED (UPDATE log SET n = n + @n RETURNING *) -- a ( and a '\n SELECT",
+            "FROM r WHERE n = 2",
+        ),
+        ("WITH a AS (SELECT @n::int4 AS n) INSERT INTO log SELECT n FROM a RETURNING", ""),
+        ("WITH a AS (SELECT @n::int4 AS n) UPDATE log SET n = a.n FROM a WHERE log.n = 1 RETURNING", ""),
+        ("INSERT INTO log VALUES (@n) RETURNING", ""),
+        ("DELETE FROM log WHERE n >= @n RETURNING", "; -- the end"),
+    ] {
+        connect(&url).await.batch_execute("TRUNCATE log; INSERT INTO log VALUES (1)").await.unwrap();
+        let query = format!("{head} {} {tail}", columns.join(", "));
+        for query in [query.clone(), format!("SELECT 1; {query}")] {
+            if query.starts_with("SELECT 1") {
+                connect(&url).await.batch_execute("TRUNCATE log; INSERT INTO log VALUES (1)").await.unwrap();
+            }
+            let (status, document) = app.query(json!({"query": query, "parameters": {"n": 1}})).await;
+            assert_eq!((status, document.get("error")), (200, None), "{head}: {document}");
+        }
+        connect(&url).await.batch_execute("TRUNCATE log; INSERT INTO log VALUES (1)").await.unwrap();
+        let (rows, _) = answer(&app, json!({"query": query, "parameters": {"n": 1}})).await;
+        assert_eq!(rows, expected.join(","), "{head}");
+    }
+    // The place of an error is that in the caller's text, or none.
+    let query = "WITH a AS (INSERT INTO log VALUES (1) RETURNING n) SELECT point(1, 1), nothing FROM a";
+    let (status, answer) = app.query(json!({"query": query})).await;
+    assert_eq!((status, &answer["error"]["sqlState"]), (400, &json!("42703")), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().ends_with("(at position 72)"), "{answer}");
+}

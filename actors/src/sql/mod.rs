@@ -9,6 +9,7 @@ mod blank;
 mod bracket;
 mod class;
 mod effects;
+mod frame;
 mod functions;
 mod guard;
 #[cfg(any(test, fuzzing))]
@@ -31,6 +32,7 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
+pub(crate) use self::frame::{parameters_apart, query_behind_with};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
 pub use self::procedure::procedure_name;

@@ -11,11 +11,11 @@ use crate::support::process::Service;
 
 /// A generator of numbers that a seed determines (`SplitMix64`).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// With the seed that `PORTICO_SEED` names, or another one at each run; it is printed.
-    pub(super) fn seeded(what: &str) -> Self {
+    pub(crate) fn seeded(what: &str) -> Self {
         let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
         let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
         let seed = given.unwrap_or_else(now);
@@ -23,7 +23,7 @@ impl Random {
         Self(seed)
     }
 
-    pub(super) const fn of_seed(seed: u64) -> Self {
+    pub(crate) const fn of_seed(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -35,21 +35,21 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
     }
 
-    pub(super) fn once_in(&mut self, times: usize) -> bool {
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    pub(super) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 }
 
 /// How many cases: `PORTICO_CASES`, or so many.
-pub(super) fn cases(usual: usize) -> usize {
+pub(crate) fn cases(usual: usize) -> usize {
     std::env::var("PORTICO_CASES").map_or(usual, |text| text.parse().expect("PORTICO_CASES is a number"))
 }
 

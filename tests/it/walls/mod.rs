@@ -4,11 +4,11 @@
 //! `PORTICO_SEED` repeats a run, `PORTICO_CASES` makes it longer, `PORTICO_TEST_POSTGRES_NEWER` names
 //! the folder of the newer server's programs.
 
-mod attack;
+pub(crate) mod attack;
 mod corpus;
 mod found;
 mod hiding;
 mod identity;
 mod read_only;
-mod server;
+pub(crate) mod server;
 mod unasked;

@@ -52,7 +52,7 @@ pub(super) fn text(path: &str) -> String {
 
 /// What a run of the tests prints for people.
 #[expect(clippy::print_stdout, reason = "seeds, cases and what is passed over are told aloud")]
-pub(super) fn say(words: &str) {
+pub(crate) fn say(words: &str) {
     println!("{words}");
 }
 

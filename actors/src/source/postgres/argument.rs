@@ -203,7 +203,7 @@ fn octets(value: &Value<'_>) -> Result<String, Expected> {
 
 /// `1.0` and `1e3` are whole numbers in JSON but not in the source's text form. What is not whole
 /// is left for the source to refuse.
-fn integral(digits: &str) -> Cow<'_, str> {
+pub(super) fn integral(digits: &str) -> Cow<'_, str> {
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let Ok(exponent) = exponent.trim_start_matches('+').parse::<usize>() else { return Cow::Borrowed(digits) };
@@ -258,37 +258,6 @@ fn quote(text: &str, out: &mut String) {
         out.push(c);
     }
     out.push('"');
-}
-
-/// A type for a parameter that the source could not infer one for: the client's hint, made to fit
-/// the value, since clients send the same hint for every number. Text stays open, because most
-/// values that need no hint come as text.
-pub(super) fn hinted(argument: &Argument) -> Type {
-    let json = argument.value.get().trim();
-    match argument.data_type {
-        Some(15) => Type::DATE,
-        Some(16) => Type::TIME,
-        Some(17) => Type::TIMESTAMP,
-        Some(18) => Type::UUID,
-        Some(1) => Type::BYTEA,
-        Some(10 | 11) => Type::FLOAT8,
-        Some(12 | 13) => Type::NUMERIC,
-        _ => match Value::of(json) {
-            Ok(Value::Boolean(_)) => Type::BOOL,
-            Ok(Value::Number(digits)) => {
-                let digits = integral(digits);
-                if digits.parse::<i32>().is_ok() {
-                    Type::INT4
-                } else if digits.parse::<i64>().is_ok() {
-                    Type::INT8
-                } else {
-                    Type::NUMERIC
-                }
-            }
-            Ok(Value::Object) => Type::JSONB,
-            _ => Type::UNKNOWN,
-        },
-    }
 }
 
 #[cfg(test)]

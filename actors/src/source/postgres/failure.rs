@@ -93,7 +93,7 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
         failure = failure.hint(
             "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
         );
-    } else if sqlstate.starts_with("53") {
+    } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
         failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
     } else if sqlstate == READ_ONLY {
         failure = failure.hint("this access is read-only; nothing was changed");

@@ -37,6 +37,7 @@ mod failure;
 mod grants;
 mod housekeeping;
 mod identity;
+mod inference;
 mod keys;
 mod knowledge;
 pub mod login;
@@ -192,15 +193,38 @@ impl Shared {
         clock.bound(self.knowledge.freshen()).await?;
         let (by, trace) = (plan.identity, plan.trace);
         let asked = Asked { terms, by: &by, trace };
-        let mut job = match plan.task {
+        let job = match plan.task {
             Task::Describe(facet, narrow) => catalog::job(facet, narrow, &self.name),
             Task::Statement(prepared) => self.job(prepared, asked, Extent::Alone)?,
             Task::Statements(prepared) => return script::results(self, prepared, asked, clock).await,
             Task::Columns(prepared) => return script::columns(self, prepared, asked, clock).await,
             Task::Batch(repeated) => return repeated::results(self, repeated, asked, clock).await,
-            Task::Procedure(invocation) => clock.bound(self.invoke(&invocation, terms, &by)).await??,
+            Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, clock)).await,
         };
-        job.identity.clone_from(&by);
+        self.start(job, asked, clock).await
+    }
+
+    /// Calls a routine, and once more where it is no longer what it was when it was read.
+    async fn call(&self, invocation: &Invocation, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+        let job = clock.bound(self.invoke(invocation, asked.terms, asked.by)).await??;
+        let (text, is_function) = (job.text.clone(), job.class == Class::Select);
+        match self.start(job, asked, clock.clone()).await {
+            Err(error) if procedure::may_be_changed(&error) => {
+                // What failed of a function was undone; a procedure may have committed.
+                clock.bound(self.knowledge.refresh()).await??;
+                match clock.bound(self.invoke(invocation, asked.terms, asked.by)).await?? {
+                    job if is_function && job.text != text => self.start(job, asked, clock).await,
+                    _ => Err(error),
+                }
+            }
+            results => results,
+        }
+    }
+
+    /// Runs `job` up to its first rows.
+    async fn start(&self, mut job: Job, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+        let Asked { terms, by, trace } = asked;
+        job.identity.clone_from(by);
         // Our own questions for a facet hold nothing that would have to be prepared.
         job.place.pooled = self.pooled && matches!(job.values, Values::Inferred(_));
         if let (Some(trace), None) = (trace, &job.origin) {

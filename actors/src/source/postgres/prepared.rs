@@ -12,17 +12,15 @@ use super::argument::{self, Bound};
 use super::cells::{Form, printed};
 use super::clock::Clock;
 use super::identity;
+use super::inference::{Apart, Inferred, inferred};
 use super::printed::Printing;
 use super::running::{self, Running};
 use super::session::Session;
-use super::statement::{Answer, Job, Progress, Seen, finish, seen};
-use super::transaction::{PREPARED, beginning, continuing, ending, give_up, held, search_path, step_back};
+use super::statement::{APART, Answer, ELSEWHERE, Job, Progress, Seen, finish, seen};
+use super::transaction::{PREPARED, beginning, continuing, ending, give_up, held, search_path};
+use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
-use crate::sql::Class;
-
-/// SQLSTATEs of a parameter whose type could not be inferred, of an operator or a function that
-/// could not be chosen for want of one, and of a polymorphic function's (42804).
-const NEEDS_HINTS: [&str; 5] = ["42P18", "42725", "42883", "42P08", "42804"];
+use crate::sql::{self, Class};
 
 /// Prepares `job` on `session` and runs it up to its first rows.
 pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) -> Result<Answer> {
@@ -36,7 +34,7 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
             return Err(error);
         }
     };
-    let Made { ready, text, bound, columns, forms, shift, printing } = made;
+    let Made { ready, text, bound, columns, forms, shift, printing, .. } = made;
     let opening = {
         let session = Arc::clone(&session);
         let begins = job.place.begins;
@@ -96,31 +94,29 @@ pub(super) struct Made {
     pub(super) columns: Vec<Seen>,
     pub(super) forms: Vec<Form>,
     pub(super) shift: usize,
+    pub(super) apart: Option<Apart>,
     /// Set where the statement has to be run for the source's own text.
     pub(super) printing: Option<Arc<Printing>>,
 }
 
 /// Begins the transaction, or goes on with it, and prepares the statement of `job`.
 pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> Result<Made> {
-    let ready = inferred(session, job, clock).await?;
-    let arguments = job.arguments();
-    if ready.params().len() != arguments.len() {
-        let (needs, given) = (ready.params().len(), arguments.len());
-        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
-    }
-    let bound =
-        arguments.iter().zip(ready.params()).map(|(a, type_)| argument::bound(a, type_)).collect::<Result<_>>()?;
+    let Inferred { statement: ready, apart } = inferred(session, job, clock).await?;
+    let bound = bound(job.arguments(), &ready, apart.as_ref())?;
     let columns = seen(ready.columns());
+    let text = apart.as_ref().map(|apart| apart.text.clone());
+    let shift = if apart.is_some() { APART } else { 0 };
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     if let Some(forms) = natively {
-        return Ok(Made { ready, text: None, bound, columns, forms, shift: 0, printing: None });
+        return Ok(Made { ready, text, bound, columns, forms, shift, apart, printing: None });
     }
+    let own = text.as_deref().unwrap_or(&job.text);
     if matches!(job.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
-        let printing = Some(Arc::new(Printing::new(job, ready.params(), &columns)));
-        return Ok(Made { ready, text: None, bound, forms: text_forms(&columns), columns, shift: 0, printing });
+        let printing = Some(Arc::new(Printing::new(own, ready.params(), &columns)));
+        return Ok(Made { ready, text, bound, forms: text_forms(&columns), columns, shift, apart, printing });
     }
-    let (text, shift) = as_text(&job.text, &columns);
+    let (text, before) = as_text(own, job.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
         let names: Vec<&str> =
             columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
@@ -128,39 +124,26 @@ pub(super) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
             .hint("cast these columns to text")
             .because(error)
     })?;
-    Ok(Made { ready, text: Some(text), bound, forms: text_forms(&columns), columns, shift, printing: None })
+    let shift = if shift == APART { APART } else { before };
+    Ok(Made { ready, text: Some(text), bound, forms: text_forms(&columns), columns, shift, apart, printing: None })
 }
 
-/// Begins the transaction and prepares the statement in it, with hints for the parameters' types
-/// only where the source cannot do without.
-pub(super) async fn inferred(session: &Session, job: &Job, clock: &Clock) -> Result<Statement> {
-    let arguments = job.arguments();
-    let hints: Vec<Type> = arguments.iter().map(argument::hinted).collect();
-    let texts = hints.iter().map(|hint| if *hint == Type::UNKNOWN { Type::TEXT } else { hint.clone() }).collect();
-    let mut refusal = None;
-    for types in [Vec::new(), hints, texts] {
-        if refusal.is_some() {
-            step_back(session, job.frame(), job.place).await;
-        }
-        match begun(session, job, clock, &types).await {
-            Ok(ready) => return Ok(ready),
-            Err(error) => {
-                let hints_may_help = error.code().is_some_and(|code| NEEDS_HINTS.contains(&code.code()));
-                // What the source says without hints of ours is nearest to what the caller wrote.
-                refusal.get_or_insert_with(|| job.failure(&error, 0));
-                if arguments.is_empty() || !hints_may_help {
-                    break;
-                }
-            }
-        }
+/// The values as the types of the parameters read them.
+pub(super) fn bound(arguments: &[Argument], ready: &Statement, apart: Option<&Apart>) -> Result<Vec<Bound>> {
+    let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
+    if ready.params().len() != given.len() {
+        let (needs, given) = (ready.params().len(), given.len());
+        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
     }
-    Err(refusal.unwrap_or_else(|| Error::internal("a statement was neither prepared nor refused")))
+    given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
 }
 
+/// Begins the transaction, or goes on with it, and prepares `text` in it, the statement of `job`.
 pub(super) async fn begun(
     session: &Session,
     job: &Job,
     clock: &Clock,
+    text: &str,
     types: &[Type],
 ) -> Result<Statement, tokio_postgres::Error> {
     let begins = job.place.begins;
@@ -169,13 +152,13 @@ pub(super) async fn begun(
     let by = if begins { &job.identity } else { &None };
     let role = identity::assume(session, by, job.frame());
     let (opened, role, path, ready) =
-        join4(session.batch_execute(&begin), role, path, session.prepare_typed(&job.text, types)).await;
+        join4(session.batch_execute(&begin), role, path, session.prepare_typed(text, types)).await;
     opened.and(role).and(path).and(ready)
 }
 
 /// The columns of a reader whose answer was empty.
 pub(super) async fn described(session: &Session, job: &Job, clock: &Clock) -> Result<Vec<Seen>, tokio_postgres::Error> {
-    let (ready, clean) = join(begun(session, job, clock, &[]), session.after_reading()).await;
+    let (ready, clean) = join(begun(session, job, clock, &job.text, &[]), session.after_reading()).await;
     if clean {
         session.settle();
     }
@@ -184,7 +167,7 @@ pub(super) async fn described(session: &Session, job: &Job, clock: &Clock) -> Re
 
 /// The statement with every column that has no native form as the source's own text, and how many
 /// characters now stand in front of it.
-fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
+fn as_text(text: &str, class: Class, columns: &[Seen]) -> (String, usize) {
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let shown: Vec<String> = columns
         .iter()
@@ -194,10 +177,14 @@ fn as_text(text: &str, columns: &[Seen]) -> (String, usize) {
             None => printed(name, &column.type_).0,
         })
         .collect();
-    let prefix = format!("WITH portico_answer({}) AS (\n", names.join(", "));
+    // What changes data stands in the outermost WITH alone: its list becomes that of the frame.
+    let behind = if class == Class::Select { None } else { sql::query_behind_with(text) };
+    let (list, query) = text.split_at(behind.unwrap_or_default());
+    let head = if list.is_empty() { "WITH ".to_owned() } else { format!("{list}, ") };
+    let prefix = format!("{head}portico_answer({}) AS (\n", names.join(", "));
     // The line ends also end a comment that the statement may close with.
-    let wrapped = format!("{prefix}{text}\n) SELECT {} FROM portico_answer", shown.join(", "));
-    (wrapped, prefix.chars().count())
+    let wrapped = format!("{prefix}{query}\n) SELECT {} FROM portico_answer", shown.join(", "));
+    (wrapped, if list.is_empty() { prefix.chars().count() } else { ELSEWHERE })
 }
 
 /// Forms of columns, of which those without a native one come as text.

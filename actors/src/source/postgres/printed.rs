@@ -16,7 +16,7 @@ use super::argument::Bound;
 use super::cells::{Form, is_true_array, printed};
 use super::running::{Rows, Uncounted};
 use super::session::Session;
-use super::statement::{FETCH_ALL, Job, Seen, quoted};
+use super::statement::{FETCH_ALL, Seen, quoted};
 use crate::sql::{self, Dialect};
 
 /// Rows fetched at once at most.
@@ -41,8 +41,8 @@ pub(super) struct Printing {
 }
 
 impl Printing {
-    /// For the statement of `job`, with parameters of these types.
-    pub(super) fn new(job: &Job, parameters: &[Type], columns: &[Seen]) -> Self {
+    /// For the statement `text`, with parameters of these types.
+    pub(super) fn new(text: &str, parameters: &[Type], columns: &[Seen]) -> Self {
         let setting = |number: usize| format!("'portico.value_{number}'");
         let settings = parameters.iter().enumerate().map(|(index, type_)| {
             let (setting, value) = (setting(index + 1), format!("${}::{}", index + 1, name(type_)));
@@ -74,7 +74,7 @@ impl Printing {
         }
         let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
         Self {
-            text: sql::with_values(&job.text, Dialect::PostgreSql, &values),
+            text: sql::with_values(text, Dialect::PostgreSql, &values),
             binding,
             reading: format!(
                 "SELECT {} FROM ROWS FROM ({}) AS printed({})",
@@ -83,7 +83,7 @@ impl Printing {
                 names.join(", ")
             ),
             columns: columns.len(),
-            fetches: job.text.starts_with(FETCH_ALL),
+            fetches: text.starts_with(FETCH_ALL),
         }
     }
 

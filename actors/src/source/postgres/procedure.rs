@@ -10,7 +10,7 @@ use super::routines::{Routine, Slot};
 use super::statement::{Job, Values, quoted};
 use super::transaction::{Place, Terms};
 use crate::call::Argument;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::source::{Direction, Invocation, Parameter};
 use crate::sql::Class;
@@ -46,6 +46,12 @@ pub(super) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Resul
         (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
         (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
     }
+}
+
+/// Whether a call may have failed because the routine is no longer what it was when it was read: there is
+/// none with these arguments, or it is of the other kind, or a value is not of the type that it had.
+pub(super) fn may_be_changed(error: &Error) -> bool {
+    matches!(error.get_sqlstate(), Some("42883" | "42725" | "42809" | "42704" | "3F000")) || error.kind == Kind::Invalid
 }
 
 /// The overloads that the name means: of the named schema, or else of the first schema on the
@@ -133,16 +139,30 @@ fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Arg
     list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() })
 }
 
+/// Whether the caller gave the value of a slot by its name, not by its place.
+fn is_named(slot: &Slot, argument: &Argument) -> bool {
+    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(argument.name.trim_start_matches('@'))
+}
+
+/// What a caller names is written by name: the server itself finds its place. What was remembered of the
+/// signature may be out of date, and must then fail and not give another answer.
 fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, terms: Terms) -> Job {
     let mut values = Vec::new();
     let mut written = Vec::new();
-    let mut by_name = false;
     let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
         "" => value.to_owned(),
         type_ => format!("{value}::{type_}"),
     };
-    for (slot, place) in routine.slots.iter().zip(places) {
-        let value = match (place.and_then(|index| invocation.arguments.get(index)), slot.direction) {
+    let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
+        .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
+        .collect();
+    // Behind a name nothing can be told by its place.
+    let nameless = given.iter().rposition(|(slot, argument)| slot.name.is_empty() && argument.is_some());
+    let mut by_name = false;
+    for (index, (slot, argument)) in given.into_iter().enumerate() {
+        let may_be_named = nameless.is_none_or(|nameless| index > nameless);
+        by_name |= may_be_named && argument.is_some_and(|argument| is_named(slot, argument));
+        let value = match (argument, slot.direction) {
             (Some(argument), _) => {
                 values.push(if slot.variadic { gathered(routine, argument, invocation) } else { argument.clone() });
                 cast(&format!("${}", values.len()), slot)

@@ -12,8 +12,13 @@ use super::own::ask;
 use crate::error::{Error, Result};
 use crate::source::{MOST_TABLES, Table};
 
+/// What a foreign table says of NULL nobody enforces; a table that inherits may take NULL where its parent
+/// does not; and a constraint may have been added without a look at the rows that there are.
 const RELATIONS: &str = "\
-SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text, a.attnotnull
+SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
+    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass)
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint x
+            WHERE x.conrelid = c.oid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY (x.conkey))
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped

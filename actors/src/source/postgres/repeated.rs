@@ -1,24 +1,27 @@
-//! One statement run once for each set of values: prepared once, its runs sent ahead of their
-//! answers, all in one transaction. Single runs are in `statement.rs`.
+//! One statement run once for each set of values: prepared once for all sets of values of the same
+//! kinds, its runs sent ahead of their answers, all in one transaction. Single runs are in `statement.rs`.
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, MaybeDone, join_all, maybe_done};
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio_postgres::Statement;
 
-use super::argument::{self, Bound};
+use super::cells::Form;
 use super::clock::Clock;
-use super::prepared::{Made, make_ready};
+use super::inference::Apart;
+use super::prepared::{Made, bound, make_ready};
 use super::printed::Printing;
 use super::rows::{self, Rows};
 use super::running::{self, Fetched, Rows as Answer};
 use super::session::Session;
 use super::statement::{Job, admit};
-use super::transaction::{Place, closing, give_up, undoing};
+use super::transaction::{PREPARED, Place, closing, undoing};
 use super::walls::{Extent, Guarded};
-use super::{Asked, Shared};
+use super::{Asked, Shared, argument, inference};
+use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
 use crate::source::{Access, Prepared, Repeated};
@@ -26,74 +29,91 @@ use crate::sql::Class;
 
 /// Runs that were sent and not yet read.
 const AHEAD: usize = 64;
+/// Variants that are prepared at once.
+const MOST_PREPARED: usize = 128;
 
 /// Runs `repeated`, a result for each set.
 pub(super) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_>, clock: Clock) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
-    let placeholders = statement.placeholders.clone();
-    let mut ordered = Vec::with_capacity(sets.len());
+    let mut waiting = VecDeque::with_capacity(sets.len());
+    let (mut variants, mut known) = (Vec::new(), HashMap::new());
     for (number, set) in sets.into_iter().enumerate() {
-        ordered.push(argument::in_order(&placeholders, set).map_err(|error| Repeated::failure(number, error))?);
+        let values = argument::in_order(&statement.placeholders, set);
+        let values = values.map_err(|error| Repeated::failure(number, error))?;
+        let kinds: Vec<_> = values.iter().map(inference::kind).collect();
+        let variant = match known.entry(kinds) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                variants.push(Variant { values: values.clone(), first: number, made: None });
+                *new.insert(variants.len() - 1)
+            }
+        };
+        waiting.push_back((variant, values));
     }
-    let Some(first) = ordered.first().cloned() else {
+    let place = Place { begins: true, ends: false, pooled: shared.pooled };
+    let job = |variant: &Variant| {
+        let (statement, values) = (statement.clone(), variant.values.clone());
+        let default_schema = default_schema.clone();
+        let prepared = Prepared { statement, values, default_schema, by_administrator: false };
+        Ok::<Job, Error>(Job { place, ..shared.job(prepared, asked, Extent::Repeated)? })
+    };
+    let Some(first) = variants.first() else {
         return Err(Error::invalid("parameters: give at least one set of values"));
     };
-    // The first set stands for all of them where the source cannot infer a type.
-    let prepared = Prepared { statement, values: first, default_schema, by_administrator: false };
-    let place = Place { begins: true, ends: false, pooled: shared.pooled };
-    let job = Job { place, ..shared.job(prepared, asked, Extent::Repeated)? };
+    let first = job(first)?;
     let session = clock.bound(shared.sessions.take(&clock)).await??;
-    admit(&shared.knowledge, &session, &job, &clock).await.map_err(|error| {
-        // Told as it would be of what does not exist: but for what does not parse, when it runs.
-        let runs = job.guarded.as_ref().is_some_and(Guarded::is_definition) && error.get_sqlstate() != Some("42601");
-        let error = clock.judge(error);
-        if runs { Repeated::failure(0, error) } else { error }
-    })?;
-    let made = match clock.bound(make_ready(&session, &job, &clock)).await? {
-        Ok(made) => made,
-        Err(error) => {
-            if clock.bound(give_up(&session, job.frame(), job.place)).await? {
-                session.settle();
-            }
-            let of_the_first = error.message.starts_with("parameter @");
+    // Each is judged before the transaction begins.
+    for (number, variant) in variants.iter().enumerate() {
+        let made = if number == 0 { None } else { Some(job(variant)?) };
+        let job = made.as_ref().unwrap_or(&first);
+        admit(&shared.knowledge, &session, job, &clock).await.map_err(|error| {
+            // Told as it would be of what does not exist: but for what does not parse, when it runs.
+            let runs =
+                job.guarded.as_ref().is_some_and(Guarded::is_definition) && error.get_sqlstate() != Some("42601");
             let error = clock.judge(error);
-            return Err(if of_the_first { Repeated::failure(0, error) } else { error });
-        }
-    };
-    let Made { ready, columns, forms, shift, printing, .. } = made;
-    let bound = ordered.iter().enumerate().map(|(number, set)| {
-        let values = set.iter().zip(ready.params()).map(|(value, type_)| argument::bound(value, type_));
-        values.collect::<Result<Vec<Bound>>>().map_err(|error| Repeated::failure(number, error))
-    });
-    let waiting: VecDeque<Vec<Bound>> = match bound.collect() {
-        Ok(bound) => bound,
-        Err(error) => {
-            if clock.bound(give_up(&session, job.frame(), job.place)).await? {
-                session.settle();
-            }
-            return Err(error);
-        }
-    };
-    let columns = rows::columns(&columns, &job.text, &shared.name, &shared.knowledge).await;
-    let runs = Runs {
+            if runs { Repeated::failure(variant.first, error) } else { error }
+        })?;
+    }
+    let mut runs = Runs {
         session,
-        ready,
-        printing,
+        name: Arc::clone(&shared.name),
+        job: Arc::new(first),
+        variants,
+        made: VecDeque::new(),
         waiting,
         sent: VecDeque::new(),
         reading: None,
+        begun: false,
         complete: false,
         number: 0,
-        columns,
-        forms: shared.knowledge.forms(forms),
-        shift,
-        job,
         clock,
         knowledge: Arc::clone(&shared.knowledge),
         over: false,
     };
+    runs.make(0).await?;
     let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
     Ok(Results::new(asked.terms.access == Access::ReadWrite, parts))
+}
+
+/// The statement as it is prepared for sets whose values are of the same kinds.
+struct Variant {
+    /// The first of those sets, and its number.
+    values: Vec<Argument>,
+    first: usize,
+    made: Option<Ready>,
+}
+
+/// A variant that is prepared.
+#[derive(Clone)]
+struct Ready {
+    job: Arc<Job>,
+    statement: Statement,
+    apart: Option<Arc<Apart>>,
+    /// Set where each run is several messages, of which none can be sent ahead.
+    printing: Option<Arc<Printing>>,
+    columns: Arc<[Column]>,
+    forms: Arc<[Form]>,
+    shift: usize,
 }
 
 type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;
@@ -102,20 +122,22 @@ type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>
 /// for: it is closed, and with it everything undone.
 struct Runs {
     session: Arc<Session>,
-    ready: Statement,
-    /// Set where each run is several messages, of which none can be sent ahead.
-    printing: Option<Arc<Printing>>,
-    waiting: VecDeque<Vec<Bound>>,
-    sent: VecDeque<Sent>,
-    reading: Option<Answer>,
+    name: Arc<str>,
+    /// The statement with the values of the first set.
+    job: Arc<Job>,
+    variants: Vec<Variant>,
+    /// Those of the variants that are prepared; the one that was so first comes first.
+    made: VecDeque<usize>,
+    waiting: VecDeque<(usize, Vec<Argument>)>,
+    /// With what was prepared for them.
+    sent: VecDeque<(Ready, Sent)>,
+    reading: Option<(Ready, Answer)>,
+    /// The transaction was begun.
+    begun: bool,
     /// Its last row was read.
     complete: bool,
     /// The set that is being read, counted from 0.
     number: usize,
-    columns: Arc<[Column]>,
-    forms: Arc<[super::cells::Form]>,
-    shift: usize,
-    job: Job,
     clock: Clock,
     knowledge: Arc<super::Knowledge>,
     over: bool,
@@ -132,18 +154,19 @@ impl Runs {
     }
 
     async fn step(&mut self) -> Result<Part> {
-        let Some(mut rows) = self.reading.take() else { return self.open().await };
+        let Some((ready, mut rows)) = self.reading.take() else { return self.open().await };
         let mut batch = Fetched::default();
         while !self.complete && !batch.is_full() {
             match self.clock.bound(rows.next()).await? {
                 Some(Ok(row)) => batch.push(row, &self.session),
-                Some(Err(error)) => return Err(self.failure(&error).await),
+                Some(Err(error)) => return Err(self.failure(&error, &ready).await),
                 None => self.complete = true,
             }
         }
         if !batch.is_empty() {
-            self.reading = Some(rows);
-            return Ok(Part::Rows(Box::new(Rows::new(batch, Arc::clone(&self.forms)))));
+            let part = Part::Rows(Box::new(Rows::new(batch, Arc::clone(&ready.forms))));
+            self.reading = Some((ready, rows));
+            return Ok(part);
         }
         let affected = rows.affected();
         drop(rows);
@@ -152,49 +175,117 @@ impl Runs {
             self.close().await?;
             self.over = true;
         }
-        Ok(Part::Done { affected: self.job.affected(affected, !self.columns.is_empty()) })
+        Ok(Part::Done { affected: self.job.affected(affected, !ready.columns.is_empty()) })
+    }
+
+    /// Prepares a variant while nothing is under way, and has its columns described.
+    async fn make(&mut self, variant: usize) -> Result<()> {
+        let begins = !std::mem::replace(&mut self.begun, true);
+        let Some(Variant { values, first, .. }) = self.variants.get(variant) else { return Ok(()) };
+        let job = Arc::new(self.job.again(values.clone(), begins));
+        let made = self.clock.bound(async {
+            let made = make_ready(&self.session, &job, &self.clock).await?;
+            if !job.place.begins {
+                self.session.batch_execute(PREPARED).await.map_err(|error| job.failure(&error, 0))?;
+            }
+            Ok::<Made, Error>(made)
+        });
+        let made = match made.await? {
+            Ok(made) => made,
+            Err(error) => {
+                let of_a_set = !job.place.begins || error.message.starts_with("parameter @");
+                let first = *first;
+                let error = self.clock.judge(error);
+                let error = if of_a_set { Repeated::failure(first, error) } else { error };
+                self.undo().await;
+                return Err(error);
+            }
+        };
+        let Made { ready: statement, apart, columns, forms, shift, printing, .. } = made;
+        let columns = rows::columns(&columns, &job.text, &self.name, &self.knowledge).await;
+        let apart = apart.map(Arc::new);
+        let ready = Ready { job, statement, apart, printing, columns, forms: self.knowledge.forms(forms), shift };
+        if self.made.len() >= MOST_PREPARED
+            && let Some(oldest) = self.made.pop_front().and_then(|oldest| self.variants.get_mut(oldest))
+        {
+            oldest.made = None;
+        }
+        self.made.push_back(variant);
+        if let Some(variant) = self.variants.get_mut(variant) {
+            variant.made = Some(ready);
+        }
+        Ok(())
+    }
+
+    /// Sends the next run, if its variant is prepared and nothing forbids to send it ahead.
+    fn send(&mut self) -> Result<bool> {
+        let Some(ready) = self.waiting.front().and_then(|(variant, _)| self.variants.get(*variant)?.made.clone())
+        else {
+            return Ok(false);
+        };
+        if ready.printing.is_some() && !self.sent.is_empty() {
+            return Ok(false);
+        }
+        let number = self.number + self.sent.len();
+        let Some((_, values)) = self.waiting.pop_front() else { return Ok(false) };
+        let values = bound(&values, &ready.statement, ready.apart.as_deref());
+        let values = values.map_err(|error| Repeated::failure(number, error))?;
+        let (session, made) = (Arc::clone(&self.session), ready.clone());
+        let run = async move {
+            match made.printing {
+                Some(printing) => printing.run(session, values).await,
+                None => session.query_raw(&made.statement, values).await.map(running::rows),
+            }
+        };
+        self.sent.push_back((ready, maybe_done(run.boxed())));
+        Ok(true)
     }
 
     /// Sends what may be sent ahead, and waits until the next run begins to answer.
     async fn open(&mut self) -> Result<Part> {
-        let ahead = if self.printing.is_some() { 1 } else { AHEAD };
+        if self.sent.is_empty()
+            && let Some((variant, _)) = self.waiting.front()
+            && self.variants.get(*variant).is_some_and(|variant| variant.made.is_none())
+        {
+            self.make(*variant).await?;
+        }
         // Half a window at a time: few wakes, and the source never waits for us.
-        if self.sent.len() <= ahead / 2 {
-            while self.sent.len() < ahead {
-                let Some(values) = self.waiting.pop_front() else { break };
-                let (session, ready) = (Arc::clone(&self.session), self.ready.clone());
-                let printing = self.printing.clone();
-                let run = async move {
-                    match printing {
-                        Some(printing) => printing.run(session, values).await,
-                        None => session.query_raw(&ready, values).await.map(running::rows),
+        if self.sent.len() <= AHEAD / 2 {
+            while self.sent.len() < AHEAD {
+                match self.send() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.undo().await;
+                        return Err(error);
                     }
-                };
-                self.sent.push_back(maybe_done(run.boxed()));
+                }
             }
         }
         // The first poll of each sends it.
         let mut sent = std::mem::take(&mut self.sent);
         let opened = self.clock.bound(std::future::poll_fn(|cx| {
-            for run in &mut sent {
+            for (_, run) in &mut sent {
                 let _ = run.poll_unpin(cx);
             }
-            match sent.front_mut().and_then(|first| std::pin::Pin::new(first).take_output()) {
+            match sent.front_mut().and_then(|(_, first)| std::pin::Pin::new(first).take_output()) {
                 Some(opened) => std::task::Poll::Ready(opened),
                 None => std::task::Poll::Pending,
             }
         }));
         let opened = opened.await?;
-        sent.pop_front();
+        let first = sent.pop_front();
         self.sent = sent;
+        let Some((ready, _)) = first else { return Err(Error::internal("a set of values was not sent")) };
         match opened {
             Ok(rows) => {
-                self.reading = Some(rows);
+                let columns = Arc::clone(&ready.columns);
+                self.reading = Some((ready, rows));
                 self.complete = false;
+                Ok(Part::Columns(columns))
             }
-            Err(error) => return Err(self.failure(&error).await),
+            Err(error) => Err(self.failure(&error, &ready).await),
         }
-        Ok(Part::Columns(Arc::clone(&self.columns)))
     }
 
     /// Keeps what all runs did.
@@ -203,7 +294,7 @@ impl Runs {
         if ended.clean {
             self.session.settle();
         }
-        ended.outcome.map_err(|error| self.clock.judge(self.job.failure(&error, self.shift)))?;
+        ended.outcome.map_err(|error| self.clock.judge(self.job.failure(&error, 0)))?;
         if matches!(self.job.class, Class::Ddl | Class::Call | Class::Other) {
             self.knowledge.mark_stale();
         }
@@ -211,20 +302,27 @@ impl Runs {
     }
 
     /// What the source said of the run that is being read; everything before it is undone.
-    async fn failure(&mut self, error: &tokio_postgres::Error) -> Error {
-        let failure = Repeated::failure(self.number, self.clock.judge(self.job.failure(error, self.shift)));
+    async fn failure(&mut self, error: &tokio_postgres::Error, ready: &Ready) -> Error {
+        let failure = self.clock.judge(ready.job.failure(error, ready.shift));
+        let failure = Repeated::failure(self.number, failure);
+        self.undo().await;
+        failure
+    }
+
+    /// Ends the transaction, of which nothing stays.
+    async fn undo(&mut self) {
         let sent = std::mem::take(&mut self.sent);
         self.waiting.clear();
+        let frame = self.job.frame();
         // The source refuses each of them at once: their transaction has failed.
         let refused = async {
-            drop(join_all(sent).await);
-            undoing(&self.session, self.job.frame()).await
+            drop(join_all(sent.into_iter().map(|(_, run)| run)).await);
+            undoing(&self.session, frame).await
         };
         if let Ok(ended) = self.clock.bound(refused).await
             && ended.clean
         {
             self.session.settle();
         }
-        failure
     }
 }

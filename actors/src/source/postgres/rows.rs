@@ -247,8 +247,9 @@ fn describe(seen: &Seen, relations: &Relations, connection: &str, may_be_outer: 
 }
 
 /// Whether NULL may stand where the underlying column never has one: the source does not tell
-/// outer joins and grouping sets apart from the column itself.
+/// outer joins, grouping sets and the two sides of a change apart from the column itself.
 fn widens(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["join", "rollup", "cube", "grouping", "merge", "old.", "new.", "old as", "new as"];
     let text = text.to_ascii_lowercase();
-    ["join", "rollup", "cube", "grouping"].iter().any(|word| text.contains(word))
+    WORDS.iter().any(|word| text.contains(word))
 }

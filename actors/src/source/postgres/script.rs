@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures_util::stream;
 
 use super::clock::Clock;
-use super::prepared::{inferred, prepared};
+use super::inference::inferred;
+use super::prepared::prepared;
 use super::rows::{self, Reading};
 use super::session::Session;
 use super::statement::{Job, admit, seen};
@@ -81,7 +82,7 @@ pub(super) async fn columns(
                 return Err(clock.judge(error));
             }
         };
-        let seen = seen(ready.columns());
+        let seen = seen(ready.statement.columns());
         parts.push(Ok(Part::Columns(rows::columns(&seen, &job.text, &shared.name, &shared.knowledge).await)));
         parts.push(Ok(Part::Done { affected: -1 }));
     }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use super::connecting::{Lent, Wire};
+use super::inference::Ways;
 use super::notices::Hearer;
 use super::pooled;
 use super::sessions::{Pooled, Shared};
@@ -125,6 +126,11 @@ impl Session {
     /// Where work for this session is spawned: the runtime that drives its connection.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    /// How statements were prepared lately.
+    pub(super) fn ways(&self) -> &Ways {
+        &self.sessions.ways
     }
 
     /// What its large rows were lent.

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::clock::Clock;
 use super::connecting::{Canceller, Connector, Wire};
 use super::custom_types::CustomTypes;
+use super::inference::Ways;
 use super::session::{CANCEL_TIMEOUT, GREETING_TIMEOUT, Session, introduce};
 use super::{failure, login};
 use crate::error::{Error, Kind, Result};
@@ -29,6 +30,8 @@ pub(super) struct Sessions(Arc<Shared>);
 pub(super) struct Shared {
     connector: Arc<Connector>,
     types: Arc<CustomTypes>,
+    /// How statements are prepared that need more than their values' own types.
+    pub(super) ways: Ways,
     most: usize,
     /// How long a role's session is kept that nobody uses; `None` where no role has sessions.
     role_idle: Option<Duration>,
@@ -94,6 +97,7 @@ impl Sessions {
             role_idle: connector.login().map(|login| login.idle_timeout),
             connector,
             types: Arc::clone(types),
+            ways: Ways::default(),
             most,
             slots: Arc::new(Semaphore::new(most)),
             open: Arc::default(),

@@ -15,6 +15,7 @@ use super::cells::Form;
 use super::clock::Clock;
 use super::failure;
 use super::identity;
+use super::inference::Apart;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
 use super::running::{self, Fetched, Running};
@@ -31,6 +32,12 @@ use crate::sql::{Class, Statement};
 const SILENCE: Duration = Duration::from_secs(1);
 /// A last look before a statement is held to be stuck.
 const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// In place of a shift: what was sent has other numbers of parameters than the statement, so that no
+/// position in it leads back.
+pub(super) const APART: usize = usize::MAX;
+/// In place of a shift: no position in what was sent leads back.
+pub(super) const ELSEWHERE: usize = usize::MAX - 1;
 
 /// How the statement begins that reads a cursor to its end.
 pub(super) const FETCH_ALL: &str = "FETCH ALL ";
@@ -134,6 +141,20 @@ impl Job {
         }
     }
 
+    /// The same statement, which was judged, with other values.
+    pub(super) fn again(&self, values: Vec<Argument>, begins: bool) -> Self {
+        Self {
+            text: self.text.clone(),
+            values: Values::Inferred(values),
+            default_schema: self.default_schema.clone(),
+            origin: self.origin.clone(),
+            place: Place { begins, ..self.place },
+            identity: self.identity.clone(),
+            guarded: None,
+            ..*self
+        }
+    }
+
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(super) fn is_judged_beforehand(&self) -> bool {
         self.guarded.as_ref().is_none_or(Guarded::is_alone)
@@ -159,6 +180,21 @@ impl Job {
         }
     }
 
+    /// Whether a value means what the same literal would: in a caller's own statement.
+    pub(super) fn means_literals(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// What is bound to the parameter of this number, from 1.
+    fn argument(&self, number: usize, apart: bool) -> Option<&Argument> {
+        let index = number.checked_sub(1)?;
+        let apart = if apart { Some(Apart::of(&self.text, self.arguments())?) } else { None };
+        match apart {
+            Some(apart) => apart.arguments(self.arguments()).get(index).copied(),
+            None => self.arguments().get(index),
+        }
+    }
+
     /// What the source said, in the caller's terms.
     pub(super) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
         if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
@@ -171,7 +207,7 @@ impl Job {
             failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
             return failure.hint("nothing was changed; leave dryRun out to run it");
         }
-        let refused = failure::refused_parameter(error).and_then(|number| self.arguments().get(number.checked_sub(1)?));
+        let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, shift == APART));
         if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
             failure.kind = Kind::Invalid;
             failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);

@@ -123,6 +123,7 @@ pub(super) fn value(argument: &Argument) -> Result<Value> {
             let text: String = serde_json::from_str(json)
                 .map_err(|error| Error::invalid(format!("the value of {} is no text: {error}", at(&argument.name))))?;
             match argument.data_type {
+                Some(hint) if is_number(hint) => of_text(text, hint),
                 Some(hint) if hint == i32::from(DataType::Binary.code()) => {
                     Value::Blob(STANDARD.decode(&text).map_err(|error| {
                         Error::invalid(format!(
@@ -144,14 +145,27 @@ pub(super) fn value(argument: &Argument) -> Result<Value> {
     })
 }
 
-/// A JSON number in the smallest of SQLite's classes that keeps all its digits.
+/// A JSON number as SQLite reads a literal: INTEGER where it is one of 64 bits, else REAL.
 fn number(json: &str) -> Value {
-    if let Ok(integer) = json.parse::<i64>() {
-        return Value::Integer(integer);
+    match json.parse::<i64>() {
+        Ok(integer) => Value::Integer(integer),
+        Err(_) => json.parse::<f64>().map_or_else(|_| Value::Text(json.to_owned()), Value::Real),
     }
-    match json.parse::<f64>() {
-        Ok(real) if real.is_finite() && decimal_parts(json) == decimal_parts(&format!("{real:e}")) => Value::Real(real),
-        _ => Value::Text(json.to_owned()),
+}
+
+/// Whether a client calls a value a number by this code.
+fn is_number(hint: i32) -> bool {
+    (i32::from(DataType::TinyInt.code())..=i32::from(DataType::Numeric.code())).contains(&hint)
+}
+
+/// A string that the client calls a number; one that is none stays text.
+fn of_text(text: String, hint: i32) -> Value {
+    let Some(json) = Some(text.trim()).filter(|json| decimal_parts(json).is_some()) else { return Value::Text(text) };
+    let is_float = [DataType::Float, DataType::Double].map(|float| i32::from(float.code())).contains(&hint);
+    match number(json) {
+        #[expect(clippy::cast_precision_loss, reason = "what a client calls a float is one")]
+        Value::Integer(integer) if is_float => Value::Real(integer as f64),
+        value => value,
     }
 }
 
@@ -213,11 +227,21 @@ mod tests {
             ("false", Some(14), Value::Integer(0)),
             ("\"true\"", Some(14), Value::Integer(1)),
             ("9223372036854775807", Some(8), Value::Integer(i64::MAX)),
-            ("9223372036854775808", Some(8), Value::Text("9223372036854775808".to_owned())),
+            ("9223372036854775808", Some(8), Value::Real(9_223_372_036_854_775_808.0)),
+            ("-9223372036854775808", None, Value::Integer(i64::MIN)),
+            ("-9223372036854775809", None, Value::Real(-9_223_372_036_854_775_808.0)),
+            ("10.500000000000000001", None, Value::Real(10.5)),
+            ("7.0", Some(8), Value::Real(7.0)),
+            ("\"7\"", Some(8), Value::Integer(7)),
+            ("\"7\"", Some(11), Value::Real(7.0)),
+            ("\"-7.50\"", Some(12), Value::Real(-7.5)),
+            ("\"seven\"", Some(8), Value::Text("seven".to_owned())),
+            ("\"7\"", None, Value::Text("7".to_owned())),
+            ("\"7\"", Some(5), Value::Text("7".to_owned())),
             ("0.1", Some(12), Value::Real(0.1)),
             ("-1.50e2", None, Value::Real(-150.0)),
-            ("1e400", None, Value::Text("1e400".to_owned())),
-            ("3.14159265358979323846", None, Value::Text("3.14159265358979323846".to_owned())),
+            ("1e400", None, Value::Real(f64::INFINITY)),
+            ("3.14159265358979323846", None, Value::Real(std::f64::consts::PI)),
             ("\"Łódź \\u0041\"", Some(5), Value::Text("Łódź A".to_owned())),
             ("\"AQID\"", Some(1), Value::Blob(vec![1, 2, 3])),
             ("[1, 2]", None, Value::Text("[1, 2]".to_owned())),

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::authorizer::Warden;
 use super::hiding::Hiding;
+use super::proof::Proof;
 use super::types::{Declared, Form, digits, of_value};
 use crate::error::{Error, Result};
 use crate::reply::{Column, DataType};
@@ -19,18 +20,19 @@ pub(super) struct Described {
     pub(super) forms: Vec<Form>,
 }
 
-/// Describes the columns of `statement`, which stands at `first` if it has a row. Of tables that are
+/// Describes the columns of `statement`, whose text is `text` and which stands at `first` if it has a row. Of tables that are
 /// hidden only types are told.
 pub(super) fn describe(
     connection: &Connection,
     warden: &Warden,
-    statement: &Statement<'_>,
+    (statement, text): (&Statement<'_>, &str),
     first: Option<&Row<'_>>,
     catalog: &str,
     hiding: Option<&Hiding>,
 ) -> Result<Described> {
     let mut columns = Vec::with_capacity(statement.column_count());
     let mut forms = Vec::with_capacity(statement.column_count());
+    let mut proof = None;
     for index in 0..statement.column_count() {
         let label = statement.column_name(index).map_err(Error::internal)?;
         let class = match first.and_then(|row| row.get_ref(index).ok()) {
@@ -47,8 +49,9 @@ pub(super) fn describe(
         if let Ok(Some((schema, table, name, declared, _, not_null, key, _))) = statement.column_metadata(index) {
             let read = |text: &CStr| text.to_string_lossy().into_owned();
             let table = read(table);
+            let proof = *proof.get_or_insert_with(|| warden.trusting(|| Proof::read(connection, text)));
             // What an exposed view shows is told, not where it has it from.
-            if !hiding.is_some_and(|hiding| hiding.hides(&table)) {
+            if proof.has_one_source && !hiding.is_some_and(|hiding| hiding.hides(&table)) {
                 column.name = read(name);
                 column.table = Some(table.clone());
                 column.schema = Some(read(schema));
@@ -58,13 +61,14 @@ pub(super) fn describe(
                 form = declared.form;
                 let row_id =
                     key && declared.data_type == DataType::BigInt && declared.name.eq_ignore_ascii_case("INTEGER");
-                column.nullable = !(not_null || (row_id && warden.trusting(|| sole_key(connection, &table))));
+                let never_null = not_null || (row_id && warden.trusting(|| is_row_id(connection, &table)));
+                column.nullable = !(never_null && proof.keeps_nulls_out);
                 column.data_type = declared.data_type;
                 column.length = declared.length;
                 column.precision = declared.precision;
                 column.scale = declared.scale.unwrap_or(0);
             } else {
-                column.nullable = !not_null;
+                column.nullable = !(not_null && proof.keeps_nulls_out);
             }
         }
         columns.push(column);
@@ -78,11 +82,15 @@ fn named(declared: &Declared) -> bool {
     !declared.name.is_empty()
 }
 
-/// Whether a table's key is one column: an INTEGER one is then the row's id and never NULL, while
-/// other keys may hold NULL for the sake of old databases (CREATE TABLE, §3.5 of its page).
-fn sole_key(connection: &Connection, table: &str) -> bool {
+/// Whether a table's key is one column and the row's own id: an INTEGER one then is never NULL, while
+/// other keys may hold NULL for the sake of old databases (CREATE TABLE, §3.5 of its page). A key that
+/// has an index of its own, as `INTEGER PRIMARY KEY DESC` has, is another one.
+fn is_row_id(connection: &Connection, table: &str) -> bool {
     let count = connection
-        .prepare_cached("SELECT count(*) FROM pragma_table_info(?1, 'main') WHERE pk > 0")
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM pragma_table_info(?1, 'main') WHERE pk > 0)
+                + (SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk')",
+        )
         .and_then(|mut statement| statement.query_row([table], |row| row.get::<_, i64>(0)));
     count.is_ok_and(|count| count == 1)
 }

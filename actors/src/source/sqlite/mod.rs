@@ -47,6 +47,7 @@ mod mirror;
 mod opening;
 mod outlet;
 mod procedure;
+mod proof;
 mod rows;
 mod session;
 mod statement;

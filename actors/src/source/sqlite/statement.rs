@@ -140,7 +140,7 @@ fn carry_out(opened: &Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Re
         run.mirror = opened.mirror().map_err(|error| halt.verdict().unwrap_or(error))?;
         let mut prepared = run.compile(step)?;
         if order.runs == Runs::Never {
-            let columns = run.describe(&prepared, None)?.columns;
+            let columns = run.describe(step, &prepared, None)?.columns;
             outlet.send(Part::Columns(columns))?;
             outlet.send(Part::Done { affected: -1 })?;
             continue;
@@ -256,9 +256,15 @@ impl<'a> Run<'a> {
         mirror.hiding.withhold(suggest(&mirror.connection, warden, error), unasked)
     }
 
-    fn describe(&self, prepared: &rusqlite::Statement<'_>, first: Option<&rusqlite::Row<'_>>) -> Result<Described> {
+    fn describe(
+        &self,
+        step: &Step,
+        prepared: &rusqlite::Statement<'_>,
+        first: Option<&rusqlite::Row<'_>>,
+    ) -> Result<Described> {
         let hiding = self.mirror.as_ref().map(|mirror| &*mirror.hiding);
-        describe(&self.opened.connection, &self.opened.warden, prepared, first, &self.order.catalog, hiding)
+        let told = (prepared, step.statement.text.as_str());
+        describe(&self.opened.connection, &self.opened.warden, told, first, &self.order.catalog, hiding)
     }
 
     /// Refuses what may not run here; whether the statement only reads.
@@ -292,7 +298,7 @@ impl<'a> Run<'a> {
             let filling = if let Some(filling) = &mut filling {
                 filling
             } else {
-                let described = self.describe(row.as_ref(), Some(row))?;
+                let described = self.describe(step, row.as_ref(), Some(row))?;
                 outlet.send(Part::Columns(described.columns))?;
                 filling.insert(Filling::new(described.forms))
             };
@@ -327,7 +333,7 @@ impl<'a> Run<'a> {
         }
         let columns = match filling {
             Some(_) => None,
-            None => Some(self.describe(prepared, None)?.columns),
+            None => Some(self.describe(step, prepared, None)?.columns),
         };
         Ok(End { columns, affected })
     }

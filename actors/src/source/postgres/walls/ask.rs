@@ -2,6 +2,7 @@
 //! that is made, read and undone. The server resolves every name and infers every type for that, and
 //! runs nothing (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use futures_util::future::{join, join4, join5};
@@ -10,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use super::super::clock::Clock;
 use super::super::identity;
-use super::super::prepared::inferred;
+use super::super::inference::{Apart, inferred};
 use super::super::session::Session;
 use super::super::statement::Job;
 use super::super::transaction::{Frame, beginning, search_path, step_back};
@@ -43,14 +44,17 @@ pub(super) enum Answer {
 /// # Errors
 /// What the driver itself refuses, and a session that is lost.
 pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
-    let types = if job.arguments().is_empty() {
-        Vec::new()
-    } else {
-        let types = inferred(session, job, clock).await?.params().to_vec();
+    let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
+    if !job.arguments().is_empty() {
+        let inferred = inferred(session, job, clock).await?;
+        types = inferred.statement.params().to_vec();
+        // No parameter stands in front of the part: their numbers are the same in it.
+        if let (Some(_), Some(apart)) = (inferred.apart, Apart::of(&text, job.arguments())) {
+            text = Cow::Owned(apart.text);
+        }
         step_back(session, job.frame(), job.place).await;
-        types
-    };
-    let question = question(text, &types);
+    }
+    let question = question(&text, &types);
     let made = if job.place.begins {
         let begin = beginning(Frame::ReadWrite, clock, session.pooled);
         let (opened, role, path, made, (tree, _)) = join5(

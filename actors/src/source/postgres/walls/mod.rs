@@ -27,8 +27,8 @@ use self::names::{Latest, Names};
 pub(super) use self::redaction::{redacted, uttered};
 use self::shape::{Memory, Shape};
 use self::told::{Refusal, placed};
-use super::argument;
 use super::clock::Clock;
+use super::inference;
 use super::knowledge::Knowledge;
 use super::session::Session;
 use super::statement::Job;
@@ -193,7 +193,7 @@ impl Walls {
         }
         let shape = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
-            let types: Vec<String> = values.iter().map(|value| argument::hinted(value).name().to_owned()).collect();
+            let types: Vec<String> = values.iter().map(|value| format!("{:?}", inference::kind(value))).collect();
             let terms = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
             Shape::of(&statement.text, &terms)
         });

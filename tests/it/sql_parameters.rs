@@ -1,0 +1,163 @@
+//! A parameter means what the same literal would mean, whatever type the source would have guessed for it.
+
+use serde_json::{Value, json};
+
+use crate::support::app::{TestApp, read};
+use crate::support::fixture;
+use crate::support::postgres::connect;
+
+const SETUP: &str = "
+CREATE TABLE things (id int4 PRIMARY KEY, small int2, weight float4, name text, doc jsonb, day date, span int4range, yes bool);
+INSERT INTO things VALUES
+    (1, 1, 0.1, 'one', '{\"t\": [10, 20]}', '2026-01-31', '[1,5)', true),
+    (2, 32767, 0.5, 'two', '{\"t\": {\"1\": \"key\"}}', '2026-02-28', '[5,9)', false),
+    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL);";
+
+/// Query, parameters, and the text of its rows.
+const ON_POSTGRES: &[(&str, &str, &str)] = &[
+    ("SELECT doc -> 't' -> @i FROM things WHERE id = 1", r#"{"i": 1}"#, r#""20""#),
+    ("SELECT '[1,2]'::jsonb - @i", r#"{"i": 0}"#, r#""[2]""#),
+    ("SELECT substring('abcdef' from @p for @n)", r#"{"p": 2, "n": 3}"#, r#""bcd""#),
+    ("SELECT @a < @b", r#"{"a": 9, "b": 10}"#, "true"),
+    ("SELECT greatest(@a, @b)", r#"{"a": 9, "b": 10}"#, "10"),
+    ("SELECT @x between @a and @b", r#"{"x": 9, "a": 8, "b": 10}"#, "true"),
+    ("SELECT n FROM (VALUES (@a), (@b)) AS v(n) ORDER BY n LIMIT 1", r#"{"a": 10, "b": 9}"#, "9"),
+    ("SELECT @a / @b", r#"{"a": 8, "b": 7.0}"#, "1.1428571428571429"),
+    ("SELECT 7 / @b", r#"{"b": 2.0}"#, "3.5000000000000000"),
+    ("SELECT 100 * @x", r#"{"x": 0.1}"#, "10.0"),
+    ("SELECT count(*) FROM things WHERE id > @x", r#"{"x": 2.5}"#, "1"),
+    ("SELECT array[1,2] || @n", r#"{"n": 3}"#, r#""[1,2,3]""#),
+    ("SELECT id FROM things WHERE span @> @n", r#"{"n": 5}"#, "2"),
+    ("SELECT count(*) FROM things WHERE (@x is null or id = @x)", r#"{"x": null}"#, "3"),
+    ("SELECT count(*) FROM things WHERE (@x is null or id = @x)", r#"{"x": {"dataType": 8, "value": null}}"#, "3"),
+    ("SELECT count(*) FROM things WHERE (@x is null or id = @x)", r#"{"x": 2}"#, "1"),
+    ("SELECT count(*) FROM things WHERE (@x is null or id = @x)", r#"{"x": "2"}"#, "1"),
+    ("SELECT count(*) FROM things WHERE (@x is null or day = @x)", r#"{"x": "2026-01-31"}"#, "1"),
+    ("SELECT count(*) FROM things WHERE name = @x or id::text = @x or id = @x", r#"{"x": "2"}"#, "1"),
+    ("SELECT @a + @b", r#"{"a": {"dataType": 8, "value": "7"}, "b": {"dataType": 8, "value": "8"}}"#, "15"),
+    ("SELECT @a + @b", r#"{"a": {"dataType": 8, "value": "7.5"}, "b": {"dataType": 8, "value": "8"}}"#, "15.5"),
+    ("SELECT @a + @b", r#"{"a": {"dataType": 8, "value": null}, "b": {"dataType": 8, "value": null}}"#, "null"),
+    ("SELECT round(@x)", r#"{"x": 2.5}"#, "3"),
+    ("SELECT id FROM things WHERE weight = @x", r#"{"x": 0.5}"#, "2"),
+    ("SELECT count(*) FROM things WHERE weight = @x", r#"{"x": 0.1}"#, "0"),
+    ("SELECT small + @n FROM things WHERE id = 2", r#"{"n": 1}"#, "32768"),
+    ("SELECT small + @n FROM things WHERE id = 2", r#"{"n": 70000}"#, "102767"),
+    ("SELECT day + @n FROM things WHERE id = 1", r#"{"n": 1}"#, r#""2026-02-01""#),
+    (
+        "SELECT pg_typeof(@a)::text || pg_typeof(@b)::text || pg_typeof(@c)::text",
+        r#"{"a": 2147483648, "b": true, "c": 1e0}"#,
+        r#""bigintbooleannumeric""#,
+    ),
+    ("SELECT jsonb_build_object('a', @n, 'b', @t)", r#"{"n": 5, "t": true}"#, r#""{\"a\": 5, \"b\": true}""#),
+    ("SELECT @x IS NULL", r#"{"x": null}"#, "true"),
+    ("SELECT coalesce(@x, 5)", r#"{"x": null}"#, "5"),
+    ("SELECT a + @n FROM (VALUES (1), (1)) AS v(a) GROUP BY a + @n", r#"{"n": 5}"#, "6"),
+    ("SELECT left(name, 1) || @s FROM things WHERE id = 1 GROUP BY left(name, 1) || @s", r#"{"s": "!"}"#, r#""o!""#),
+    // A literal would be refused here, and what the source infers takes the value.
+    ("SELECT id FROM things WHERE doc -> 't' @> @n", r#"{"n": 20}"#, "1"),
+    ("SELECT jsonb_set('{\"a\": 1}', '{a}', @n)", r#"{"n": 2.50}"#, r#""{\"a\": 2.50}""#),
+    ("SELECT @n::jsonb", r#"{"n": true}"#, r#""true""#),
+    ("SELECT id FROM things WHERE yes = @n", r#"{"n": 0}"#, "2"),
+    ("SELECT repeat('a', @n)", r#"{"n": 3.0}"#, r#""aaa""#),
+    ("SELECT jsonb_typeof(@n::jsonb), @x is null or 1 = @x", r#"{"n": 5, "x": null}"#, r#""number",true"#),
+];
+
+async fn on_postgres() -> TestApp {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute(SETUP).await.unwrap();
+    fixture::with_postgres(&url, "access = \"read-write\"").await
+}
+
+/// The text of the first row, or of the error.
+async fn answer(app: &TestApp, query: &str, parameters: &str) -> String {
+    let body = format!("{{\"query\":{},\"parameters\":{parameters}}}", json!(query));
+    let request = app.post("/api/query").header("content-type", "application/json").body(body);
+    let text = request.send().await.unwrap().text().await.unwrap();
+    let rows = text.split_once("\"rows\":[[").and_then(|(_, rest)| rest.split_once("]],\"affectedRows\""));
+    rows.map_or(text.clone(), |(row, _)| row.to_owned())
+}
+
+#[actix_web::test]
+async fn a_parameter_means_what_a_literal_means() {
+    let app = on_postgres().await;
+    let mut wrong = Vec::new();
+    for (query, parameters, expected) in ON_POSTGRES {
+        // What was found out about a statement holds for the next call as well.
+        for _ in 0..2 {
+            let got = answer(&app, query, parameters).await;
+            if got != *expected {
+                wrong.push(format!("{query} with {parameters}: {got}, expected {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[actix_web::test]
+async fn a_parameter_is_refused_as_a_literal_is() {
+    let app = on_postgres().await;
+    for (query, parameters, sqlstate) in [
+        ("SELECT id FROM things WHERE name = @n", json!({"n": 5}), "42883"),
+        ("SELECT id FROM things WHERE name LIKE @n", json!({"n": 5}), "42883"),
+        ("SELECT id FROM things WHERE id = @n", json!({"n": true}), "42883"),
+        ("SELECT @a + @b", json!({"a": "7", "b": "8"}), "42725"),
+        ("SELECT id FROM things WHERE day > @n", json!({"n": 5}), "42883"),
+        ("SELECT nothing(@n)", json!({"n": 5}), "42883"),
+        ("SELECT to_jsonb(@a)", json!({"a": null}), "42804"),
+    ] {
+        let (status, answer) = app.query(json!({"query": query, "parameters": parameters})).await;
+        assert_eq!((status, &answer["error"]["sqlState"]), (400, &json!(sqlstate)), "{query}: {answer}");
+    }
+}
+
+#[actix_web::test]
+async fn each_set_of_a_batch_has_types_of_its_own() {
+    let app = on_postgres().await;
+    let rows = async |query: &str, sets: Value| {
+        let body = json!({"query": query, "parameters": sets});
+        let (status, document) = read(app.post("/api/batch").json(&body).send().await.unwrap()).await;
+        assert_eq!((status, document.get("error")), (200, None), "{query}: {document}");
+        let results = document["results"].as_array().unwrap().iter().map(|result| result["rows"][0][0].clone());
+        results.collect::<Vec<_>>()
+    };
+    let told = rows(
+        "SELECT pg_typeof(@v)::text",
+        json!([{"v": 1}, {"v": 2.5}, {"v": null}, {"v": "x"}, {"v": true}, {"v": 2}, {"v": 2_147_483_648_u64}]),
+    );
+    assert_eq!(told.await, ["integer", "numeric", "text", "text", "boolean", "integer", "bigint"]);
+    let compared = rows("SELECT 10 > @v", json!([{"v": 9}, {"v": 9.5}, {"v": "9"}, {"v": null}, {"v": 10}]));
+    assert_eq!(compared.await, [json!(true), json!(true), json!(true), json!(null), json!(false)]);
+    // More kinds of sets than are kept at once.
+    let sets: Vec<Value> = (0..2_000_u32)
+        .map(|number| {
+            (0..10).map(|bit| (format!("p{bit}"), json!((number >> bit & 1 == 1).then_some(number)))).collect()
+        })
+        .map(Value::Object)
+        .collect();
+    let names: Vec<String> = (0..10).map(|bit| format!("@p{bit}")).collect();
+    let query = format!("SELECT num_nonnulls({})", names.join("::int4, ") + "::int4");
+    let counted = rows(&query, json!(sets)).await;
+    assert!(counted.iter().zip(0..1024_u32).all(|(counted, number)| *counted == json!(number.count_ones())));
+}
+
+#[actix_web::test]
+async fn a_number_is_one_on_sqlite_too() {
+    let app = fixture::on_sqlite().await;
+    for (query, parameters, expected) in [
+        ("SELECT typeof(@x), @x = 10.5", r#"{"x": 10.500000000000000001}"#, r#""real",1"#),
+        ("SELECT typeof(@x), @x < 0", r#"{"x": -9223372036854775809}"#, r#""real",1"#),
+        ("SELECT typeof(@x), @x > 1e300", r#"{"x": 1e400}"#, r#""real",1"#),
+        ("SELECT typeof(@x)", r#"{"x": -9223372036854775808}"#, r#""integer""#),
+        ("SELECT typeof(@x), @x / 2", r#"{"x": 7}"#, r#""integer",3"#),
+        ("SELECT typeof(@x), @x / 2", r#"{"x": 7.0}"#, r#""real",3.5"#),
+        ("SELECT typeof(@x), @x / 2", r#"{"x": {"dataType": 8, "value": "7"}}"#, r#""integer",3"#),
+        ("SELECT typeof(@x), @x / 2", r#"{"x": {"dataType": 12, "value": "7.0"}}"#, r#""real",3.5"#),
+        ("SELECT typeof(@x), @x / 2", r#"{"x": {"dataType": 11, "value": "7"}}"#, r#""real",3.5"#),
+        ("SELECT typeof(@x)", r#"{"x": {"dataType": 8, "value": "seven"}}"#, r#""text""#),
+        ("SELECT typeof(@x)", r#"{"x": "7"}"#, r#""text""#),
+        ("SELECT count(*) FROM orders WHERE total + 0 >= @x", r#"{"x": {"dataType": 8, "value": "10.5"}}"#, "2"),
+        ("SELECT typeof(@x)", r#"{"x": null}"#, r#""null""#),
+    ] {
+        assert_eq!(answer(&app, query, parameters).await, expected, "{query} with {parameters}");
+    }
+}
