@@ -165,6 +165,9 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     run!(enable_subject("https://idp.example.org#bob"), "user enable");
 
     run!(remove_client("client"), "client remove");
+    let mut own = store.pats(Some(ANN)).unwrap().into_iter();
+    let own = own.find(|own| own.parent.is_some() && own.revoked_at.is_none()).unwrap();
+    run!(revoke_pat(&own.id.to_string()), "pat revoke");
     run!(revoke_pat(&token.id.to_string()), "pat revoke");
     run!(remove_user(ANN), "user remove");
 }
