@@ -126,7 +126,7 @@ async fn run(client: &Client, texts: &[&str]) -> Outcome {
                 let mut rows = Vec::new();
                 for message in messages {
                     match message {
-                        SimpleQueryMessage::Row(row) => rows.push(row.get(0).map(str::to_owned)),
+                        SimpleQueryMessage::Row(row) => rows.push(row.try_get(0).ok().flatten().map(str::to_owned)),
                         SimpleQueryMessage::CommandComplete(_) => all.push(std::mem::take(&mut rows)),
                         _ => {}
                     }

@@ -270,7 +270,8 @@ impl Context {
             Clause::Relations
         } else if is("EXISTS") {
             // IF EXISTS, IF NOT EXISTS
-            if !self.last_is(0, text, &["IF"]) && !(self.last_is(0, text, &["NOT"]) && self.last_is(1, text, &["IF"])) {
+            let not = self.last_is(0, text, &["NOT"]);
+            if !self.last_is(usize::from(not), text, &["IF"]) {
                 return;
             }
             Clause::Relations

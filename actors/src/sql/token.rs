@@ -294,7 +294,9 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Kind {
-        let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        // To SQLite whatever a name goes on with spoils the number in front, a byte order mark too.
+        let sqlite = self.sqlite();
+        let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || (sqlite && continues_word(byte));
         let start = self.at;
         self.skip_while(digits);
         // `1..10` of a loop is no fraction.

@@ -131,7 +131,7 @@ impl Source for Postgres {
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let shared = Arc::clone(&self.shared);
-        async move { shared.run(plan).await }.boxed()
+        async move { Box::pin(shared.run(plan)).await }.boxed()
     }
 
     fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
