@@ -81,12 +81,18 @@ pub(super) async fn inferred(session: &Session, job: &Job, clock: &Clock) -> Res
         let takes = |(argument, type_): (&&Argument, &Type)| own(argument) == Type::UNKNOWN || fits(argument, type_);
         if types.len() == given.len() && given.iter().zip(&types).all(takes) {
             // What it rested on may be gone.
-            if let Ok(statement) = attempts.prepare(apart.as_ref(), &types).await {
+            if let Ok(statement) = Box::pin(attempts.prepare(apart.as_ref(), &types)).await {
                 return Ok(Inferred { statement, apart });
             }
         }
     }
-    let (inferred, types) = attempts.all().await?;
+    // Nearly all statements need no more than their values' own types; casts say those of a routine's.
+    let type_: fn(&Argument) -> Type = if job.means_literals() { own } else { |_| Type::UNKNOWN };
+    let first = arguments.iter().map(type_).collect();
+    let (inferred, types) = match attempts.attempt(None, first).await? {
+        Some(found) => found,
+        None => Box::pin(attempts.others()).await?,
+    };
     if attempts.tried.len() > 1 && job.place.begins {
         session.ways().keep(Shape::of(job), types, inferred.apart.is_some());
     }
@@ -112,21 +118,16 @@ struct Attempts<'a> {
 type Found = (Inferred, Vec<Type>);
 
 impl Attempts<'_> {
-    async fn all(&mut self) -> Result<Found> {
+    async fn others(&mut self) -> Result<Found> {
         let arguments = self.job.arguments();
         let each = |type_: fn(&Argument) -> Type| arguments.iter().map(type_).collect::<Vec<_>>();
         if !self.job.means_literals() {
-            // Casts say the types of what a routine is called with.
-            for types in [each(|_| Type::UNKNOWN), each(own), each(text_at_last)] {
+            for types in [each(own), each(text_at_last)] {
                 if let Some(found) = self.attempt(None, types).await? {
                     return Ok(found);
                 }
             }
             return Err(self.refused());
-        }
-        // Nearly all statements need no more than that.
-        if let Some(found) = self.attempt(None, each(own)).await? {
-            return Ok(found);
         }
         let apart = Apart::of(&self.job.text, arguments);
         let texts: Vec<Option<&Apart>> = std::iter::once(None).chain(apart.as_ref().map(Some)).collect();
