@@ -157,14 +157,22 @@ impl Mapping {
     }
 
     fn named(&self, by: &Principal) -> Option<String> {
-        let of = |name: &str| self.principals.get(&name::key(name));
-        of(&by.subject).or_else(|| of(by.account()?)).cloned()
+        let of = |name: &str| self.principals.get(&principal_key(name));
+        // Whoever names an account chooses that name: it never stands for a person or for another issuer's subject.
+        let account = || by.account().filter(|name| !name.contains(['@', '#']));
+        of(&by.subject).or_else(|| of(account()?)).cloned()
     }
 
     fn claimed(&self, by: &Principal) -> Option<String> {
         let told = self.claim.as_ref()?;
         told.role(&claim(by, &told.name)?)
     }
+}
+
+/// How the names of `principals` are compared: ours in any spelling, another issuer's `issuer#sub` as it is
+/// (RFC 7519 §4.1.2).
+pub fn principal_key(name: &str) -> String {
+    if name.contains('#') { name.to_owned() } else { name::key(name) }
 }
 
 /// One claim of a caller; `subject` stands for `sub`.

@@ -2,6 +2,7 @@
 
 mod validity;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -176,6 +177,14 @@ impl Rights {
         self.widest() == Scope::Admin
     }
 
+    /// What of them is administered: all of it, or the connections that have the scope `admin`.
+    #[must_use]
+    pub fn administered(&self) -> Self {
+        let Some(connections) = self.list() else { return self.clone() };
+        let administered = connections.iter().filter(|(_, scope)| *scope == Scope::Admin);
+        Self::only(administered.map(|(id, _)| *id), Scope::Admin)
+    }
+
     /// The connections for people, as `name` calls them; with its scope where one is reached with less
     /// than the widest.
     pub fn describe(&self, name: impl Fn(Uuid) -> String) -> String {
@@ -207,6 +216,10 @@ pub struct Asserted {
     pub role: Option<String>,
 }
 
+/// Claims that name a token, and not the caller who shows it (RFC 7519 §4.1.7, `OpenID` Connect Core §2, and what
+/// one large issuer adds).
+const OF_THE_TOKEN: [&str; 9] = ["jti", "auth_time", "nonce", "sid", "at_hash", "c_hash", "uti", "rh", "aio"];
+
 impl Default for Claims {
     fn default() -> Self {
         Self::Verified(Arc::default())
@@ -232,6 +245,12 @@ impl Claims {
             Self::Verified(claims) => claims,
             Self::Asserted(asserted) => &asserted.claims,
         }
+    }
+
+    /// Those that tell who the caller is, and not which token was shown: with the next one they are the same.
+    pub fn of_the_caller(&self) -> BTreeMap<&str, &Value> {
+        let lasting = self.all().iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str()));
+        lasting.map(|(name, value)| (name.as_str(), value)).collect()
     }
 
     /// One that Portico itself knows to be so.

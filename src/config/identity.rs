@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use portico_actors::auth::IssuerIdentity;
-use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role};
-use portico_actors::name;
+use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role, principal_key};
 use portico_actors::source::address::{Login, Password, ROLE};
 use portico_actors::source::postgres::login::check_name;
 use portico_actors::sql::Dialect;
@@ -61,7 +60,7 @@ pub(super) fn read(
         connection.problem("identity", "no caller would have a role".to_owned(), remedy, problems);
     }
     section.finish(problems);
-    let principals = principals.into_iter().map(|(name, role)| (name::key(&name), role)).collect();
+    let principals = principals.into_iter().map(|(name, role)| (principal_key(&name), role)).collect();
     Some((Mapping { principals, claim, pattern }, login))
 }
 

@@ -9,7 +9,6 @@
 
 mod memory;
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -155,10 +154,6 @@ async fn claim(
     Ok((Memory::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
 }
 
-/// Claims that name a token, and not the caller who shows it: with the next one they are others (RFC 7519 §4.1.7,
-/// `OpenID` Connect Core §2, and what one large issuer adds).
-const OF_THE_TOKEN: [&str; 9] = ["jti", "auth_time", "nonce", "sid", "at_hash", "c_hash", "uti", "rh", "aio"];
-
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,
 /// and how the connection is configured. Whoever has another standing today carries the request out
 /// anew, and is told what everybody is told who asks for the first time.
@@ -167,8 +162,7 @@ const OF_THE_TOKEN: [&str; 9] = ["jti", "auth_time", "nonce", "sid", "at_hash", 
 /// The caller has no role in the connection's database.
 fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
-    let claims: BTreeMap<_, _> =
-        by.claims.all().iter().filter(|(name, _)| !OF_THE_TOKEN.contains(&name.as_str())).collect();
+    let claims = by.claims.of_the_caller();
     let Fingerprint { source, offer, .. } = connection.fingerprint;
     Ok(format!("{:?}", (&by.rights, role, claims, connection.id, source, offer)))
 }

@@ -130,7 +130,8 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Whose session or task it is that this caller begins or names.
     pub(crate) fn holder(&self) -> Holder {
-        Holder { subject: self.by.subject.clone(), connection: self.entry.id, scope: self.by.scope() }
+        let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
+        Holder { subject: self.by.subject.clone(), connection: self.entry.id, scope: self.by.scope(), claims }
     }
 }
 

@@ -319,6 +319,7 @@ mod tests {
                 subject: "a".to_owned(),
                 connection: uuid::Uuid::nil(),
                 scope: portico_actors::principal::Scope::Read,
+                claims: String::new(),
             },
             "2025-11-25",
             Value::Null,

@@ -49,12 +49,18 @@ pub struct Holder {
     pub connection: Uuid,
     /// How far the principal went there.
     pub scope: Scope,
+    /// What was known of the principal, by which a database's role is found.
+    pub claims: String,
 }
 
 impl Holder {
-    /// Whether `by` may go on with what this one began: the same principal, with no less.
+    /// Whether `by` may go on with what this one began: the same principal, as whom databases know
+    /// them, with no less.
     pub fn admits(&self, by: &Self) -> bool {
-        self.subject == by.subject && self.connection == by.connection && self.scope <= by.scope
+        self.subject == by.subject
+            && self.connection == by.connection
+            && self.scope <= by.scope
+            && self.claims == by.claims
     }
 }
 
@@ -124,7 +130,12 @@ mod tests {
     use super::*;
 
     fn holder(subject: &str) -> Holder {
-        Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1), scope: Scope::Write }
+        Holder {
+            subject: subject.to_owned(),
+            connection: Uuid::from_u128(1),
+            scope: Scope::Write,
+            claims: String::new(),
+        }
     }
 
     #[test]

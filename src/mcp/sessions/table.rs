@@ -105,7 +105,12 @@ mod tests {
     use super::*;
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let holder = Holder { subject: subject.to_owned(), connection: Uuid::from_u128(1), scope: Scope::Read };
+        let holder = Holder {
+            subject: subject.to_owned(),
+            connection: Uuid::from_u128(1),
+            scope: Scope::Read,
+            claims: String::new(),
+        };
         let session = Arc::new(Session::new(holder, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
         table.insert(Arc::clone(&session));
         session

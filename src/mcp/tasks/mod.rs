@@ -135,7 +135,12 @@ mod tests {
     use super::*;
 
     fn holder(subject: &str, connection: u128) -> Holder {
-        Holder { subject: subject.to_owned(), connection: Uuid::from_u128(connection), scope: Scope::Write }
+        Holder {
+            subject: subject.to_owned(),
+            connection: Uuid::from_u128(connection),
+            scope: Scope::Write,
+            claims: String::new(),
+        }
     }
 
     #[test]

@@ -283,8 +283,12 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let holder =
-            Holder { subject: "a".to_owned(), connection: Uuid::nil(), scope: portico_actors::principal::Scope::Read };
+        let holder = Holder {
+            subject: "a".to_owned(),
+            connection: Uuid::nil(),
+            scope: portico_actors::principal::Scope::Read,
+            claims: String::new(),
+        };
         Task::new(holder, Arc::default(), Duration::from_secs(10))
     }
 

@@ -72,6 +72,8 @@ impl People {
         self.store(move |store| {
             store.acting(&digest, |store| {
                 let user = store.add_user(new)?;
+                // Whoever hands it over knows it: it does not grow with the user.
+                let first = NewPat { rights: user.rights.clone(), ..first };
                 let (_, secret) = store.create_pat(&user.email, first)?;
                 Ok((user, secret))
             })

@@ -22,6 +22,11 @@ impl Store {
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the name is taken, or no connection named.
     pub fn create_service_account(&mut self, new: NewServiceAccount) -> Result<(ServiceAccount, SecretString)> {
         check_name("a service account", &new.name)?;
+        if new.name.contains(['@', '#']) {
+            return Err(Error::invalid(
+                "the name of a service account has no @ and no #, as people and other issuers' subjects do",
+            ));
+        }
         let listed = listed(&new.rights)?;
         let client_id = secret::mint_client_id()?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;

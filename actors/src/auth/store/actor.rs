@@ -22,6 +22,7 @@ pub(super) enum Actor {
 
 /// What an actor may do at one moment.
 pub(super) struct Authority {
+    /// Where one administers: what is only read or written there is not among them.
     rights: Rights,
     /// The row of the administrator; none for the operator.
     user: Option<i64>,
@@ -39,7 +40,7 @@ impl Actor {
             Self::Session(digest) => {
                 let session = sessions::require(connection, &digest, now)?;
                 session.must_administer()?;
-                Ok(Authority { rights: session.rights, user: Some(session.user_id) })
+                Ok(Authority { rights: session.rights.administered(), user: Some(session.user_id) })
             }
         }
     }

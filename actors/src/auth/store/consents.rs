@@ -54,8 +54,9 @@ impl Store {
         let actor = self.actor;
         self.change_if(|connection, now| {
             let authority = actor.authority(connection, now)?;
-            let given = GivenAccess::of(connection, grant)?.filter(|given| authority.sees(&given.rights));
-            match given {
+            let values = named_params! { ":now": now, ":grant": grant.to_string() };
+            let found = in_force(connection, "AND g.id = :grant", values)?.pop();
+            match found.filter(|consent| authority.sees(&consent.rights)) {
                 None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
                 Some(_) => Ok(((), end(connection, grant)?)),
             }

@@ -30,6 +30,7 @@ pub(super) fn keyed(users: &[(i64, String, String)], now: Timestamp) -> Vec<(&'s
             let refuse = "UPDATE users SET disabled_at = coalesce(disabled_at, ?1) WHERE id = ?2";
             refusals.push((refuse, given([Value::Integer(now.seconds()), Value::Integer(*id)])));
             refusals.push(("DELETE FROM sessions WHERE user_id = ?1", given([Value::Integer(*id)])));
+            refusals.push(("DELETE FROM grants WHERE user_id = ?1", given([Value::Integer(*id)])));
         }
         if key != *before {
             let rename = "UPDATE users SET email_key = ?1 WHERE id = ?2";

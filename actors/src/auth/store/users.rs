@@ -25,6 +25,13 @@ impl Store {
         let actor = self.actor;
         self.change(|connection, now| {
             actor.authority(connection, now)?.within(&new.rights)?;
+            // One that was set apart from a namesake (`namesakes`) keeps its spelling.
+            let apart = "SELECT count(*) FROM users WHERE email = ?1";
+            let apart: i64 = connection.query_row(apart, [&new.email], |row| row.get(0)).map_err(broken)?;
+            if apart > 0 {
+                return Err(Error::invalid(format!("there is already a user {}", new.email))
+                    .hint("remove that user first, or choose another address"));
+            }
             let added = connection.execute(
                 "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
                  VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",

@@ -32,8 +32,15 @@ impl Attack {
     }
 
     async fn difference(&self, case: &Case) -> Option<Difference> {
-        let (text, hidden) = self.answered(case).await;
-        let (_, missing) = self.answered(&Case { absent: true, ..case.clone() }).await;
+        let (text, hidden, missing) = loop {
+            let (text, hidden) = self.answered(case).await;
+            let (_, missing) = self.answered(&Case { absent: true, ..case.clone() }).await;
+            // A machine that is busy tells nothing of names.
+            let is_busy = |answer: &str| answer.contains("\"code\":1500") || answer.contains("\"code\":1600");
+            if !is_busy(&hidden.text) && !is_busy(&missing.text) {
+                break (text, hidden, missing);
+            }
+        };
         let differs = if missing.passed() {
             // It takes the name of what is hidden, or would pass it over.
             !hidden.passed() && !told(&hidden.text).contains("is not available on this connection")

@@ -28,3 +28,7 @@ CREATE TABLE refused_subjects (
 -- 0: made, or its secret replaced, before whoever did that was kept within their own rights.
 ALTER TABLE users ADD COLUMN judged bigint NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));
 ALTER TABLE service_accounts ADD COLUMN judged bigint NOT NULL DEFAULT 0 CHECK (judged IN (0, 1));
+
+-- What people had whom somebody has disabled is not revived with them.
+DELETE FROM sessions WHERE user_id IN (SELECT id FROM users WHERE disabled_at IS NOT NULL);
+DELETE FROM grants WHERE user_id IN (SELECT id FROM users WHERE disabled_at IS NOT NULL);
