@@ -201,7 +201,7 @@ impl Shared {
             Task::Batch(repeated) => return repeated::results(self, repeated, asked, clock).await,
             Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, clock)).await,
         };
-        self.start(job, asked, clock).await
+        Box::pin(self.start(job, asked, clock)).await
     }
 
     /// Calls a routine, and once more where it is no longer what it was when it was read.
