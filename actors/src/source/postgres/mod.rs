@@ -160,7 +160,7 @@ impl Shared {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // A reader is refused by its own transaction, whatever the server is.
         let writes = plan.access == Access::ReadWrite;
-        let results = match self.carry_out(plan).await {
+        let results = match Box::pin(self.carry_out(plan)).await {
             Ok(results) if self.walls.hides() => {
                 let (walls, knowledge) = (Arc::clone(&self.walls), Arc::clone(&self.knowledge));
                 Ok(results.mend(move |error| {
