@@ -32,12 +32,14 @@ impl Attack {
     }
 
     async fn difference(&self, case: &Case) -> Option<Difference> {
+        let mut tries = 0;
         let (text, hidden, missing) = loop {
             let (text, hidden) = self.answered(case).await;
             let (_, missing) = self.answered(&Case { absent: true, ..case.clone() }).await;
             // A machine that is busy tells nothing of names.
             let is_busy = |answer: &str| answer.contains("\"code\":1500") || answer.contains("\"code\":1600");
-            if !is_busy(&hidden.text) && !is_busy(&missing.text) {
+            tries += 1;
+            if tries == 10 || !(is_busy(&hidden.text) || is_busy(&missing.text)) {
                 break (text, hidden, missing);
             }
         };
