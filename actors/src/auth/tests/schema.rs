@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rusqlite::Connection;
 use secrecy::ExposeSecret;
@@ -179,10 +180,11 @@ fn nothing_of_a_private_key_is_left_in_any_file_once_it_was_replaced() {
 
 /// Whether some file of the store has a part of these octets that is no part of every key of its kind.
 fn holds(house: &House, octets: &[u8]) -> bool {
-    let other = NewKey::generate_for(Algorithm::EdDsa).unwrap();
-    let other =
-        [other, NewKey::generate_for(Algorithm::Es256).unwrap()].map(|key| key.private.expose_secret().to_vec());
-    let usual = |part: &[u8]| other.iter().any(|key| key.windows(part.len()).any(|window| window == part));
+    static OTHERS: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
+        [Algorithm::EdDsa, Algorithm::Es256, Algorithm::Rs256]
+            .map(|algorithm| NewKey::generate_for(algorithm).unwrap().private.expose_secret().to_vec())
+    });
+    let usual = |part: &[u8]| OTHERS.iter().any(|key| key.windows(part.len()).any(|window| window == part));
     let parts: Vec<&[u8]> = octets.chunks_exact(8).filter(|part| !usual(part)).collect();
     let files = fs::read_dir(house.path().parent().unwrap()).unwrap();
     let files = files.map(|entry| fs::read(entry.unwrap().path()).unwrap());
