@@ -58,7 +58,7 @@ pub(crate) fn write_cell(out: &mut Vec<u8>, cell: &Cell<'_>, nesting: Nesting) {
         }
         Cell::Text(text) => write_string(out, text),
         Cell::Json(json) if nesting == Nesting::Plain && strict::is_strict(json) => {
-            out.extend_from_slice(json.as_bytes())
+            out.extend_from_slice(json.as_bytes());
         }
         Cell::Json(json) => write_string(out, json),
         Cell::Bytes(octets) => {

@@ -1,6 +1,6 @@
 //! What a text is, beside the databases themselves: where its statements end, what is open at its end, what a
-//! bracket in it means. The texts are made at random, from a seed that is printed (`PORTICO_TEST_SEED` sets it,
-//! `PORTICO_TEST_CASES` how many there are).
+//! bracket in it means. The texts are made at random, from a seed that is printed (`PORTICO_SEED` sets it,
+//! `PORTICO_CASES` how many there are).
 
 use portico_actors::sql::{Class, Dialect, Naming, Statement, statements};
 use rusqlite::fallible_iterator::FallibleIterator;

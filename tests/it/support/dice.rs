@@ -1,5 +1,5 @@
-//! Chance for tests that compare with the databases: from a seed that is printed. `PORTICO_TEST_SEED` sets it,
-//! `PORTICO_TEST_CASES` how many cases there are.
+//! Chance for tests that compare with the databases: from a seed that is printed. `PORTICO_SEED` sets it,
+//! `PORTICO_CASES` how many cases there are.
 
 /// A generator whose sequence follows from its seed.
 pub(crate) struct Dice(u64);
@@ -9,9 +9,9 @@ impl Dice {
     pub(crate) fn thrown(cases: usize) -> (Self, usize) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-        let seed = number("PORTICO_TEST_SEED").unwrap_or(now.as_secs());
-        println!("PORTICO_TEST_SEED={seed}");
-        let cases = number("PORTICO_TEST_CASES").map_or(cases, |cases| usize::try_from(cases).unwrap());
+        let seed = number("PORTICO_SEED").unwrap_or(now.as_secs());
+        crate::walls::server::say(&format!("PORTICO_SEED={seed}"));
+        let cases = number("PORTICO_CASES").map_or(cases, |cases| usize::try_from(cases).unwrap());
         (Self(seed), cases)
     }
 

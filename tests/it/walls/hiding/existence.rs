@@ -49,7 +49,14 @@ impl Attack {
         } else {
             told(&hidden.text) != told(&missing.text)
         };
-        differs.then(|| Difference { text, hidden: hidden.beginning(), missing: missing.beginning() })
+        // Known, and in SECURITY.md: of a hidden default schema it is said first, before a definition is read.
+        let is_schema_first =
+            hidden.text.contains("3F000") && missing.text.contains("without U& escapes on this connection");
+        (differs && !is_schema_first).then(|| Difference {
+            text,
+            hidden: hidden.beginning(),
+            missing: missing.beginning(),
+        })
     }
 }
 
