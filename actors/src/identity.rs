@@ -25,7 +25,7 @@ pub const SETTINGS: [&str; 5] =
 /// caller that none fits has no role, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Roles by the [`name::key`] of the caller's subject or of a service account's name.
+    /// Roles by the [`principal_key`] of the caller's subject or of a service account's name.
     pub principals: HashMap<String, String>,
     /// The claim that tells the role.
     pub claim: Option<RoleClaim>,
@@ -298,9 +298,9 @@ mod tests {
         assert_eq!(role(&asserted(json!({}), None)), None);
         assert_eq!(role(&asserted(json!({"tenant": "t"}), Some("theirs"))).unwrap(), "theirs");
         assert_eq!(role(&asserted(json!({"tenant": "t"}), None)).unwrap(), "app_t");
-        let named =
-            Principal { subject: "https://id.example.org#Eve".to_owned(), ..asserted(json!({}), Some("theirs")) };
-        assert_eq!(role(&named).unwrap(), "eve");
+        let named = |subject: &str| Principal { subject: subject.to_owned(), ..asserted(json!({}), Some("theirs")) };
+        assert_eq!(role(&named("https://id.example.org#eve")).unwrap(), "eve");
+        assert_eq!(role(&named("https://id.example.org#Eve")).unwrap(), "theirs", "another subject of theirs");
         // Their word for what is ours to know.
         let by = asserted(json!({"client_id": "https://id.example.org#robot", "name": "reporting"}), None);
         assert_eq!((role(&by), by.account()), (None, None));

@@ -9,6 +9,7 @@ use super::super::secret::Digest;
 use super::People;
 use super::authorization::Consent;
 use crate::error::Result;
+use crate::principal::Rights;
 
 /// Everything that an administrator's page shows.
 #[derive(Clone, Debug)]
@@ -73,7 +74,8 @@ impl People {
             store.acting(&digest, |store| {
                 let user = store.add_user(new)?;
                 // Whoever hands it over knows it: it does not grow with the user.
-                let first = NewPat { rights: user.rights.clone(), ..first };
+                let first =
+                    if first.rights == Rights::ALL { NewPat { rights: user.rights.clone(), ..first } } else { first };
                 let (_, secret) = store.create_pat(&user.email, first)?;
                 Ok((user, secret))
             })
