@@ -33,16 +33,34 @@ const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"dpop", b"negotiate"];
 const PARAMETERS: [&[u8]; 9] =
     [b"password", b"passwd", b"pwd", b"passphrase", b"secret", b"token", b"verifier", b"assertion", b"csrf"];
 
+/// Which octets are letters of Base64 in either alphabet (RFC 4648 §4 and §5). Every line that is written passes here,
+/// octet by octet.
+const LETTERS: [bool; 256] = {
+    let mut letters = [false; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        #[expect(clippy::cast_possible_truncation, reason = "it is below 256")]
+        let letter = octet as u8;
+        letters[octet] = letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-' | b'+' | b'/');
+        octet += 1;
+    }
+    letters
+};
+
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let shown = Shown::of(text);
     let octets = &*shown.octets;
-    let (mut clean, mut kept, mut at) = (String::new(), 0, 0);
-    while at < octets.len() {
-        let Some((start, end)) = secret_at(octets, at) else {
+    let (mut clean, mut kept, mut at, mut within_run) = (String::new(), 0, 0, false);
+    while let Some(octet) = octets.get(at) {
+        let is_letter = is_base64(*octet);
+        let begins_run = is_letter && !within_run;
+        within_run = is_letter;
+        let Some((start, end)) = secret_at(octets, at, begins_run) else {
             at += 1;
             continue;
         };
+        within_run = false;
         let (from, to) = (shown.begin(start).max(kept), shown.begin(end));
         clean.push_str(text.get(kept..from).unwrap_or_default());
         clean.push_str(REDACTED);
@@ -105,6 +123,9 @@ impl<'t> Shown<'t> {
 
     /// Takes one layer of percent-encoding away, if there is one.
     fn unescape(&mut self) -> bool {
+        if !self.octets.contains(&b'%') {
+            return false;
+        }
         let escaped = |at: usize| {
             let digit = |at: usize| self.octets.get(at).and_then(|digit| char::from(*digit).to_digit(16));
             let value = digit(at + 1)? * 16 + digit(at + 2)?;
@@ -135,11 +156,33 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// The secret that is recognised at `at`, from its first octet to behind its last.
-fn secret_at(text: &[u8], at: usize) -> Option<(usize, usize)> {
+/// Whether a secret can begin with these two octets, where that is known by its first ones. Nearly every octet ends
+/// here that is read at all.
+fn may_begin(first: u8, second: Option<u8>) -> bool {
+    let second = second.map(|octet| octet.to_ascii_lowercase());
+    match first {
+        b'p' | b'P' => second == Some(b't'),
+        b'c' => second == Some(b'h'),
+        b'w' => second == Some(b'd'),
+        b'b' | b'B' => matches!(second, Some(b'a' | b'e' | b'0')),
+        b'd' | b'D' => second == Some(b'p'),
+        b'n' | b'N' => second == Some(b'e'),
+        b'$' => second == Some(b'a'),
+        b'-' => second == Some(b'-'),
+        b'e' | b':' | b'=' => true,
+        _ => false,
+    }
+}
+
+/// The secret that is recognised at `at`, from its first octet to behind its last; `begins_run` tells whether
+/// letters of Base64 begin here.
+fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)> {
     let first = *text.get(at)?;
-    if is_base64(first) && !at.checked_sub(1).is_some_and(|before| is_base64(text[before])) && pasted(text, at) {
+    if begins_run && pasted(text, at) {
         return Some((at, run(text, at, |octet| is_base64(octet) || octet == b'=')));
+    }
+    if !may_begin(first, text.get(at + 1).copied()) {
+        return None;
     }
     match first {
         b'p' | b'P' if begins(text, at, b"ptc_") => own(text, at),
@@ -272,7 +315,8 @@ fn stands_for_another(value: &[u8]) -> bool {
 
 /// Whether a name that ends here is one of a secret.
 fn is_secret_name(name: &[u8]) -> bool {
-    PARAMETERS
+    let ends = name.last().is_some_and(|last| b"drtnef".contains(&last.to_ascii_lowercase()));
+    ends && PARAMETERS
         .iter()
         .any(|known| name.len().checked_sub(known.len()).is_some_and(|start| name[start..].eq_ignore_ascii_case(known)))
 }
@@ -303,9 +347,8 @@ fn digit(letter: u8) -> Option<u8> {
     })
 }
 
-/// The letters of Base64 in either alphabet (RFC 4648 §4 and §5).
 fn is_base64(octet: u8) -> bool {
-    is_url_safe(octet) || matches!(octet, b'+' | b'/')
+    LETTERS[usize::from(octet)]
 }
 
 /// The letters of Base64 for addresses (RFC 4648 §5).

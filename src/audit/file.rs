@@ -14,7 +14,8 @@ pub struct LogFile {
     largest: u64,
     /// Files that were put aside and are kept.
     keep: u32,
-    file: Option<File>,
+    /// With its device and inode.
+    file: Option<(File, (u64, u64))>,
     /// Its last line is not whole: another process died, or the disk was full.
     torn: bool,
 }
@@ -35,22 +36,20 @@ impl LogFile {
     /// # Errors
     /// When it cannot be opened or made.
     pub fn open(&mut self) -> io::Result<()> {
-        let same = |file: &File| {
-            let (open, named) = (file.metadata().ok()?, fs::metadata(&self.path).ok()?);
-            Some((open.dev(), open.ino()) == (named.dev(), named.ino()))
-        };
-        if self.file.as_ref().and_then(same) == Some(true) {
+        let named = || fs::metadata(&self.path).ok().map(|named| (named.dev(), named.ino()));
+        if self.file.as_ref().is_some_and(|(_, identity)| named().as_ref() == Some(identity)) {
             return Ok(());
         }
         self.file = None;
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
         let mut last = [b'\n'];
-        if file.metadata()?.is_file() && file.seek(SeekFrom::End(0))? > 0 {
+        let metadata = file.metadata()?;
+        if metadata.is_file() && file.seek(SeekFrom::End(0))? > 0 {
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
         }
         self.torn = last != [b'\n'];
-        self.file = Some(file);
+        self.file = Some((file, (metadata.dev(), metadata.ino())));
         Ok(())
     }
 
@@ -70,7 +69,7 @@ impl LogFile {
         }
         self.open()?;
         self.turn(lines.len())?;
-        let Some(file) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
+        let Some((file, _)) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
         if self.torn {
             file.write_all(b"\n")?;
             self.torn = false;
@@ -95,7 +94,7 @@ impl LogFile {
 
     /// Puts the file aside if `more` bytes would make it too large.
     fn turn(&mut self, more: usize) -> io::Result<()> {
-        let size = self.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len()))?;
+        let size = self.file.as_ref().map_or(Ok(0), |(file, _)| file.metadata().map(|metadata| metadata.len()))?;
         if size == 0 || size.saturating_add(more as u64) <= self.largest {
             return Ok(());
         }

@@ -1,9 +1,8 @@
 //! PostgreSQL's binary `numeric` as decimal digits, none lost and none added. Other numbers are
 //! read in `cells.rs`.
 
-use std::fmt::Write;
-
 use super::cells::Malformed;
+use super::temporal::push_padded;
 
 const NEGATIVE: u16 = 0x4000;
 const NAN: u16 = 0xC000;
@@ -41,13 +40,12 @@ pub(super) fn digits(raw: &[u8]) -> Result<String, Malformed> {
         text.push('-');
     }
     let start = text.len();
-    // Writing to a String cannot fail.
     for power in (0..=weight.max(0)).rev() {
         let group = group_at(power);
         if text.len() > start {
-            let _ = write!(text, "{group:04}");
+            push_padded(&mut text, group.into(), 4);
         } else if group > 0 || power == 0 {
-            text.push_str(&group.to_string());
+            push_padded(&mut text, group.into(), 1);
         }
     }
     if scale > 0 {
@@ -55,7 +53,7 @@ pub(super) fn digits(raw: &[u8]) -> Result<String, Malformed> {
         let end = text.len() + scale;
         let mut power = -1;
         while text.len() < end {
-            let _ = write!(text, "{:04}", group_at(power));
+            push_padded(&mut text, group_at(power).into(), 4);
             power -= 1;
         }
         text.truncate(end);

@@ -7,6 +7,9 @@ use super::cells::Malformed;
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const MICROSECONDS_PER_DAY: i64 = 86_400 * MICROSECONDS_PER_SECOND;
+/// Octets of nearly every form at most.
+const LONGEST: usize = 32;
+const BEFORE_CHRIST: &str = " BC";
 /// Days from 0000-03-01 of the proleptic Gregorian calendar to PostgreSQL's epoch, 2000-01-01.
 const EPOCH: i64 = 730_425;
 
@@ -18,8 +21,11 @@ pub(super) fn date(raw: &[u8]) -> Result<String, Malformed> {
         i32::MIN => return Ok("-infinity".to_owned()),
         _ => {}
     }
-    let (day, before_christ) = calendar(i64::from(days));
-    Ok(if before_christ { format!("{day} BC") } else { day })
+    let mut text = String::with_capacity(LONGEST);
+    if push_day(&mut text, i64::from(days)) {
+        text.push_str(BEFORE_CHRIST);
+    }
+    Ok(text)
 }
 
 /// `YYYY-MM-DDTHH:MM:SS[.f]` and the `zone` mark; before Christ in the source's own form.
@@ -30,14 +36,19 @@ pub(super) fn timestamp(raw: &[u8], zone: Zone) -> Result<String, Malformed> {
         i64::MIN => return Ok("-infinity".to_owned()),
         _ => {}
     }
-    let (day, before_christ) = calendar(microseconds.div_euclid(MICROSECONDS_PER_DAY));
-    let time = clock(microseconds.rem_euclid(MICROSECONDS_PER_DAY));
-    Ok(match (before_christ, zone) {
-        (false, Zone::None) => format!("{day}T{time}"),
-        (false, Zone::Utc) => format!("{day}T{time}Z"),
-        (true, Zone::None) => format!("{day} {time} BC"),
-        (true, Zone::Utc) => format!("{day} {time}+00 BC"),
-    })
+    let mut text = String::with_capacity(LONGEST);
+    let before_christ = push_day(&mut text, microseconds.div_euclid(MICROSECONDS_PER_DAY));
+    text.push(if before_christ { ' ' } else { 'T' });
+    push_clock(&mut text, microseconds.rem_euclid(MICROSECONDS_PER_DAY).unsigned_abs());
+    match zone {
+        Zone::None => {}
+        Zone::Utc if before_christ => text.push_str("+00"),
+        Zone::Utc => text.push('Z'),
+    }
+    if before_christ {
+        text.push_str(BEFORE_CHRIST);
+    }
+    Ok(text)
 }
 
 /// Whether a timestamp is a moment, told in UTC, or a wall clock's reading.
@@ -49,24 +60,28 @@ pub(super) enum Zone {
 
 /// `HH:MM:SS[.f]`; 24:00:00 is legal.
 pub(super) fn time(raw: &[u8]) -> Result<String, Malformed> {
-    Ok(clock(i64::from_be_bytes(whole(raw, "time")?)))
+    let mut text = String::with_capacity(LONGEST);
+    push_clock(&mut text, i64::from_be_bytes(whole(raw, "time")?).unsigned_abs());
+    Ok(text)
 }
 
 /// `HH:MM:SS[.f]±HH[:MM[:SS]]`.
 pub(super) fn time_with_zone(raw: &[u8]) -> Result<String, Malformed> {
     let (time, zone) = raw.split_first_chunk::<8>().ok_or(Malformed("timetz"))?;
-    let mut text = clock(i64::from_be_bytes(*time));
+    let mut text = String::with_capacity(LONGEST);
+    push_clock(&mut text, i64::from_be_bytes(*time).unsigned_abs());
     // The source counts seconds west of Greenwich.
     let west = i64::from(i32::from_be_bytes(whole(zone, "timetz")?));
-    let seconds = west.abs();
+    let seconds = west.unsigned_abs();
     text.push(if west > 0 { '-' } else { '+' });
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{:02}", seconds / 3600);
+    push_padded(&mut text, seconds / 3600, 2);
     if seconds % 3600 != 0 {
-        let _ = write!(text, ":{:02}", seconds / 60 % 60);
+        text.push(':');
+        push_padded(&mut text, seconds / 60 % 60, 2);
     }
     if seconds % 60 != 0 {
-        let _ = write!(text, ":{:02}", seconds % 60);
+        text.push(':');
+        push_padded(&mut text, seconds % 60, 2);
     }
     Ok(text)
 }
@@ -104,6 +119,7 @@ pub(super) fn finite_interval(raw: &[u8]) -> Result<String, Malformed> {
             text.push('+');
         }
         let plural = if value == 1 { "" } else { "s" };
+        // Writing to a String cannot fail.
         let _ = write!(text, "{value} {unit}{plural}");
         negative_before = value < 0;
     }
@@ -116,13 +132,13 @@ pub(super) fn finite_interval(raw: &[u8]) -> Result<String, Malformed> {
         } else if negative_before {
             text.push('+');
         }
-        text.push_str(&unsigned_clock(microseconds.unsigned_abs()));
+        push_clock(&mut text, microseconds.unsigned_abs());
     }
     Ok(text)
 }
 
-/// A day counted from the epoch, and whether its year is before Christ.
-fn calendar(days: i64) -> (String, bool) {
+/// Writes a day counted from the epoch, and tells whether its year is before Christ.
+fn push_day(text: &mut String, days: i64) -> bool {
     // The arithmetic of eras of 400 years that begin on 1 March.
     let shifted = days + EPOCH;
     let era = shifted.div_euclid(146_097);
@@ -136,23 +152,43 @@ fn calendar(days: i64) -> (String, bool) {
     // There is no year 0: the year before 1 is 1 BC.
     let before_christ = year <= 0;
     let year = if before_christ { 1 - year } else { year };
-    (format!("{year:04}-{month:02}-{day:02}"), before_christ)
+    push_padded(text, year.unsigned_abs(), 4);
+    text.push('-');
+    push_padded(text, month.unsigned_abs(), 2);
+    text.push('-');
+    push_padded(text, day.unsigned_abs(), 2);
+    before_christ
 }
 
-fn clock(microseconds: i64) -> String {
-    unsigned_clock(microseconds.unsigned_abs())
-}
-
-fn unsigned_clock(microseconds: u64) -> String {
+/// Writes a time of day without the zeros behind its last digit.
+fn push_clock(text: &mut String, microseconds: u64) {
     let seconds = microseconds / 1_000_000;
-    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let fraction = microseconds % 1_000_000;
-    if fraction > 0 {
-        let digits = format!("{fraction:06}");
-        text.push('.');
-        text.push_str(digits.trim_end_matches('0'));
+    push_padded(text, seconds / 3600, 2);
+    text.push(':');
+    push_padded(text, seconds / 60 % 60, 2);
+    text.push(':');
+    push_padded(text, seconds % 60, 2);
+    let (mut fraction, mut width) = (microseconds % 1_000_000, 6);
+    if fraction == 0 {
+        return;
     }
-    text
+    while fraction % 10 == 0 {
+        (fraction, width) = (fraction / 10, width - 1);
+    }
+    text.push('.');
+    push_padded(text, fraction, width);
+}
+
+/// Writes a number with zeros in front where it has fewer digits. Formatting by the standard library took a quarter
+/// of the time of an answer with a moment in each row.
+pub(super) fn push_padded(text: &mut String, number: u64, width: usize) {
+    let (mut digits, mut rest, mut start) = ([b'0'; 20], number, 20);
+    while rest > 0 || 20 - start < width {
+        start -= 1;
+        digits[start] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+    }
+    text.extend(digits[start..].iter().copied().map(char::from));
 }
 
 fn whole<const N: usize>(raw: &[u8], what: &'static str) -> Result<[u8; N], Malformed> {

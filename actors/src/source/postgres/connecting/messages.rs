@@ -106,9 +106,30 @@ impl Messages {
         }
     }
 
+    /// How many of these octets, which begin with a message, are whole messages that pass as they are: nearly all
+    /// that come in.
+    fn ordinary(&self, octets: &[u8]) -> usize {
+        let most = LONG.min(FREE).min(self.most_of_row);
+        let mut end = 0;
+        while let Some([tag, length @ ..]) = octets.get(end..).and_then(<[u8]>::first_chunk::<HEAD>) {
+            let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+            let is_whole = (4..=most).contains(&length) && octets.len() - end > length;
+            if !is_whole || matches!(tag, b'S' | b'Z') {
+                break;
+            }
+            end += 1 + length;
+        }
+        end
+    }
+
     /// Takes what has come in.
     pub(super) fn feed(&mut self, mut octets: &[u8]) {
         while !octets.is_empty() && !self.over {
+            if matches!(self.state, State::Head(_, 0)) {
+                let (ordinary, rest) = octets.split_at(self.ordinary(octets));
+                self.out.extend_from_slice(ordinary);
+                octets = rest;
+            }
             let wanted = match &self.state {
                 State::Head(_, have) => HEAD - have,
                 State::Body(left) | State::Kept { left, .. } | State::Cut { left, .. } => *left,
