@@ -104,6 +104,11 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// What is the same as long as the table says the same.
+    pub fn contents(&self) -> (u64, u64) {
+        (self.source, self.offer)
+    }
+
     pub(super) fn of(table: &DeTable<'_>, line: usize, environment: Environment<'_>) -> Self {
         let (mut source, mut offer) = (DefaultHasher::new(), DefaultHasher::new());
         for (name, value) in table {

@@ -49,7 +49,7 @@ pub(super) async fn post(
     let mut narration = Narration::new(call, exchange, telling);
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = match socket::while_present(&request, narration.outcome()).await {
-        Ok(None) => return streaming::stream(&request, narration, session),
+        Ok(None) => return streaming::stream(&request, &visit, narration, session),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };

@@ -31,7 +31,7 @@ use super::ending::Ending;
 use super::sql::{self, Admitted};
 use super::{caller, ending, error, socket};
 use crate::app::App;
-use crate::config::{Connection, Fingerprint};
+use crate::config::Connection;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -163,8 +163,7 @@ async fn claim(
 fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
     let claims = by.claims.of_the_caller();
-    let Fingerprint { source, offer, .. } = connection.fingerprint;
-    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, source, offer)))
+    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.contents())))
 }
 
 /// Carries the request out and keeps its answer.

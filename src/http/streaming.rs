@@ -21,16 +21,22 @@ use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::exchange::{Exchange, Told};
 use crate::mcp::progress::Narration;
 use crate::mcp::replay::Recording;
-use crate::mcp::sessions::Session;
+use crate::mcp::sessions::{Holder, Session};
 use crate::mcp::{self, Header, ServerEvent, subscription};
 
 /// How long a call whose client has lost the stream goes on, and how long its answer is kept.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// Opens the stream of an answer that is more than one message.
-pub(super) fn stream(request: &HttpRequest, narration: Narration, session: Option<Arc<Session>>) -> HttpResponse {
+pub(super) fn stream(
+    request: &HttpRequest,
+    visit: &Visit,
+    narration: Narration,
+    session: Option<Arc<Session>>,
+) -> HttpResponse {
     if let Some(session) = session.filter(|session| session.resumes()) {
-        return sse::open_resumable(request, record(session, narration));
+        let holder = visit.context(&Exchange::default()).holder();
+        return sse::open_resumable(request, record(session, narration, holder));
     }
     let events = narration.filter_map(|told| {
         ready(match told {
@@ -44,8 +50,8 @@ pub(super) fn stream(request: &HttpRequest, narration: Narration, session: Optio
 
 /// Records an answer while it is followed. A client that loses its stream does not cancel the
 /// call, which goes on for a grace, in which the stream can be taken up again.
-fn record(session: Arc<Session>, mut narration: Narration) -> impl Stream<Item = ServerEvent> {
-    let recording = session.record();
+fn record(session: Arc<Session>, mut narration: Narration, holder: Holder) -> impl Stream<Item = ServerEvent> {
+    let recording = session.record(holder);
     let events = recording.follow(None);
     rt::spawn(async move {
         {
@@ -104,7 +110,7 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
     let last = match &visit.headers.last_event {
         Header::Absent => None,
         Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
-        other => return resume(&request, other, session.as_deref(), &mut ending),
+        other => return resume(&request, &visit, other, session.as_deref(), &mut ending),
     };
     let ground = match visit.ground(&request) {
         Ok(ground) => ground,
@@ -118,10 +124,17 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
 }
 
 /// The rest of the answer that `last` names.
-fn resume(request: &HttpRequest, last: &Header, session: Option<&Session>, ending: &mut Ending) -> HttpResponse {
+fn resume(
+    request: &HttpRequest,
+    visit: &Visit,
+    last: &Header,
+    session: Option<&Session>,
+    ending: &mut Ending,
+) -> HttpResponse {
+    let holder = visit.context(&Exchange::default()).holder();
     let found = match (last, session) {
         (Header::One(id), Some(session)) => {
-            Recording::read_id(id).and_then(|(stream, number)| Some((session.recording(stream)?, number)))
+            Recording::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &holder)?, number)))
         }
         _ => None,
     };

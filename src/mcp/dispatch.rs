@@ -153,7 +153,7 @@ fn responses(given: Option<Box<RawValue>>) -> Result<Map<String, Value>, Failure
 /// What the state of this request is bound to.
 fn bound(context: &Context<'_>, method: &str, asked: &Asked) -> Bound {
     let arguments = asked.arguments.as_deref().unwrap_or("{}");
-    Bound::of(&context.by.subject, context.entry.id, &[method, &asked.name, arguments])
+    Bound::of(&context.holder(), &[method, &asked.name, arguments])
 }
 
 /// The result for the client, where one that is not complete may be given.

@@ -131,7 +131,9 @@ impl Context<'_> {
     /// Whose session or task it is that this caller begins or names.
     pub(crate) fn holder(&self) -> Holder {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
-        Holder { subject: self.by.subject.clone(), connection: self.entry.id, scope: self.by.scope(), claims }
+        let (subject, scope) = (self.by.subject.clone(), self.by.scope());
+        let configuration = self.settings.fingerprint.contents();
+        Holder { subject, connection: self.entry.id, scope, claims, configuration }
     }
 }
 

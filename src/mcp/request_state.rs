@@ -1,6 +1,6 @@
 //! What a request has to remember between two rounds, carried by the client (MCP 2026-07-28, multi
 //! round-trip requests). The client is not trusted with it: it is authenticated with a key that only
-//! the processes on one store have, and bound to the principal, the connection, the request and a time.
+//! the processes on one store have, and bound to who asked, the connection, the request and a time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,8 @@ use portico_actors::auth::SharedSecret;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 use sha2::Sha256;
-use uuid::Uuid;
+
+use super::sessions::Holder;
 
 /// How long a client may take for its answers.
 const LIFETIME: Duration = Duration::from_mins(10);
@@ -29,15 +30,17 @@ pub struct Seal {
     secret: SharedSecret,
 }
 
-/// What a state is bound to: it opens for the same principal, connection and request alone.
+/// What a state is bound to: it opens for the same holder and request alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound(Vec<u8>);
 
 impl Bound {
-    /// `request` holds whatever tells one request from another.
-    pub(super) fn of(subject: &str, connection: Uuid, request: &[&str]) -> Self {
+    /// `request` holds whatever tells one request from another. How the connection is configured does not count:
+    /// the request is judged anew, and another process on the store may have another configuration.
+    pub(super) fn of(holder: &Holder, request: &[&str]) -> Self {
+        let Holder { subject, connection, scope, claims, .. } = holder;
         let mut bytes = connection.into_bytes().to_vec();
-        for piece in [subject].iter().chain(request) {
+        for piece in [subject, scope.word(), claims].iter().chain(request) {
             // With its length in front, no piece can pass for the end of another.
             bytes.extend_from_slice(&piece.len().to_be_bytes());
             bytes.extend_from_slice(piece.as_bytes());
@@ -111,9 +114,14 @@ impl Seal {
 #[cfg(test)]
 mod tests {
     use portico_actors::error::Kind;
+    use portico_actors::principal::Scope;
     use serde_json::json;
 
     use super::*;
+
+    fn holder(subject: &str) -> Holder {
+        Holder::of(subject, 1, Scope::Read)
+    }
 
     fn seal(secret: &str) -> Seal {
         Seal::new(SharedSecret::of(secret.as_bytes()))
@@ -122,16 +130,17 @@ mod tests {
     #[test]
     fn a_state_opens_for_what_it_is_bound_to_alone() {
         let (seal, state) = (seal("one"), json!({"step": 2}));
-        let connection = Uuid::from_u128(1);
-        let bound = Bound::of("ann", connection, &["tools/call", "a", "{}"]);
+        let bound = Bound::of(&holder("ann"), &["tools/call", "a", "{}"]);
         let sealed = seal.close(&bound, &state).unwrap();
         assert_eq!(seal.open(&bound, &sealed).unwrap(), state);
         for other in [
-            Bound::of("bob", connection, &["tools/call", "a", "{}"]),
-            Bound::of("ann", Uuid::from_u128(2), &["tools/call", "a", "{}"]),
-            Bound::of("ann", connection, &["tools/call", "b", "{}"]),
-            Bound::of("ann", connection, &["tools/call", "a", "{\"x\":1}"]),
-            Bound::of("ann", connection, &["tools/call", "a{}", ""]),
+            Bound::of(&holder("bob"), &["tools/call", "a", "{}"]),
+            Bound::of(&Holder::of("ann", 2, Scope::Read), &["tools/call", "a", "{}"]),
+            Bound::of(&Holder::of("ann", 1, Scope::Write), &["tools/call", "a", "{}"]),
+            Bound::of(&Holder { claims: "c".to_owned(), ..holder("ann") }, &["tools/call", "a", "{}"]),
+            Bound::of(&holder("ann"), &["tools/call", "b", "{}"]),
+            Bound::of(&holder("ann"), &["tools/call", "a", "{\"x\":1}"]),
+            Bound::of(&holder("ann"), &["tools/call", "a{}", ""]),
         ] {
             assert!(seal.open(&other, &sealed).is_err(), "{other:?}");
         }
@@ -144,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_state_that_was_changed_or_is_too_old_is_refused() {
-        let (seal, bound) = (seal("one"), Bound::of("ann", Uuid::nil(), &[]));
+        let (seal, bound) = (seal("one"), Bound::of(&holder("ann"), &[]));
         let sealed = seal.close(&bound, &json!("x")).unwrap();
         let bytes = BASE64.decode(&sealed).unwrap();
         for at in 0..bytes.len() {

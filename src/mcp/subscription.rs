@@ -315,12 +315,7 @@ mod tests {
     #[test]
     fn the_id_of_an_event_holds_what_the_client_knows() {
         let session = super::super::sessions::Sessions::default().begin(
-            super::super::sessions::Holder {
-                subject: "a".to_owned(),
-                connection: uuid::Uuid::nil(),
-                scope: portico_actors::principal::Scope::Read,
-                claims: String::new(),
-            },
+            super::super::sessions::Holder::of("a", 0, portico_actors::principal::Scope::Read),
             "2025-11-25",
             Value::Null,
         );

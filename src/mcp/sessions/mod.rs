@@ -51,6 +51,8 @@ pub struct Holder {
     pub scope: Scope,
     /// What was known of the principal, by which a database's role is found.
     pub claims: String,
+    /// How the connection was configured: what it is and what it offers.
+    pub configuration: (u64, u64),
 }
 
 impl Holder {
@@ -61,6 +63,24 @@ impl Holder {
             && self.connection == by.connection
             && self.scope <= by.scope
             && self.claims == by.claims
+    }
+
+    /// Whether `by` may see what was answered to this one: besides, the connection is still configured as it
+    /// was, so that it would answer the same today.
+    pub fn shares_with(&self, by: &Self) -> bool {
+        self.admits(by) && self.configuration == by.configuration
+    }
+
+    /// One for tests.
+    #[cfg(test)]
+    pub(crate) fn of(subject: &str, connection: u128, scope: Scope) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            connection: Uuid::from_u128(connection),
+            scope,
+            claims: String::new(),
+            configuration: (0, 0),
+        }
     }
 }
 
@@ -130,12 +150,7 @@ mod tests {
     use super::*;
 
     fn holder(subject: &str) -> Holder {
-        Holder {
-            subject: subject.to_owned(),
-            connection: Uuid::from_u128(1),
-            scope: Scope::Write,
-            claims: String::new(),
-        }
+        Holder::of(subject, 1, Scope::Write)
     }
 
     #[test]
@@ -200,14 +215,14 @@ mod tests {
     fn answers_are_kept_within_bounds() {
         let sessions = Sessions::default();
         let session = sessions.begin(holder("a"), "2025-11-25", Value::Null);
-        let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record()).collect();
-        assert!(session.recording(recordings[0].stream()).is_none());
+        let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record(holder("a"))).collect();
+        assert!(session.recording(recordings[0].stream(), &holder("a")).is_none());
         let last = &recordings[RECORDINGS];
         last.push(vec![b'x'; KEPT_BYTES - 1]);
         assert!(session.keep(last) && !session.keep(&recordings[0]));
         recordings[1].push("xx");
         assert!(!session.keep(&recordings[1]), "the bound of all sessions was passed");
-        assert!(session.recording(recordings[1].stream()).is_none());
+        assert!(session.recording(recordings[1].stream(), &holder("a")).is_none());
         session.forget(last);
         recordings[2].push("xx");
         assert!(session.keep(&recordings[2]));

@@ -52,7 +52,7 @@ pub struct Session {
     /// Open streams that listen.
     listeners: AtomicUsize,
     /// Answers that can be taken up again, with the bytes that are counted for each.
-    recordings: Mutex<VecDeque<(Arc<Recording>, usize)>>,
+    recordings: Mutex<VecDeque<Recorded>>,
     /// Names its streams and events.
     numbers: AtomicU64,
     kept: Arc<AtomicUsize>,
@@ -236,11 +236,11 @@ impl Session {
         Listening { session: Arc::clone(self), generation }
     }
 
-    /// Begins to record an answer.
-    pub fn record(&self) -> Arc<Recording> {
+    /// Begins to record an answer to `holder`.
+    pub fn record(&self, holder: Holder) -> Arc<Recording> {
         let recording = Recording::begin(self.number());
         let mut recordings = lock(&self.recordings);
-        recordings.push_back((Arc::clone(&recording), 0));
+        recordings.push_back(Recorded { recording: Arc::clone(&recording), holder, bytes: 0 });
         while recordings.len() > super::RECORDINGS {
             self.release(recordings.pop_front());
         }
@@ -251,10 +251,10 @@ impl Session {
     pub fn keep(&self, recording: &Recording) -> bool {
         let bytes = recording.bytes();
         let mut recordings = lock(&self.recordings);
-        let Some(kept) = recordings.iter_mut().find(|(kept, _)| kept.stream() == recording.stream()) else {
+        let Some(kept) = recordings.iter_mut().find(|kept| kept.recording.stream() == recording.stream()) else {
             return false;
         };
-        kept.1 = bytes;
+        kept.bytes = bytes;
         let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
         drop(recordings);
         if before + bytes > super::KEPT_BYTES {
@@ -267,24 +267,26 @@ impl Session {
     /// The answer is kept no longer. Who follows it already still gets it whole.
     pub fn forget(&self, recording: &Recording) {
         let mut recordings = lock(&self.recordings);
-        let index = recordings.iter().position(|(kept, _)| kept.stream() == recording.stream());
+        let index = recordings.iter().position(|kept| kept.recording.stream() == recording.stream());
         let gone = index.and_then(|index| recordings.remove(index));
         self.release(gone);
     }
 
-    /// The recording of the answer with this name.
-    pub fn recording(&self, stream: u64) -> Option<Arc<Recording>> {
-        lock(&self.recordings).iter().find(|(kept, _)| kept.stream() == stream).map(|(kept, _)| Arc::clone(kept))
+    /// The recording of the answer with this name, if `holder` may see it.
+    pub fn recording(&self, stream: u64, holder: &Holder) -> Option<Arc<Recording>> {
+        let recordings = lock(&self.recordings);
+        let kept = recordings.iter().find(|kept| kept.recording.stream() == stream)?;
+        kept.holder.shares_with(holder).then(|| Arc::clone(&kept.recording))
     }
 
-    fn release(&self, gone: Option<(Arc<Recording>, usize)>) {
-        self.kept.fetch_sub(gone.map_or(0, |(_, bytes)| bytes), Ordering::Relaxed);
+    fn release(&self, gone: Option<Recorded>) {
+        self.kept.fetch_sub(gone.map_or(0, |gone| gone.bytes), Ordering::Relaxed);
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let bytes: usize = lock(&self.recordings).iter().map(|(_, bytes)| bytes).sum();
+        let bytes: usize = lock(&self.recordings).iter().map(|kept| kept.bytes).sum();
         self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -292,6 +294,16 @@ impl Drop for Session {
 /// The same id may be written in several ways: `"a"` is `"\u0061"`.
 fn normal(id: &str) -> String {
     serde_json::from_str::<serde_json::Value>(id).map_or_else(|_| id.to_owned(), |id| id.to_string())
+}
+
+/// An answer that is recorded.
+#[derive(Debug)]
+struct Recorded {
+    recording: Arc<Recording>,
+    /// Whom it was answered to.
+    holder: Holder,
+    /// What is counted of it.
+    bytes: usize,
 }
 
 /// A request that runs in a session, until it is dropped.

@@ -99,18 +99,12 @@ mod tests {
 
     use portico_actors::principal::Scope;
     use serde_json::Value;
-    use uuid::Uuid;
 
     use super::super::Holder;
     use super::*;
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let holder = Holder {
-            subject: subject.to_owned(),
-            connection: Uuid::from_u128(1),
-            scope: Scope::Read,
-            claims: String::new(),
-        };
+        let holder = Holder::of(subject, 1, Scope::Read);
         let session = Arc::new(Session::new(holder, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
         table.insert(Arc::clone(&session));
         session

@@ -108,7 +108,7 @@ impl Tasks {
 
     /// The task with this id, if it is `holder`'s: nobody else can tell that there is one.
     pub fn find(&self, id: &str, holder: &Holder) -> Option<Arc<Task>> {
-        lock(&self.0.table).get(id).filter(|task| task.holder().admits(holder)).map(Arc::clone)
+        lock(&self.0.table).get(id).filter(|task| task.holder().shares_with(holder)).map(Arc::clone)
     }
 
     /// Whether there is room for so many bytes of one more result.
@@ -130,17 +130,11 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use portico_actors::principal::Scope;
-    use uuid::Uuid;
 
     use super::*;
 
     fn holder(subject: &str, connection: u128) -> Holder {
-        Holder {
-            subject: subject.to_owned(),
-            connection: Uuid::from_u128(connection),
-            scope: Scope::Write,
-            claims: String::new(),
-        }
+        Holder::of(subject, connection, Scope::Write)
     }
 
     #[test]
@@ -150,7 +144,8 @@ mod tests {
         assert!(task.id().len() >= 32, "an id that could be guessed");
         assert!(tasks.find(task.id(), &holder("a", 1)).is_some());
         let narrower = Holder { scope: Scope::Read, ..holder("a", 1) };
-        for other in [holder("b", 1), holder("a", 2), narrower] {
+        let reconfigured = Holder { configuration: (0, 1), ..holder("a", 1) };
+        for other in [holder("b", 1), holder("a", 2), narrower, reconfigured] {
             assert!(tasks.find(task.id(), &other).is_none());
         }
         tasks.remove(&task);

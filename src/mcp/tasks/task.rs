@@ -283,12 +283,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let holder = Holder {
-            subject: "a".to_owned(),
-            connection: Uuid::nil(),
-            scope: portico_actors::principal::Scope::Read,
-            claims: String::new(),
-        };
+        let holder = Holder::of("a", 0, portico_actors::principal::Scope::Read);
         Task::new(holder, Arc::default(), Duration::from_secs(10))
     }
 
