@@ -1,5 +1,5 @@
 //! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` ask the running
-//! service. One line of JSON each way; only the service's own user and root may ask.
+//! service, and commands that change the store tell it so. One line of JSON each way; only the service's own user and root may ask.
 
 use std::fmt;
 use std::io;
@@ -31,6 +31,8 @@ pub(super) enum Question {
     Reload,
     /// Tell whether every actor answers, and how the connections fare.
     Health,
+    /// Look at the store: what it holds now is in force when this is answered.
+    Look,
 }
 
 /// What came of it.
@@ -152,6 +154,16 @@ impl fmt::Display for Unanswered {
             ),
             Self::Failed(error) => write!(f, "the running service did not answer: {error}"),
         }
+    }
+}
+
+/// How long a command that has changed the store waits for the service: that looks by itself too.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Has the service whose socket is at `path` look at the store, if there is one.
+pub(super) async fn tell(path: &Path) {
+    if let Ok(Err(Unanswered::Failed(error))) = timeout(LOOK_TIMEOUT, ask(path, Question::Look)).await {
+        log::warn!("the running service could not be told of the change, and finds it by itself: {error}");
     }
 }
 

@@ -139,12 +139,12 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Doctor => doctor::run(&common),
         Command::Check => check::run(&common),
         Command::Grants(grants) => grants::run(grants, &common),
-        Command::User(command) => user::run(command, &common),
-        Command::Pat(command) => pat::run(command, &common),
-        Command::ServiceAccount(command) => service_account::run(command, &common),
-        Command::Client(command) => client::run(command, &common),
-        Command::Consent(command) => consent::run(command, &common),
-        Command::Key(command) => key::run(command, &common),
+        Command::User(command) => changing(&common, user::run(command, &common)),
+        Command::Pat(command) => changing(&common, pat::run(command, &common)),
+        Command::ServiceAccount(command) => changing(&common, service_account::run(command, &common)),
+        Command::Client(command) => changing(&common, client::run(command, &common)),
+        Command::Consent(command) => changing(&common, consent::run(command, &common)),
+        Command::Key(command) => changing(&common, key::run(command, &common)),
         Command::Audit(command) => audit::run(command, &common),
         Command::Generate(generate) => generate::run(&generate),
     };
@@ -189,6 +189,15 @@ fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
     audit::ensure(&config)?;
     let recorder = audit::recorder(&config);
     Ok((config, store.recording(recorder)))
+}
+
+/// Tells the running service, where there is one, that the store may have changed, and gives on what came of the
+/// command: what it took away is refused when the command ends.
+fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
+    if let Ok(control) = Config::control_of(&common.config) {
+        actix::System::new().block_on(control::tell(&control));
+    }
+    came
 }
 
 /// The configuration, for commands that need no password of a connection.

@@ -209,6 +209,10 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
                     let answer = match question {
                         Question::Reload => reload(&app, &notify, &file).await,
                         Question::Health => health(&app).await,
+                        Question::Look => {
+                            app.auth.look().await;
+                            Answer::words(true, "the store was looked at".to_owned())
+                        }
                     };
                     asker.answer(&answer).await;
                 });

@@ -78,7 +78,7 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
     }
     let (credential, from) = (credential(request)?, peer::client(request, app));
     let asked = Instant::now();
-    let by = app.auth.send(Authenticate { credential, endpoint, from }).await??;
+    let by = app.auth.authenticate(Authenticate { credential, endpoint, from }).await?;
     Timing::of(request).authenticated(asked.elapsed());
     match app.count_request(&by) {
         Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),

@@ -88,10 +88,9 @@ impl Footing {
     /// in force.
     async fn stands(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
-        match self.app.auth.send(asked).await {
-            Ok(Ok(now)) => now.at(self.connection) == self.by,
-            Ok(Err(error)) => error.kind != Kind::Unauthenticated,
-            Err(_) => true,
+        match self.app.auth.authenticate(asked).await {
+            Ok(now) => now.at(self.connection) == self.by,
+            Err(error) => error.kind != Kind::Unauthenticated,
         }
     }
 }

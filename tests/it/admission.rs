@@ -107,8 +107,10 @@ async fn a_change_by_the_command_line_is_in_force_at_the_next_request() {
     assert_eq!(app.get("/api/connections").send().await.unwrap().status(), 200);
     let mut store = app.store();
     store.remove_service_account("agent").unwrap();
+    app.look().await;
     assert_eq!(list().await, 401, "a token outlived its account");
     store.remove_user("writer@example.com").unwrap();
+    app.look().await;
     assert_eq!(app.get("/api/connections").send().await.unwrap().status(), 401);
 }
 

@@ -85,7 +85,10 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
     let person = Person::new(&app);
     assert_eq!(person.sign_in(&app.writer.name, "wrong horse battery").await.status, 401);
     assert_eq!(person.sign_in("nobody@example.com", "ptc_pat_wrong").await.status, 401);
-    assert_eq!(person.sign_in(&app.writer.name, "correct horse battery").await.status, 303);
+    // A password in the wrong field, and a name as somebody types it.
+    assert_eq!(person.sign_in("Tr0ub4dor@&3", &app.writer.name).await.status, 401);
+    assert_eq!(person.sign_in(" WRITER@example.COM ", "wrong horse battery").await.status, 401);
+    assert_eq!(person.sign_in("WRITER@example.COM", "correct horse battery").await.status, 303);
     let without_cookie = person.post("/sign-in", &[("email", "eve@example.com"), ("secret", "x")]).await;
     assert_eq!(without_cookie.status, 403);
     let path = trail(&app);
@@ -102,10 +105,12 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
         [
             ("unauthenticated", None, Some(app.writer.name.as_str())),
             ("unauthenticated", None, Some("nobody@example.com")),
+            ("unauthenticated", None, Some("WRITER@example.COM")),
             ("ok", Some(app.writer.name.as_str()), None),
             ("forbidden", None, Some("eve@example.com")),
         ]
     );
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("Tr0ub4dor"));
     let refused = all.iter().find(|record| record["outcome"] == "unauthenticated").unwrap();
     assert!(refused["reason"].as_str().is_some_and(|reason| reason.contains("password")), "{refused}");
     // A revoked token is told from one that never was, in the trail alone.

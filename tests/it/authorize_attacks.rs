@@ -339,6 +339,7 @@ async fn a_narrowed_token_is_no_way_to_a_wider_one() {
     let (_, issued) = token(&app, &redemption(&client.client_id, &code)).await;
     assert_eq!(opens(&app, &issued["access_token"]).await, 200);
     app.store().revoke_pat(&record.id.to_string()).unwrap();
+    app.look().await;
     assert_eq!(opens(&app, &issued["access_token"]).await, 401);
     assert_eq!(person.get("/account").await.location, "/sign-in?next=/account");
 }

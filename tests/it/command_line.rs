@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, Caller, connection, read};
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, read};
 use crate::support::fixture;
 use crate::support::process::{self, configure};
 
@@ -26,6 +26,15 @@ pub(crate) fn run(arguments: &[&str], folder: &Path) -> Value {
     let output = portico(&[arguments, &["--json"]].concat(), folder);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     json_of(&output)
+}
+
+impl TestApp {
+    /// The same beside this service, which is told of it as the service of the program is.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Value {
+        let told = run(arguments, self.config.parent().unwrap());
+        self.look().await;
+        told
+    }
 }
 
 /// A demo on a free port, and its page as JSON.
@@ -100,7 +109,7 @@ async fn the_demo_runs_keeps_its_data_and_stops_cleanly() {
 async fn identities_are_managed_beside_the_running_service() {
     let app = fixture::two_connections().await;
     let folder = app.config.parent().unwrap();
-    let run = |arguments: &[&str]| run(arguments, folder);
+    let run = async |arguments: &[&str]| app.run(arguments).await;
     let connections = async |by: &Caller| {
         let request = app.http.get(format!("{}/api/connections", app.url)).basic_auth(&by.name, Some(&by.secret));
         let response = request.send().await.unwrap();
@@ -110,16 +119,16 @@ async fn identities_are_managed_beside_the_running_service() {
             .map(|all| all.iter().map(|it| it["name"].clone()).collect::<Vec<_>>());
         (status, names)
     };
-    run(&["user", "add", "ann@example.org", "--connection", "archive", "--read-only"]);
-    let pat = run(&["pat", "create", "ann@example.org", "--name", "laptop", "--expires", "90d"]);
+    run(&["user", "add", "ann@example.org", "--connection", "archive", "--read-only"]).await;
+    let pat = run(&["pat", "create", "ann@example.org", "--name", "laptop", "--expires", "90d"]).await;
     let ann = Caller { name: "ANN@example.org".to_owned(), secret: pat["pat"].as_str().unwrap().to_owned() };
     assert_eq!(connections(&ann).await, (200, Some(vec![json!("archive")])));
-    let listed = run(&["pat", "list", "ann@example.org"]);
+    let listed = run(&["pat", "list", "ann@example.org"]).await;
     assert_eq!(listed[0]["name"], "laptop");
     assert!(!listed.to_string().contains(&ann.secret), "a secret is shown once, on creation");
-    run(&["pat", "revoke", "laptop"]);
+    run(&["pat", "revoke", "laptop"]).await;
     assert_eq!(connections(&ann).await.0, 401);
-    let account = run(&["service-account", "create", "reports", "--connection", "shop", "--scope", "read"]);
+    let account = run(&["service-account", "create", "reports", "--connection", "shop", "--scope", "read"]).await;
     let token = async |secret: &Value| {
         let id = account["clientId"].as_str().unwrap();
         let form =
@@ -127,25 +136,25 @@ async fn identities_are_managed_beside_the_running_service() {
         app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap().status().as_u16()
     };
     assert_eq!(token(&account["clientSecret"]).await, 200);
-    let rotated = run(&["service-account", "rotate", "reports"]);
+    let rotated = run(&["service-account", "rotate", "reports"]).await;
     assert_eq!((token(&account["clientSecret"]).await, token(&rotated["clientSecret"]).await), (401, 200));
-    let first = run(&["key", "list"])[0]["kid"].as_str().unwrap().to_owned();
-    let second = run(&["key", "rotate"]);
+    let first = run(&["key", "list"]).await[0]["kid"].as_str().unwrap().to_owned();
+    let second = run(&["key", "rotate"]).await;
     assert_eq!(second["ended"], Value::Null);
-    assert_eq!(run(&["key", "list"]).as_array().unwrap().len(), 2);
+    assert_eq!(run(&["key", "list"]).await.as_array().unwrap().len(), 2);
     let (_, keys) = read(app.http.get(format!("{}/.well-known/jwks.json", app.url)).send().await.unwrap()).await;
     assert_eq!(keys["keys"].as_array().unwrap().len(), 2, "the old key still verifies");
     assert_eq!(token(&rotated["clientSecret"]).await, 200);
-    let third = run(&["key", "rotate", "--compromised"]);
+    let third = run(&["key", "rotate", "--compromised"]).await;
     assert_eq!((&third["ended"], &third["state"]), (&second["kid"], &json!("signs")));
-    let fourth = run(&["key", "rotate", &format!("--compromised={first}")]);
+    let fourth = run(&["key", "rotate", &format!("--compromised={first}")]).await;
     assert_eq!((&fourth["ended"], &fourth["kid"]), (&json!(first), &third["kid"]), "one that signs no more");
     let (_, keys) = read(app.http.get(format!("{}/.well-known/jwks.json", app.url)).send().await.unwrap()).await;
     assert_eq!(keys["keys"].as_array().unwrap().len(), 1, "{keys}");
     assert_eq!(token(&rotated["clientSecret"]).await, 200);
-    run(&["service-account", "remove", "reports"]);
+    run(&["service-account", "remove", "reports"]).await;
     assert_eq!(token(&rotated["clientSecret"]).await, 401);
-    run(&["user", "remove", "ann@example.org"]);
+    run(&["user", "remove", "ann@example.org"]).await;
     let users = portico(&["user", "list"], folder);
     assert!(!String::from_utf8_lossy(&users.stdout).contains("ann@example.org"));
     let unknown = portico(&["user", "add", "bob@example.org", "--connection", "shp"], folder);

@@ -45,6 +45,7 @@ async fn a_personal_access_token_is_a_bearer_too() {
         assert_eq!(ping(&app, &CONNECTION.to_string(), &wrong).await.0, 401, "{wrong}");
     }
     app.store().remove_user(name).unwrap();
+    app.look().await;
     assert_eq!(get("/api/tables", secret).await.0, 401, "it outlived its user");
 }
 

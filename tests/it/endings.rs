@@ -140,10 +140,9 @@ async fn open_streams_end_with_their_credential() {
 #[actix_web::test]
 async fn what_a_person_allowed_is_listed_and_taken_back_on_the_command_line_and_by_an_administrator() {
     let app = fixture::on_sqlite().await;
-    let folder = app.config.parent().unwrap();
-    let portico = |arguments: &[&str]| run(arguments, folder);
-    portico(&["user", "add", "root@example.com", "--admin"]);
-    let made = portico(&["pat", "create", "root@example.com"]);
+    let portico = async |arguments: &[&str]| app.run(arguments).await;
+    portico(&["user", "add", "root@example.com", "--admin"]).await;
+    let made = portico(&["pat", "create", "root@example.com"]).await;
     let root = Caller { name: "root@example.com".to_owned(), secret: made["pat"].as_str().unwrap().to_owned() };
     let (own, _) = client(&app, "Reporter", false);
     let person = Person::signed_in(&app, &app.writer).await;
@@ -153,18 +152,18 @@ async fn what_a_person_allowed_is_listed_and_taken_back_on_the_command_line_and_
         token(&app, &redemption(&own.client_id, &answer.parameter("code").unwrap())).await.1
     };
     let first = allow().await;
-    let listed = portico(&["consent", "list", "--user", &app.writer.name]);
-    assert_eq!(listed, portico(&["consent", "list"]));
+    let listed = portico(&["consent", "list", "--user", &app.writer.name]).await;
+    assert_eq!(listed, portico(&["consent", "list"]).await);
     assert_eq!((&listed[0]["clientName"], &listed[0]["email"]), (&json!("Reporter"), &json!(app.writer.name)));
     assert_eq!((&listed[0]["clientKind"], &listed[0]["scope"]), (&json!("registered"), &json!("read")));
     assert_eq!(opens(&app, &first["access_token"]).await, 200);
-    portico(&["consent", "revoke", listed[0]["id"].as_str().unwrap()]);
+    portico(&["consent", "revoke", listed[0]["id"].as_str().unwrap()]).await;
     assert_eq!(opens(&app, &first["access_token"]).await, 401);
     assert_eq!(refresh(&app, &own.client_id, first["refresh_token"].as_str().unwrap(), &[]).await.0, 400);
-    assert_eq!(portico(&["consent", "list"]), json!([]));
+    assert_eq!(portico(&["consent", "list"]).await, json!([]));
 
     let second = allow().await;
-    let id = portico(&["consent", "list"])[0]["id"].as_str().unwrap().to_owned();
+    let id = portico(&["consent", "list"]).await[0]["id"].as_str().unwrap().to_owned();
     // Who is no administrator neither sees nor ends it there.
     assert_eq!(person.get("/users/applications").await.status, 403);
     assert_eq!(person.act("/users/applications/revoke", &[("id", &id)]).await.status, 403);
@@ -176,11 +175,11 @@ async fn what_a_person_allowed_is_listed_and_taken_back_on_the_command_line_and_
     assert_eq!(opens(&app, &second["access_token"]).await, 401);
 
     let third = allow().await;
-    let ended = portico(&["user", "sign-out", &app.writer.name]);
+    let ended = portico(&["user", "sign-out", &app.writer.name]).await;
     assert_eq!((&ended["grants"], &ended["tokens"]), (&json!(1), &json!(0)));
     assert_eq!(opens(&app, &third["access_token"]).await, 401);
     assert_eq!(app.get("/api/connections").send().await.unwrap().status(), 200, "tokens stay");
-    portico(&["user", "sign-out", &app.writer.name, "--all"]);
+    portico(&["user", "sign-out", &app.writer.name, "--all"]).await;
     assert_eq!(app.get("/api/connections").send().await.unwrap().status(), 401);
 }
 

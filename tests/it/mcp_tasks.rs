@@ -346,6 +346,7 @@ async fn who_is_not_let_in_any_more_has_no_tasks() {
     let store = &mut app.store();
     let pats = store.pats(Some(&app.writer.name)).unwrap();
     store.revoke_pat(&pats[0].id.to_string()).unwrap();
+    app.look().await;
     assert_eq!(ask(&app, &app.writer, "tasks/get", task).await.0, 401);
     eventually(|| app.endings("slow_compute") == [Some(Kind::Abandoned)]).await;
 }

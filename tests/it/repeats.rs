@@ -189,14 +189,15 @@ async fn an_answer_is_not_for_a_caller_who_may_do_less_or_asks_too_often() {
     let (status, _, first) = send(keyed(&app, "one", ADD)).await;
     assert_eq!(status, 200, "{first}");
     assert!(send(keyed(&app, "one", ADD)).await.1);
-    let now_may = |scope| {
+    let now_may = async |scope| {
         let email = app.writer.name.clone();
         app.store().change_user(NewUser { email, rights: Rights::all(scope) }).unwrap();
+        app.look().await;
     };
-    now_may(Scope::Read);
+    now_may(Scope::Read).await;
     let (status, replayed, answer) = send(keyed(&app, "one", ADD)).await;
     assert_eq!((status, replayed), (403, false), "{answer}");
-    now_may(Scope::Write);
+    now_may(Scope::Write).await;
     assert_eq!(send(keyed(&app, "one", ADD)).await, (200, true, first.clone()));
     // One is earned back in fifteen seconds.
     let mut pace = pace();

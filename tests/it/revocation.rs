@@ -4,9 +4,11 @@ use portico_actors::auth::records::NewServiceAccount;
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, TestApp, pace, read};
+use crate::support::app::{CONNECTION, OTHER, TestApp, connection, pace, read};
 use crate::support::fixture;
+use crate::support::process::Service;
 
 impl TestApp {
     /// A form sent to `path`, with the answer's status and text.
@@ -115,12 +117,11 @@ async fn a_token_for_one_endpoint_opens_no_other() {
 #[actix_web::test]
 async fn one_caller_may_write_here_and_only_read_there() {
     let app = fixture::two_writable_connections().await;
-    let folder = app.config.parent().unwrap();
-    let run = |arguments: &[&str]| crate::command_line::run(arguments, folder);
-    run(&["user", "add", "mia@example.org", "--connection", "shop:read", "--connection", "archive"]);
-    let pat = run(&["pat", "create", "mia@example.org"])["pat"].as_str().unwrap().to_owned();
+    let run = async |arguments: &[&str]| app.run(arguments).await;
+    run(&["user", "add", "mia@example.org", "--connection", "shop:read", "--connection", "archive"]).await;
+    let pat = run(&["pat", "create", "mia@example.org"]).await["pat"].as_str().unwrap().to_owned();
     let account =
-        run(&["service-account", "create", "half", "--connection", "shop:write", "--connection", "archive:read"]);
+        run(&["service-account", "create", "half", "--connection", "shop:write", "--connection", "archive:read"]).await;
     let (client, secret) = (account["clientId"].as_str().unwrap(), account["clientSecret"].as_str().unwrap());
     let form = [("grant_type", "client_credentials"), ("client_id", client), ("client_secret", secret)];
     let (_, text) = app.form("/oauth/token", &form).await;
@@ -149,15 +150,15 @@ async fn one_caller_may_write_here_and_only_read_there() {
     let challenge = refused.headers()["www-authenticate"].to_str().unwrap();
     assert!(challenge.contains("insufficient_scope") && challenge.contains("scope=\"read write\""), "{challenge}");
     // The reverse, also for the token that is out; what it was not issued for it does not gain.
-    run(&["service-account", "change", "half", "--connection", "shop:read", "--connection", "archive:write"]);
+    run(&["service-account", "change", "half", "--connection", "shop:read", "--connection", "archive:write"]).await;
     assert_eq!(statuses(&by_client).await, [403, 403]);
-    run(&["user", "change", "mia@example.org", "--connection", "shop"]);
+    run(&["user", "change", "mia@example.org", "--connection", "shop"]).await;
     assert_eq!(statuses(&by_user).await, [200, 404]);
-    run(&["user", "disable", "mia@example.org"]);
-    run(&["service-account", "disable", "half"]);
+    run(&["user", "disable", "mia@example.org"]).await;
+    run(&["service-account", "disable", "half"]).await;
     assert_eq!((statuses(&by_user).await, app.status(&token).await), (vec![401, 401], 401));
-    run(&["user", "enable", "mia@example.org"]);
-    run(&["service-account", "enable", "half"]);
+    run(&["user", "enable", "mia@example.org"]).await;
+    run(&["service-account", "enable", "half"]).await;
     assert_eq!((statuses(&by_user).await, app.status(&token).await), (vec![200, 404], 401), "it has ended for good");
     // A token of the same second would have been one from before.
     let mut pace = pace();
@@ -168,6 +169,23 @@ async fn one_caller_may_write_here_and_only_read_there() {
             break;
         }
         pace.tick().await;
+    }
+}
+
+#[actix_web::test]
+async fn what_the_command_line_takes_away_is_refused_when_it_ends() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let service = Service::start(folder, "", &shop).await;
+    let run = |arguments: &[&str]| crate::command_line::run(arguments, service.folder.path());
+    let url = format!("{}/api/connections", service.url);
+    let status = async |token: &str| service.http.get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
+    for round in 0..10 {
+        let made = run(&["pat", "create", &service.writer.name, "--name", &round.to_string()]);
+        let token = made["pat"].as_str().unwrap();
+        assert_eq!((status(token).await, status(token).await), (200, 200), "the second answer is from memory");
+        run(&["pat", "revoke", &round.to_string()]);
+        assert_eq!(status(token).await, 401, "round {round}");
     }
 }
 

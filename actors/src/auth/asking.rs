@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use actix::{AsyncContext, Context, Handler, Message, Response};
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, Message, Response, ResponseActFuture, WrapFuture};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -180,14 +180,12 @@ pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 pub(crate) struct Settle;
 
 impl Handler<Settle> for AuthActor {
-    type Result = Response<()>;
+    type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, _: Settle, _: &mut Self::Context) -> Self::Result {
-        let settled = self.watch.settle();
-        Response::fut(async move {
-            // What cannot be looked at is not waited for.
-            let _ = timeout(PATIENCE, settled).await;
-        })
+        // What cannot be looked at is not waited for.
+        let settled = timeout(PATIENCE, self.watch.settle());
+        Box::pin(settled.into_actor(self).map(|_, actor, _| actor.look_at_the_store()))
     }
 }
 

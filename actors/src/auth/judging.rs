@@ -10,14 +10,12 @@ use super::clock::Timestamp;
 use super::secret::{Digest, PAT_PREFIX};
 use super::snapshot::Snapshot;
 use super::token::Refusal;
+use super::verdicts::{Key, Verdict};
 use super::{AuthActor, Authenticate};
 use crate::principal::{Credential, Endpoint, Principal, Validity};
 
 /// Access tokens that are kept at least before it is looked which of them are in use.
 const ROOM: usize = 10_000;
-
-/// A token, and the endpoint that it was shown to.
-type Key = (Digest, Endpoint);
 
 /// What was let in with access tokens, as long as something goes on under them.
 #[derive(Default)]
@@ -61,6 +59,8 @@ impl Legacy {
 
 impl Drop for AuthActor {
     fn drop(&mut self) {
+        // Nobody looks at the store until there is a successor.
+        self.verdicts.clear();
         *self.legacy.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.held));
     }
 }
@@ -87,31 +87,28 @@ impl Held {
     }
 }
 
+/// What was found of a personal access token.
+fn personal(token: &SecretString, (by, until): (Arc<Principal>, Option<Timestamp>)) -> Verdict {
+    Verdict { by, until, used: Some(Digest::of(token.expose_secret())) }
+}
+
 impl AuthActor {
-    /// Who shows this credential at `endpoint`.
-    pub(super) fn authenticate(
-        &mut self,
-        credential: &Credential,
-        endpoint: Endpoint,
-    ) -> Result<Arc<Principal>, Refusal> {
-        let now = self.clock.now();
-        let token = match credential {
-            Credential::Basic { email, token } => {
-                let principal = self.snapshot.basic(email, token, now)?;
-                self.uses.note(Digest::of(token.expose_secret()), now);
-                return Ok(principal);
-            }
+    /// Who shows what is asked about.
+    pub(super) fn authenticate(&mut self, asked: &Authenticate) -> Result<Arc<Principal>, Refusal> {
+        let (now, endpoint) = (self.clock.now(), asked.endpoint);
+        let verdict = match &asked.credential {
+            Credential::Basic { email, token } => personal(token, self.snapshot.basic(email, token, now)?),
             // What clients with one field for a token send.
             Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
-                let principal = self.snapshot.personal(token, now)?;
-                self.uses.note(Digest::of(token.expose_secret()), now);
-                return Ok(principal);
+                personal(token, self.snapshot.personal(token, now)?)
             }
-            Credential::Bearer(token) => token,
+            Credential::Bearer(token) => {
+                let (principal, until) = self.bearer(token.expose_secret(), endpoint, now)?;
+                let by = self.let_in((Digest::of(token.expose_secret()), endpoint), token.clone(), principal, until);
+                Verdict { by, until: Some(until), used: None }
+            }
         };
-        let (principal, until) = self.bearer(token.expose_secret(), endpoint, now)?;
-        let key = (Digest::of(token.expose_secret()), endpoint);
-        Ok(self.let_in(key, token.clone(), principal, until))
+        Ok(self.verdicts.keep(asked, verdict))
     }
 
     /// Who shows this access token, at that time, and until when that holds.
@@ -129,22 +126,14 @@ impl AuthActor {
     fn let_in(&mut self, key: Key, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
         let validity = self.held.validity(&key, &by);
         let by = Arc::new(Principal { validity, ..by });
-        self.cache.insert(key, Arc::clone(&by), until);
         self.held.keep(key, Shown { token, by: Arc::clone(&by), until });
         by
-    }
-
-    /// Who shows this access token, if that was found out not long ago.
-    pub(super) fn remembered(&mut self, asked: &Authenticate) -> Option<Arc<Principal>> {
-        let Credential::Bearer(token) = &asked.credential else { return None };
-        let known = (Digest::of(token.expose_secret()), asked.endpoint);
-        self.cache.get(&known, self.clock.now())
     }
 
     /// Judges again what goes on under access tokens: what opens nothing any more, or less, loses its
     /// validity. A token whose time is over is judged as if it were not.
     pub(super) fn judge_anew(&mut self) {
-        self.cache.clear();
+        self.verdicts.clear();
         let now = self.clock.now();
         for (key, shown) in std::mem::take(&mut self.held.0) {
             if !shown.is_in_use() {

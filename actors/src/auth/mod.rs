@@ -2,14 +2,14 @@
 //! [`AuthActor`] answers from memory what the store holds. How a credential travels is not known
 //! here.
 //!
-//! Changes need no message. Of a store that is a file, the actor looks before every answer whether
-//! another process has written, so that what was revoked is refused by the very next request. A
-//! database of several processes is watched by a thread (`watch`), and a refusal that it could know
-//! better is said only once it was asked (`asking`).
+//! What was found is remembered, for any thread to read (`verdicts`). What this process takes away is refused
+//! when that is answered; what the command line does, once it was told so by [`Auth::look`]; what another process
+//! does, within 100 ms: the actor looks at the store before every answer and several times between. A database of
+//! several processes is watched by a thread (`watch`), and a refusal that it could know better is said only once
+//! it was asked (`asking`).
 
 mod asking;
 mod attempts;
-mod cache;
 mod client;
 pub mod clock;
 mod der;
@@ -34,6 +34,7 @@ pub mod store;
 mod supervisor;
 pub mod throttle;
 mod token;
+mod verdicts;
 mod watch;
 
 #[cfg(test)]
@@ -65,7 +66,6 @@ pub use self::supervisor::{Auth, Reconfigure};
 
 use self::asking::{Away, Revoked, Settled};
 use self::attempts::{Failures, Issued};
-use self::cache::Cache;
 use self::clock::Clock;
 use self::issuer::Issuer;
 use self::judging::{Held, Legacy};
@@ -73,6 +73,7 @@ use self::snapshot::Snapshot;
 use self::store::Place;
 use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
+use self::verdicts::{Memory, Verdicts};
 use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -84,11 +85,8 @@ pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
 /// How far the clocks of two machines may be apart unless the settings say otherwise.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
-/// Verified access tokens kept in memory, at most.
-const REMEMBERED_TOKENS: usize = 10_000;
-
-/// How often the store is looked at while nobody asks.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the store is looked at: whoever is known asks nobody.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What the actor is started with.
 #[derive(Clone)]
@@ -125,6 +123,8 @@ pub struct AuthSettings {
     pub(crate) shared: SharedSecret,
     /// Credentials that were wrong, at all doors: counted from when the limits are known.
     failures: Arc<OnceLock<Failures>>,
+    /// What is remembered of credentials.
+    pub(crate) memory: Memory,
     /// What an actor leaves to the next one.
     pub(crate) legacy: Legacy,
     /// Becomes true when the store was read for the first time.
@@ -151,6 +151,7 @@ impl AuthSettings {
             peers: peers::Peers::default(),
             shared: SharedSecret::default(),
             failures: Arc::default(),
+            memory: Memory::default(),
             legacy: Legacy::default(),
             store_read: Arc::default(),
         }
@@ -177,7 +178,7 @@ impl fmt::Debug for AuthSettings {
 pub struct AuthActor {
     watch: Watch,
     snapshot: Snapshot,
-    cache: Cache,
+    verdicts: Verdicts,
     /// What was let in with access tokens.
     held: Held,
     tokens: Tokens,
@@ -189,7 +190,6 @@ pub struct AuthActor {
     client: Option<reqwest::Client>,
     observer: Observer,
     clock: Clock,
-    uses: people::Uses,
     recording: recording::Recording,
     peers: peers::Peers,
     shared: SharedSecret,
@@ -248,12 +248,13 @@ impl AuthActor {
         let (snapshot, held) = settings.legacy.pass_on(read);
         settings.shared.replace(snapshot.secret());
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
+        let verdicts = Verdicts::of_settings(&settings);
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         let failures = settings.failures();
         Ok(Self {
             watch,
             snapshot,
-            cache: Cache::new(REMEMBERED_TOKENS),
+            verdicts,
             held,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
             connections: settings.connections,
@@ -263,7 +264,6 @@ impl AuthActor {
             client,
             observer: settings.observer,
             clock: settings.clock,
-            uses: settings.uses,
             recording: settings.recording,
             peers: settings.peers,
             shared: settings.shared,
@@ -282,7 +282,10 @@ impl AuthActor {
         };
         let (id, claimed) = match &asked.credential {
             Credential::Basic { email, token } => {
-                (self.snapshot.id_of(token).map(str::to_owned), Some(email.to_owned()))
+                // An `@` where no usual address is may be one of a password in the wrong place.
+                let is_told =
+                    !email.contains('@') || records::is_usual_address(email) || self.snapshot.holder(email).is_some();
+                (self.snapshot.id_of(token).map(str::to_owned), is_told.then(|| email.to_owned()))
             }
             Credential::Bearer(token) => token::identity(token.expose_secret(), refusal).unwrap_or_default(),
         };
@@ -350,7 +353,7 @@ impl AuthActor {
         settled: Option<bool>,
         context: &Context<Self>,
     ) -> Response<Result<Arc<Principal>>> {
-        let judged = self.authenticate(&asked.credential, asked.endpoint);
+        let judged = self.authenticate(&asked);
         let own = context.address();
         if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
             return Response::fut(async move {
@@ -414,7 +417,7 @@ impl Handler<Authenticate> for AuthActor {
 
     fn handle(&mut self, asked: Authenticate, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        if let Some(principal) = self.remembered(&asked) {
+        if let Some(principal) = self.verdicts.of(&asked.credential, asked.endpoint) {
             return Response::reply(Ok(principal));
         }
         self.answer(asked, None, context)

@@ -12,6 +12,20 @@ use crate::principal::{Rights, Scope};
 /// anything is done with them.
 pub const LONGEST_EMAIL: usize = 254;
 
+/// Whether `name` has the usual form of an e-mail address. What is typed where one is asked for may be a password,
+/// also one with an `@`.
+pub fn is_usual_address(name: &str) -> bool {
+    let Some((local, domain)) = name.split_once('@') else { return false };
+    let is_local = |octet: u8| octet.is_ascii_alphanumeric() || b"._+-".contains(&octet);
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(|octet| octet.is_ascii_alphanumeric() || octet == b'-');
+    let top = domain.rsplit_once('.').map(|(_, top)| top);
+    !local.is_empty()
+        && local.bytes().all(is_local)
+        && domain.split('.').all(is_label)
+        && top.is_some_and(|top| top.len() >= 2 && top.bytes().all(|octet| octet.is_ascii_alphabetic()))
+}
+
 /// A person who calls with personal access tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

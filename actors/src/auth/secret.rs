@@ -34,6 +34,15 @@ impl Digest {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
+    /// Of what the parts are together.
+    pub(crate) fn of_parts(parts: &[&str]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
     /// From the store's column.
     pub(crate) fn from_octets(octets: &[u8]) -> Option<Self> {
         octets.try_into().ok().map(Self)

@@ -29,6 +29,9 @@ struct Token {
     principal: Arc<Principal>,
 }
 
+/// Who shows a personal access token, and when that ends, if it does.
+pub(crate) type Personal = (Arc<Principal>, Option<Timestamp>);
+
 /// How long what a token opens goes on: no longer than what it was made out of.
 #[derive(Clone, Copy)]
 struct Life {
@@ -194,17 +197,18 @@ impl Snapshot {
         self.admission = admission;
     }
 
-    /// Who shows this personal access token under this name. Each way to fail takes the same steps.
-    pub(crate) fn basic(&self, email: &str, token: &SecretString, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
+    /// Who shows this personal access token under this name, and until when that holds. Each way to fail takes
+    /// the same steps.
+    pub(crate) fn basic(&self, email: &str, token: &SecretString, now: Timestamp) -> Result<Personal, Refusal> {
         self.token(token, Some(email_key(email)), now)
     }
 
-    /// Who shows this personal access token without a name: it names its user by itself.
-    pub(crate) fn personal(&self, token: &SecretString, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
+    /// The same of one that is shown without a name: it names its user by itself.
+    pub(crate) fn personal(&self, token: &SecretString, now: Timestamp) -> Result<Personal, Refusal> {
         self.token(token, None, now)
     }
 
-    fn token(&self, token: &SecretString, name: Option<String>, now: Timestamp) -> Result<Arc<Principal>, Refusal> {
+    fn token(&self, token: &SecretString, name: Option<String>, now: Timestamp) -> Result<Personal, Refusal> {
         let shown = Digest::of(token.expose_secret());
         let found = self.tokens.get_key_value(&shown);
         let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(&shown);
@@ -218,7 +222,7 @@ impl Snapshot {
         if token.expires_at.is_some_and(|end| now >= end) {
             return Err(Refusal::Expired);
         }
-        Ok(Arc::clone(&token.principal))
+        Ok((Arc::clone(&token.principal), token.expires_at))
     }
 
     /// The id of a personal access token, also of one that is refused.

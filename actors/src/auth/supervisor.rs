@@ -14,11 +14,12 @@ use uuid::Uuid;
 use super::asking::Settle;
 use super::peers::{Tell, Words};
 use super::people::client::Admission;
-use super::{AuthActor, AuthSettings, SharedSecret};
+use super::verdicts::Verdicts;
+use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
-use crate::principal::Rights;
+use crate::principal::{Principal, Rights};
 
 /// The first delay before a fresh actor is started; it doubles with each death.
 const RESTART_MIN: Duration = Duration::from_millis(100);
@@ -33,6 +34,7 @@ pub struct Auth {
     current: Arc<ArcSwap<Occupant>>,
     /// What the next actor is started with.
     settings: Arc<ArcSwap<AuthSettings>>,
+    verdicts: Verdicts,
 }
 
 /// An actor and the thread that is its alone.
@@ -51,9 +53,22 @@ impl Auth {
         let (died, deaths) = mpsc::unbounded_channel();
         let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
         let current = Arc::new(ArcSwap::from_pointee(occupant));
+        let verdicts = Verdicts::of_settings(&settings);
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
-        Ok(Self { current, settings })
+        Ok(Self { current, settings, verdicts })
+    }
+
+    /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
+    /// nobody can tell at the moment.
+    pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
+        match self.verdicts.of(&asked.credential, asked.endpoint) {
+            Some(by) => Ok(by),
+            None => self.send(asked).await?,
+        }
     }
 
     /// Takes over settings that were read anew, for this actor and for each that replaces it. An
@@ -95,7 +110,7 @@ impl Auth {
     }
 
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.
-    pub(crate) async fn settle(&self) {
+    pub async fn look(&self) {
         // Who is dead has a successor, which reads everything.
         let _ = self.send(Settle).await;
     }

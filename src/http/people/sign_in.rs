@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::people::session;
-use portico_actors::auth::records::LONGEST_EMAIL;
+use portico_actors::auth::records::{LONGEST_EMAIL, is_usual_address};
 use portico_actors::error::{Error, Kind, Result};
 use secrecy::SecretString;
 
@@ -88,8 +88,8 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         if is_too_long {
             return Err(Error::invalid(format!("email: an address has at most {LONGEST_EMAIL} characters")));
         }
-        // What is no address may be a password in the wrong field.
-        if email.contains('@') {
+        // What looks like none may be a password in the wrong field: it is told only where it is somebody's.
+        if is_usual_address(email) {
             ending.note_claim(email);
         }
         // A form without its visit is another site's: signing somebody in as somebody else.
@@ -104,8 +104,8 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         }
         let from = peer::client(&request, &app);
         match app.people.sign_in(email.to_owned(), SecretString::from(secret), from).await {
-            Ok(session) => {
-                ending.note(|event| email.clone_into(&mut event.subject));
+            Ok((session, own)) => {
+                ending.note(|event| event.subject = own);
                 // What the browser had is of no use any more, to whoever put it there.
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;

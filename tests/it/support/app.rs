@@ -11,6 +11,7 @@ use portico::app::App;
 use portico::config::Config;
 use portico::mcp::connection::Connected;
 use portico::mcp::features::Features;
+use portico_actors::auth::Auth;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::{Place, Store};
 use portico_actors::error::Kind;
@@ -47,6 +48,7 @@ pub(crate) struct TestApp {
     pub(crate) agent: Caller,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,
     pub(crate) config: PathBuf,
+    auth: Auth,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: TempDir,
@@ -125,14 +127,19 @@ impl TestApp {
             actix::System::new().block_on(async move {
                 let observer = Arc::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
                 let app = App::start_offering(config, observer, features).await.unwrap();
-                started.send(()).unwrap();
+                started.send(app.auth.clone()).ok().unwrap();
                 portico::run(app, listener, async { drop(stopped.await) }).await.unwrap();
             });
         });
-        within("the service to start", ready).await.unwrap();
+        let auth = within("the service to start", ready).await.unwrap();
         let http = client();
         let (stop, thread) = (Some(stop), Some(thread));
-        Self { url, http, writer, reader, agent, events, config: path, stop, thread, _folder: folder }
+        Self { url, http, writer, reader, agent, events, config: path, auth, stop, thread, _folder: folder }
+    }
+
+    /// Has the service look at its store, as commands do that have changed it.
+    pub(crate) async fn look(&self) {
+        self.auth.look().await;
     }
 
     pub(crate) fn store(&self) -> Store {

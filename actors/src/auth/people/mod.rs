@@ -130,7 +130,7 @@ impl People {
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let done = self.store(work).await?;
-        self.auth.settle().await;
+        self.auth.look().await;
         Ok(done)
     }
 
@@ -140,21 +140,34 @@ impl People {
     }
 
     /// Signs a person in at that address, with a password or a personal access token, and answers the
-    /// secret of a fresh session. Unknown names, wrong passwords and names without one take the same time.
+    /// secret of a fresh session and the address as it is kept. Unknown names, wrong passwords and names without
+    /// one take the same time.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`] when the two do not belong together, [`Kind::Busy`] after too many
-    /// failures of that address, and when too many sign in at once.
-    pub async fn sign_in(&self, email: String, secret: SecretString, from: Option<IpAddr>) -> Result<SecretString> {
+    /// [`Kind::Unauthenticated`] when the two do not belong together, which names whose address it is, if it is
+    /// anybody's; [`Kind::Busy`] after too many failures of that address, and when too many sign in at once.
+    pub async fn sign_in(
+        &self,
+        email: String,
+        secret: SecretString,
+        from: Option<IpAddr>,
+    ) -> Result<(SecretString, String)> {
         let (session, digest) = secret::mint(SESSION_PREFIX)?;
         if secret.expose_secret().starts_with(PAT_PREFIX) {
             let token = Digest::of(secret.expose_secret());
             let name = email.clone();
-            let begun = self.store(move |store| store.begin_session_by_token(&email, &token, &digest)).await;
-            return begun.map(|()| session).map_err(|refusal| {
+            let begun = self.store(move |store| {
+                let own = store.email_of(&email)?;
+                store.begin_session_by_token(&email, &token, &digest).map_err(|refusal| of(own.as_deref(), refusal))?;
+                Ok(own.unwrap_or(email))
+            });
+            return begun.await.map(|own| (session, own)).map_err(|refusal| {
                 let wrong = refusal.kind == Kind::Unauthenticated;
                 match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
-                    Some(quota) => Error::throttled("too many failed attempts; come back when Retry-After says", quota),
+                    Some(quota) => {
+                        let words = "too many failed attempts; come back when Retry-After says";
+                        of(refusal.get_claimed(), Error::throttled(words, quota))
+                    }
                     None => refusal,
                 }
             });
@@ -162,19 +175,21 @@ impl People {
         let name = email_key(&email);
         // Whoever is not to be compared now, costs neither the store nor a core.
         let turn = self.gate.enter(&name, from).await?;
-        let kept = self.store(move |store| store.password(&name)).await?;
+        let (kept, own) = self.store(move |store| Ok((store.password(&name)?, store.email_of(&name)?))).await?;
         // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
         let compared = tokio::task::spawn_blocking(move || {
             let fits = password::fits(&secret, kept.as_deref());
             (turn, kept.filter(|_| fits))
         });
         let (turn, Some(kept)) = compared.await.map_err(Error::internal)? else {
-            return Err(Error::unauthenticated("the address or the secret is not right")
-                .because("the name is unknown or disabled, or the password is another one"));
+            let refusal = Error::unauthenticated("the address or the secret is not right");
+            let because = "the name is unknown or disabled, or the password is another one";
+            return Err(of(own.as_deref(), refusal.because(because)));
         };
+        let own = own.unwrap_or_else(|| email.clone());
         self.store(move |store| store.begin_session(&email, &kept, &digest)).await?;
         turn.succeeded();
-        Ok(session)
+        Ok((session, own))
     }
 
     /// Counts a refusal of what a client shows, and says so where there were too many.
@@ -297,7 +312,7 @@ impl People {
     /// this returns.
     async fn once(&self, granted: Result<Granted, GrantError>, client: &Claimant) -> Result<Granted, GrantError> {
         if granted.is_err() {
-            self.auth.settle().await;
+            self.auth.look().await;
         }
         granted.map_err(|refusal| self.counted(refusal, client))
     }
@@ -375,4 +390,12 @@ fn ours(error: Error) -> GrantError {
         return GrantError::new("service_unavailable", "no token can be issued at the moment; try again");
     }
     GrantError::new("server_error", "no token can be issued at the moment; the log says why")
+}
+
+/// `refusal` of a sign-in at the address of this user, if it is anybody's.
+fn of(own: Option<&str>, refusal: Error) -> Error {
+    match own {
+        Some(own) => refusal.claimed(own),
+        None => refusal,
+    }
 }

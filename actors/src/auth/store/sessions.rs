@@ -40,6 +40,12 @@ impl Store {
         found.map(Option::flatten).map_err(broken)
     }
 
+    /// The e-mail address of that user as it was given, also where the user is disabled.
+    pub(crate) fn email_of(&self, email: &str) -> Result<Option<String>> {
+        let sql = "SELECT email FROM users WHERE email_key = ?1";
+        self.connection.query_row(sql, [email_key(email)], |row| row.get(0)).optional().map_err(broken)
+    }
+
     /// Begins a session with a password that was found right while it was `password`.
     pub(crate) fn begin_session(&mut self, email: &str, password: &str, session: &Digest) -> Result<()> {
         self.write(|connection, now| {

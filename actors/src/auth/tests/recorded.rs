@@ -245,7 +245,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let admin = NewUser { rights: Rights::ALL, ..user("root@example.com") };
     house.store().add_user(admin).unwrap();
     let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
-    let session = people.sign_in("root@example.com".to_owned(), token, None).await.unwrap();
+    let session = people.sign_in("root@example.com".to_owned(), token, None).await.unwrap().0;
     assert!(kept.0.lock().unwrap().is_empty());
 
     let door = Door {

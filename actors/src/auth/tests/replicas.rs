@@ -236,7 +236,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         let auth = Auth::start(settings.clone()).await.unwrap();
         replicas.push((People::start(&settings, auth.clone()).await.unwrap(), auth));
     }
-    let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap();
+    let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap().0;
     let approval = Approval {
         client_id: client_id.clone(),
         client_name: "client".to_owned(),

@@ -163,7 +163,7 @@ impl Chain {
     /// One of the processes, which has seen what was written before.
     async fn replica_by_chance(&mut self) -> (People, Auth) {
         let (people, auth) = self.dice.one(&self.replicas);
-        auth.settle().await;
+        auth.look().await;
         (people, auth)
     }
 
@@ -190,7 +190,7 @@ impl Chain {
                 self.done.push_back("ann signs in with the password".to_owned());
                 let begun = people.sign_in("ann@example.com".to_owned(), PASSWORD.into(), None).await;
                 if let Some(session) = refused(begun) {
-                    self.node(Made::Session(session), &[1], Rights::ALL);
+                    self.node(Made::Session(session.0), &[1], Rights::ALL);
                 }
             }
             "sign in with a token" => self.sign_in().await,
@@ -230,7 +230,7 @@ impl Chain {
         let Some((at, (email, secret))) = token else { return };
         self.done.push_back(format!("{email} signs in with {at}"));
         if let Some(session) = refused(people.sign_in(email, secret, None).await) {
-            self.node(Made::Session(session), &[at], Rights::ALL);
+            self.node(Made::Session(session.0), &[at], Rights::ALL);
         }
     }
 

@@ -41,7 +41,7 @@ impl Desk {
         let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
         let people = People::start(&settings, auth.clone()).await.unwrap();
-        let session = people.sign_in(email, token.clone(), None).await.unwrap();
+        let session = people.sign_in(email, token.clone(), None).await.unwrap().0;
         Self { house, people, auth, token, session, client }
     }
 

@@ -31,7 +31,7 @@ struct Line {
 impl Desk {
     /// Signs in with `with`, makes a token and gives a client access.
     async fn line(&self, with: &SecretString) -> Line {
-        let session = self.people.sign_in(ANN.to_owned(), with.clone(), None).await.unwrap();
+        let session = self.people.sign_in(ANN.to_owned(), with.clone(), None).await.unwrap().0;
         let (record, token) = self.people.create_token(&session, NewPat::default()).await.unwrap();
         let code = self.people.approve(&session, self.approval(Scope::Write, &[SALES])).await.unwrap();
         Line { session, token, record, issued: self.redeem(code).await.unwrap() }
@@ -383,7 +383,7 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         desk.house.store().add_user(user("bob@example.com")).unwrap();
         let wider = crate::auth::records::NewUser { rights: Rights::ALL, ..user(ANN) };
         desk.house.store().change_user(wider).unwrap();
-        desk.auth.settle().await;
+        desk.auth.look().await;
         let asked = ask(&desk.auth.address(), basic(ANN, &desk.token)).await.unwrap();
         assert_eq!(asked.scope(), Scope::Admin);
         assert!(![&by_token, &by_other, &by_grant].iter().any(|by| by.validity.is_lost()), "{way}");

@@ -46,11 +46,11 @@ async fn a_person_has_a_bounded_number_of_sessions_and_the_newest_stay() {
     let mut sessions = vec![desk.session.clone()];
     for _ in 1..MOST_SESSIONS {
         desk.house.pass(1);
-        sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap());
+        sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap().0);
     }
     // A look at one would be a use of it.
     desk.house.pass(1);
-    sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap());
+    sessions.push(desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap().0);
     assert!(!in_force(&sessions[0]).await, "the oldest makes room");
     assert!(in_force(&sessions[1]).await && in_force(&sessions[sessions.len() - 1]).await);
 }
@@ -198,7 +198,7 @@ async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
     let password = SecretString::from("correct horse battery");
     desk.house.store().change_password("ann@example.com", Some(&password)).unwrap();
     // That has ended every session.
-    desk.session = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap();
+    desk.session = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap().0;
     let code = desk.code().await;
     let mut known = desk.house.store().revision().unwrap();
     let mut issued = desk.redeem(code).await.unwrap();
@@ -210,8 +210,8 @@ async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
     moved("the first use of a grant", true);
     for step in 0..2 {
         desk.house.pass(100);
-        let by_token = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap();
-        let by_password = desk.people.sign_in("ann@example.com".to_owned(), password.clone(), None).await.unwrap();
+        let by_token = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap().0;
+        let by_password = desk.people.sign_in("ann@example.com".to_owned(), password.clone(), None).await.unwrap().0;
         moved("a sign-in", false);
         assert!(desk.people.session(&by_token).await.unwrap().is_some());
         desk.house.pass(100);

@@ -1,0 +1,95 @@
+//! What was found of credentials not long ago: any thread looks here first, and asks the
+//! [`AuthActor`](super::AuthActor) only where nothing is found. So a signature is checked once and not with every
+//! request, and a call waits for no mailbox.
+//!
+//! The actor alone writes. What makes one verdict wrong before its time empties all of them: a change of the store
+//! or of the settings, a revocation, the actor's end. Refusals are not kept.
+
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use secrecy::ExposeSecret;
+
+use super::clock::{Clock, Timestamp};
+use super::people::Uses;
+use super::secret::Digest;
+use super::{AuthSettings, Authenticate};
+use crate::principal::{Credential, Endpoint, Principal};
+
+/// Credentials that are remembered at most.
+const MOST: usize = 10_000;
+
+/// A credential, and the endpoint that it was shown to: it may open one and not another.
+pub(crate) type Key = (Digest, Endpoint);
+
+/// What all who are started with the same settings remember.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Cache<Key, Verdict>>);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(Arc::new(Cache::new(MOST)))
+    }
+}
+
+/// What is remembered of credentials that were found valid.
+#[derive(Clone)]
+pub(super) struct Verdicts {
+    memory: Memory,
+    clock: Clock,
+    uses: Uses,
+}
+
+/// Of one credential.
+#[derive(Clone)]
+pub(crate) struct Verdict {
+    pub(super) by: Arc<Principal>,
+    /// When it ends; none for a token without an end.
+    pub(super) until: Option<Timestamp>,
+    /// The personal access token whose use is noted.
+    pub(super) used: Option<Digest>,
+}
+
+impl Verdicts {
+    pub(super) fn of_settings(settings: &AuthSettings) -> Self {
+        Self { memory: settings.memory.clone(), clock: settings.clock.clone(), uses: settings.uses.clone() }
+    }
+
+    /// Who shows this credential at `endpoint`, where that is known and still holds.
+    pub(super) fn of(&self, credential: &Credential, endpoint: Endpoint) -> Option<Arc<Principal>> {
+        let verdict = self.memory.0.get(&(digest(credential), endpoint))?;
+        let now = self.clock.now();
+        if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
+            return None;
+        }
+        self.note(&verdict, now);
+        Some(verdict.by)
+    }
+
+    /// Remembers what was found of `asked`, and notes that it was used.
+    pub(super) fn keep(&self, asked: &Authenticate, verdict: Verdict) -> Arc<Principal> {
+        let by = Arc::clone(&verdict.by);
+        self.note(&verdict, self.clock.now());
+        self.memory.0.insert((digest(&asked.credential), asked.endpoint), verdict);
+        by
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.memory.0.clear();
+    }
+
+    fn note(&self, verdict: &Verdict, now: Timestamp) {
+        if let Some(token) = verdict.used {
+            self.uses.note(token, now);
+        }
+    }
+}
+
+/// That of all that is shown. No header has the octet that stands between name and token.
+fn digest(credential: &Credential) -> Digest {
+    match credential {
+        Credential::Bearer(token) => Digest::of(token.expose_secret()),
+        Credential::Basic { email, token } => Digest::of_parts(&[email, "\0", token.expose_secret()]),
+    }
+}
