@@ -2,6 +2,7 @@
 //! `reload`.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -19,7 +20,7 @@ use portico_actors::principal::Principal;
 use portico_actors::source::{self, Locator, Settings};
 use portico_actors::sql::Dialect;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -35,6 +36,7 @@ use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
+use crate::shares::{Most, Share, Shares, Short};
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -75,8 +77,12 @@ pub struct App {
     pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
     draining: CancellationToken,
-    /// One for each request that may be worked on.
-    slots: Arc<Semaphore>,
+    /// Requests that are worked on, by their principals' subjects.
+    calls: Shares<String>,
+    /// Octets of the bodies of those.
+    pub(crate) bodies: Shares<String>,
+    /// Requests of callers who are not known yet, by address.
+    pub(crate) strangers: Shares<Option<IpAddr>>,
     /// Requests that are being answered, to the last byte.
     running: watch::Sender<usize>,
 }
@@ -152,7 +158,6 @@ impl App {
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
         tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
-        let slots = Arc::new(Semaphore::new(config.server.bounds.max_calls));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
             seal: Seal::new(auth.shared_secret()),
@@ -174,7 +179,9 @@ impl App {
             attempted: AtomicBool::new(false),
             draining,
             running: watch::Sender::new(0),
-            slots,
+            calls: Shares::default(),
+            bodies: Shares::default(),
+            strangers: Shares::default(),
         }))
     }
 
@@ -252,14 +259,20 @@ impl App {
         requests.take(Sha256::digest(&by.subject).into(), Instant::now())
     }
 
-    /// A place among the requests that are worked on, unless as many are as the service takes.
-    pub fn slot(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.slots).try_acquire_owned().ok()
+    /// A place for a request of `by` among those that are worked on.
+    ///
+    /// # Errors
+    /// As many are worked on as the service takes, of this principal or of all.
+    pub(crate) fn slot(&self, by: &Principal) -> std::result::Result<Share<String>, Short> {
+        let config = self.config();
+        let bounds = &config.server.bounds;
+        let most = Most { each: bounds.max_calls_per_principal, all: bounds.max_calls };
+        self.calls.take(by.subject.clone(), 1, most)
     }
 
     /// How many requests are worked on.
     pub fn running(&self) -> usize {
-        self.config().server.bounds.max_calls - self.slots.available_permits()
+        self.calls.taken()
     }
 
     /// The connections within the caller's reach, ordered by name.

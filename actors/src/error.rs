@@ -73,7 +73,7 @@ impl Kind {
 ///
 /// `message`, `hint` and `detail` are for the caller and hold no secret, no host name and no
 /// path; [`Error::because`] keeps the inner cause for the log alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     /// What kind of failure this is.
     pub kind: Kind,

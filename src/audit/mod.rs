@@ -213,6 +213,22 @@ impl Audit {
         }
     }
 
+    /// Records what nobody took a place for, and tells when it is written. What strangers bring about too fast is
+    /// only counted, and waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Audit::place`] has them.
+    pub async fn record(&self, record: Record) -> Result<Option<Written>> {
+        if !self.shared.takes(&record) {
+            if self.shared.is_due() {
+                // Where there is no room, somebody else wakes it.
+                let _ = self.sender.try_send(Message::Wake);
+            }
+            return Ok(None);
+        }
+        Ok(self.place().await?.map(|place| place.send(record)))
+    }
+
     /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
     /// that came too fast.
     pub fn keep_at_once(&self, record: Record) {
@@ -306,6 +322,11 @@ impl Shared {
         }
         takes
     }
+
+    /// Whether it is time to tell how many were only counted.
+    fn is_due(&self) -> bool {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now())
+    }
 }
 
 /// Room for one record. Dropped without one, it is given back.
@@ -320,20 +341,20 @@ impl Place {
     /// counted: nothing is written of it.
     pub fn keep(self, record: Record) -> Option<Written> {
         if self.shared.takes(&record) {
-            let (tell, written) = oneshot::channel();
-            let failing = self.shared.failing.subscribe();
-            self.permit.send(Message::Record(Queued {
-                record: Box::new(record),
-                room: self.room,
-                written: Some(tell),
-            }));
-            return Some(Written { written, failing });
+            return Some(self.send(record));
         }
-        if self.shared.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now()) {
+        if self.shared.is_due() {
             // Nobody else may come for long.
             self.permit.send(Message::Wake);
         }
         None
+    }
+
+    fn send(self, record: Record) -> Written {
+        let (tell, written) = oneshot::channel();
+        let failing = self.shared.failing.subscribe();
+        self.permit.send(Message::Record(Queued { record: Box::new(record), room: self.room, written: Some(tell) }));
+        Written { written, failing }
     }
 }
 

@@ -11,6 +11,10 @@ use super::section::{Problem, Section};
 pub struct Bounds {
     /// Requests that are worked on at once. Streams of events are not counted.
     pub max_calls: usize,
+    /// Of these those of one principal, over all its tokens and endpoints. Three quarters unless configured.
+    pub max_calls_per_principal: usize,
+    /// Bytes of the bodies of requests that are received or worked on; one principal may have half of it.
+    pub max_bodies: usize,
     /// Client connections that are open at once on each worker; further ones wait to be accepted.
     pub max_connections: usize,
     /// Bytes of a request's head at most: its target and its headers.
@@ -29,6 +33,8 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             max_calls: 1_000,
+            max_calls_per_principal: 750,
+            max_bodies: 256 * 1024 * 1024,
             max_connections: 25_600,
             max_header: 32 * 1024,
             header_timeout: Duration::from_secs(10),
@@ -44,8 +50,12 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bo
     let usual = Bounds::default();
     let count = |number: Option<u64>, usual: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(usual);
     let seconds = |number: Option<u64>, usual: Duration| number.map_or(usual, Duration::from_secs);
+    let max_calls = count(section.integer("max_calls", 1..=1_000_000, problems), usual.max_calls);
+    let own = section.integer("max_calls_per_principal", 1..=1_000_000, problems);
     Bounds {
-        max_calls: count(section.integer("max_calls", 1..=1_000_000, problems), usual.max_calls),
+        max_calls,
+        max_calls_per_principal: count(own, max_calls - max_calls / 4),
+        max_bodies: count(section.integer("max_bodies", 1024 * 1024..=1 << 40, problems), usual.max_bodies),
         max_connections: count(section.integer("max_connections", 1..=1_000_000, problems), usual.max_connections),
         // What the HTTP library takes at most.
         max_header: count(section.integer("max_header", 1024..=128 * 1024, problems), usual.max_header),

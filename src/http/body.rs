@@ -1,19 +1,24 @@
 //! Reads a request's body up to its limit.
 
-use actix_web::HttpRequest;
+use std::net::IpAddr;
+
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, header};
 use actix_web::middleware::Next;
 use actix_web::rt::time::timeout;
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
+use actix_web::{HttpMessage, HttpRequest};
 use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::principal::Principal;
 
 use super::ending::Ending;
+use super::load::SOON;
 use super::policy::{Form, Policy};
-use super::{ending, error};
+use super::{ending, error, peer};
 use crate::app::App;
+use crate::shares::{Most, Share, Short};
 
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;
@@ -42,20 +47,64 @@ impl Limit {
     }
 }
 
+/// The body of a request that was read before its handler was asked.
+pub(super) struct Received {
+    body: Result<Bytes>,
+    /// What it takes of memory, counted for its caller.
+    _share: Share<String>,
+}
+
 /// The whole body within the bound of its route, unless the client takes too long to send it.
 pub(super) async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes> {
+    if let Some(received) = request.extensions().get::<Received>() {
+        return received.body.clone();
+    }
     let Some(app) = request.app_data::<Data<App>>() else {
         return Err(Error::internal("a route without its state"));
     };
-    let (most, remedy) = match request.app_data::<Limit>() {
-        Some(Limit::Form(most) | Limit::Json(most)) => (*most, "send less"),
-        Some(Limit::MaxBody) => {
-            (app.config().server.max_body, "send less at a time; an administrator can raise server.max_body")
-        }
-        Some(Limit::None) | None => return Err(Error::internal("a body is read where the route table has none")),
+    let most = match request.app_data::<Limit>() {
+        Some(Limit::Form(most) | Limit::Json(most)) => *most,
+        _ => return Err(Error::internal("a body is read where the route table has none")),
     };
+    let body = within(app, gather(request, payload, (most, "send less"), |_| Ok(()))).await?;
+    // Whoever is not known yet takes their place now, and not while the body comes.
+    let place = app.strangers.take(peer::client(request, app), 1, STRANGERS);
+    let place = place.map_err(|short| {
+        let whom = if short == Short::Each { "from this address" } else { "of callers who are not known yet" };
+        busy(&format!("as many requests {whom} as the service takes are worked on"))
+    })?;
+    request.extensions_mut().insert(Stranger(place));
+    Ok(body)
+}
+
+/// The place of a request whose caller is not known yet, until it was answered.
+struct Stranger(#[allow(dead_code, reason = "it is held, not used")] Share<Option<IpAddr>>);
+
+/// Requests of callers who are not known yet that are worked on at once.
+const STRANGERS: Most = Most { each: 32, all: 256 };
+
+/// Reads the body of a request of `by`, whatever its route is, up to `server.max_body` and within what there is for
+/// the bodies of a principal and of all.
+pub(super) async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
+    let config = app.config();
+    let most = config.server.max_body;
+    let room = Most { each: (config.server.bounds.max_bodies / 2).max(most), all: config.server.bounds.max_bodies };
+    let mut share = app.bodies.nothing(by.subject.clone());
+    let remedy = "send less at a time; an administrator can raise server.max_body";
+    let grow = |octets| {
+        share.grow(octets, room).map_err(|short| match short {
+            Short::Each => busy("the requests of this principal that are worked on have as many bytes as they may"),
+            Short::All => busy("the requests that are worked on have as many bytes as they may"),
+        })
+    };
+    let body = within(app, gather(request, payload, (most, remedy), grow)).await;
+    Received { body, _share: share }
+}
+
+/// What `body` comes to within `server.body_timeout`.
+async fn within(app: &App, body: impl Future<Output = Result<Bytes>>) -> Result<Bytes> {
     let patience = app.config().server.bounds.body_timeout;
-    let body = timeout(patience, gather(request, payload, most, remedy)).await.map_err(|_| {
+    let body = timeout(patience, body).await.map_err(|_| {
         Error::new(Kind::TimedOut, format!("the body was not received within {} seconds", patience.as_secs()))
             .hint("send it faster or in smaller pieces; an administrator can raise server.body_timeout")
     })??;
@@ -63,7 +112,19 @@ pub(super) async fn read(request: &HttpRequest, payload: Payload) -> Result<Byte
     Ok(body)
 }
 
-async fn gather(request: &HttpRequest, mut payload: Payload, most: usize, remedy: &'static str) -> Result<Bytes> {
+fn busy(what: &str) -> Error {
+    Error::new(Kind::Busy, format!("the service is busy: {what}"))
+        .retry_after(SOON)
+        .hint("try again after the given delay")
+}
+
+/// Reads a body; `grow` is asked before each piece is kept.
+async fn gather(
+    request: &HttpRequest,
+    mut payload: Payload,
+    (most, remedy): (usize, &'static str),
+    mut grow: impl FnMut(usize) -> Result<()>,
+) -> Result<Bytes> {
     let too_large = || Error::new(Kind::TooLarge, format!("the body is larger than {most} bytes")).hint(remedy);
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > most) {
@@ -76,6 +137,7 @@ async fn gather(request: &HttpRequest, mut payload: Payload, most: usize, remedy
         if body.len() + chunk.len() > most {
             return Err(too_large());
         }
+        grow(chunk.len())?;
         body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())

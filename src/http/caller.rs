@@ -73,9 +73,20 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 /// Validates the request's one credential.
 pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
     // A request that is looked at twice is one request.
-    if let Some(Known(by)) = request.extensions().get::<Known>() {
-        return Ok(Arc::clone(by));
+    if let Some(Looked(judged)) = request.extensions().get::<Looked>() {
+        return judged.clone();
     }
+    let judged = judge(request, app, endpoint).await;
+    request.extensions_mut().insert(Looked(judged.clone()));
+    judged
+}
+
+/// The caller of a request that was let in.
+pub(super) fn known(request: &HttpRequest) -> Option<Arc<Principal>> {
+    request.extensions().get::<Looked>().and_then(|Looked(judged)| judged.as_ref().ok().map(Arc::clone))
+}
+
+async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
     let (credential, from) = (credential(request)?, peer::client(request, app));
     let asked = Instant::now();
     let by = app.auth.authenticate(Authenticate { credential, endpoint, from }).await?;
@@ -92,12 +103,11 @@ pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: End
             });
         }
     }
-    request.extensions_mut().insert(Known(Arc::clone(&by)));
     Ok(by)
 }
 
-/// The caller of a request, once that is known.
-struct Known(Arc<Principal>);
+/// Who the caller of a request is, or why nobody is let in, once that was looked at.
+struct Looked(Result<Arc<Principal>>);
 
 /// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
 /// handler that forgets to ask fails its first test, and serves nobody.
@@ -110,7 +120,9 @@ pub(super) async fn prove(
     let known = {
         let extensions = response.request().extensions();
         match wanted {
-            Some(Authentication::Credential) | None => extensions.contains::<Known>(),
+            Some(Authentication::Credential) | None => {
+                extensions.get::<Looked>().is_some_and(|Looked(judged)| judged.is_ok())
+            }
             Some(Authentication::Session) => extensions.contains::<Person>(),
             Some(Authentication::Handler(_) | Authentication::No(_)) => true,
         }

@@ -12,17 +12,17 @@ use actix_web::middleware::Next;
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::ending;
 use super::policy::{Calls, Policy};
 use super::timing::{SERVER_TIMING, Timing};
-use super::{error, sse, trail};
+use super::{caller, error, sse, trail};
 use crate::app::App;
 use crate::observe::Traffic;
+use crate::shares::{Share, Short};
 
 /// When a caller who was refused may come back: most requests are over by then.
-const SOON: Duration = Duration::from_secs(1);
+pub(super) const SOON: Duration = Duration::from_secs(1);
 
 /// Refuses a head that is too large, and counts what is answered.
 pub(super) async fn bound(
@@ -59,25 +59,31 @@ pub(super) async fn bound(
 }
 
 /// A place among the requests that are worked on; it is given back with the body.
-struct Slot(#[allow(dead_code, reason = "it is held, not used")] OwnedSemaphorePermit);
+struct Slot(#[allow(dead_code, reason = "it is held, not used")] Share<String>);
 
-/// Takes a place for a request of a route whose requests count, or refuses it.
+/// Takes a place for a request of a route whose requests count, or refuses it. Whoever was not let in is told so and
+/// needs none.
 pub(super) async fn admit(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
-    let Some(app) = request.app_data::<web::Data<App>>().filter(|_| counted).cloned() else {
+    let app = request.app_data::<web::Data<App>>().filter(|_| counted).cloned();
+    let Some((app, by)) = app.zip(caller::known(request.request())) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let Some(slot) = app.slot() else {
-        let refusal = Error::new(Kind::Busy, "the service is busy: as many requests as it takes are worked on");
-        let refusal = refusal.retry_after(SOON).hint("try again after the given delay");
-        app.metrics.traffic.refused.inc();
-        ending::refused(request.request(), &refusal);
-        trail::record_refusal(request.request(), &app, &refusal).await;
-        let response = error::refusal(request.request(), &refusal);
-        return Ok(request.into_response(response));
+    let slot = match app.slot(&by) {
+        Ok(slot) => slot,
+        Err(short) => {
+            let whose = if short == Short::Each { " of this principal" } else { "" };
+            let words = format!("the service is busy: as many requests{whose} as it takes are worked on");
+            let refusal = Error::new(Kind::Busy, words).retry_after(SOON).hint("try again after the given delay");
+            app.metrics.traffic.refused.inc();
+            ending::refused(request.request(), &refusal);
+            trail::record_refusal(request.request(), &app, &refusal).await;
+            let response = error::refusal(request.request(), &refusal);
+            return Ok(request.into_response(response));
+        }
     };
     let mut response = next.call(request).await?.map_into_boxed_body();
     let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);

@@ -5,6 +5,7 @@ mod admission;
 mod answer;
 mod bodies;
 mod body;
+mod buffering;
 mod caller;
 mod cors;
 mod description;

@@ -43,7 +43,7 @@ pub(super) enum Form {
 /// What is left in the audit trail.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Recording {
-    /// A place is taken before the request is worked on.
+    /// A place is taken for a caller who is known, before the request is worked on.
     Before(Happening),
     /// A place is taken when the request has ended: until then nothing is known of strangers, who must
     /// not hold the places of others by sending their body slowly.

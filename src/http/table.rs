@@ -7,7 +7,7 @@ use actix_web::{Resource, Scope};
 
 use super::body::{self, Limit};
 use super::policy::Policy;
-use super::{caller, cors, error, framing, gate, load, media, origin, repeats, trail};
+use super::{buffering, caller, cors, error, framing, gate, load, media, origin, repeats, trail};
 
 /// Puts the middleware around a scope, or around a route by itself. The last one sees a request first.
 macro_rules! within {
@@ -18,6 +18,7 @@ macro_rules! within {
             .wrap(from_fn(origin::check))
             .wrap(from_fn(trail::reserve))
             .wrap(from_fn(load::admit))
+            .wrap(from_fn(buffering::buffer))
             .wrap(from_fn(gate::keep))
             .wrap(from_fn(framing::head_as_get))
             .wrap(from_fn(cors::allow))

@@ -19,8 +19,8 @@ use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::people::session::Session;
 use portico_actors::error::Error;
 
-use super::policy::{Policy, Recording};
-use super::{ending, error, peer};
+use super::policy::{Authentication, Policy, Recording};
+use super::{caller, ending, error, peer};
 use crate::app::App;
 use crate::audit::{self, Audit, Happening, Place, Record, Written};
 
@@ -109,32 +109,33 @@ fn event(request: &HttpRequest) -> Happening {
 pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
     let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, Recording::No(_)));
     let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
+    let said = introduce(request, app);
+    let recorded = audit.record(Record {
+        request_id: Some(ending::request_id(request).to_string()),
+        address: said.address,
+        agent: said.agent,
+        path: said.path,
+        reason: Some(reason(refusal)),
+        ..Record::of(said.event, refusal.kind.word())
+    });
     // Where it cannot be recorded it is refused all the same.
-    if let Ok(Some(place)) = audit.place().await {
-        let said = introduce(request, app);
-        let written = place.keep(Record {
-            request_id: Some(ending::request_id(request).to_string()),
-            address: said.address,
-            agent: said.agent,
-            path: said.path,
-            reason: Some(reason(refusal)),
-            ..Record::of(said.event, refusal.kind.word())
-        });
-        if let Some(written) = written {
-            written.wait().await;
-        }
+    if let Ok(Some(written)) = recorded.await {
+        written.wait().await;
     }
 }
 
-/// Takes a place for each request that the route wants recorded, and records those that nobody else
+/// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
 /// gave an account of, such as what came from the page of a foreign origin.
 pub(super) async fn reserve(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let app = request.app_data::<web::Data<App>>().cloned();
-    let recording = Policy::of(request.request()).map(|policy| policy.audit);
-    let late = matches!(recording, Some(Recording::After(_)));
+    let policy = Policy::of(request.request());
+    let recording = policy.map(|policy| policy.audit);
+    let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
+        && caller::known(request.request()).is_none();
+    let late = is_stranger || matches!(recording, Some(Recording::After(_)));
     let watched = app.as_ref().filter(|_| !matches!(recording, Some(Recording::No(_))));
     let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
@@ -169,12 +170,13 @@ pub(super) async fn reserve(
             }
         });
     }
-    let waits = slot.waiting.borrow().is_some();
-    if waits {
-        let place = audit.place().await;
-        let record = slot.waiting.take();
-        match place {
-            Ok(place) => drop(slot.written.replace(place.zip(record).and_then(|(place, record)| place.keep(record)))),
+    let waiting = slot.waiting.borrow().clone();
+    if let Some(record) = waiting {
+        // Whoever leaves meanwhile is recorded by what is still kept here.
+        let recorded = audit.record(record).await;
+        slot.waiting.take();
+        match recorded {
+            Ok(written) => drop(slot.written.replace(written)),
             Err(refusal) => {
                 let refused = error::refusal(response.request(), &refusal);
                 return Ok(response.into_response(refused));

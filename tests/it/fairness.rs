@@ -123,7 +123,7 @@ async fn a_reader_that_does_not_read_gives_its_place_back_and_learns_why() {
 }
 
 /// A service that speaks HTTP/2 on a port and HTTP/1 on a Unix socket, with a client of each and where it asks.
-async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest::Client, String); 2]) {
+pub(crate) async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest::Client, String); 2]) {
     let folder = TempDir::new().unwrap();
     let authority = Authority::new("own");
     authority.sign(folder.path(), "server");
@@ -136,7 +136,11 @@ async fn both_doors(server: &str, table: &str) -> (Service, [(reqwest::Client, S
     (service, clients)
 }
 
-fn ask(service: &Service, (client, url): &(reqwest::Client, String), query: &str) -> reqwest::RequestBuilder {
+pub(crate) fn ask(
+    service: &Service,
+    (client, url): &(reqwest::Client, String),
+    query: &str,
+) -> reqwest::RequestBuilder {
     let request = client.post(format!("{url}/api/query")).json(&json!({"query": query, "timeout": 300}));
     request.basic_auth(&service.writer.name, Some(&service.writer.secret))
 }

@@ -14,12 +14,12 @@ use crate::support::app::{CONNECTION, TestApp, connection, eventually, pace, rea
 use crate::support::fixture;
 use crate::support::postgres::connect as database;
 
-async fn connect(app: &TestApp) -> TcpStream {
+pub(crate) async fn connect(app: &TestApp) -> TcpStream {
     TcpStream::connect(app.url.strip_prefix("http://").unwrap()).await.unwrap()
 }
 
 /// The head of a query by the writer, with so many bytes announced.
-fn head(app: &TestApp, length: usize) -> String {
+pub(crate) fn head(app: &TestApp, length: usize) -> String {
     let credential = BASE64.encode(format!("{}:{}", app.writer.name, app.writer.secret));
     format!(
         "POST /api/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {credential}\r\n\
@@ -111,16 +111,18 @@ async fn an_answer_that_nobody_reads_is_let_go_and_its_statement_ends() {
     drop(socket);
 }
 
-/// Holds a request that is worked on until its body is sent whole.
+/// Holds a request that is worked on until its client leaves.
 async fn hold(app: &TestApp) -> TcpStream {
     let mut socket = connect(app).await;
-    socket.write_all(format!("{}\r\n{{\"query\":", head(app, 20)).as_bytes()).await.unwrap();
+    let query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let body = json!({"query": query, "timeout": 300}).to_string();
+    socket.write_all(format!("{}\r\n{body}", head(app, body.len())).as_bytes()).await.unwrap();
     socket
 }
 
 #[actix_web::test]
 async fn no_more_is_worked_on_than_the_service_takes() {
-    let app = fixture::with_server("max_calls = 2\nbody_timeout = 3600\nmetrics = \"open\"", "").await;
+    let app = fixture::with_server("max_calls = 2\nmetrics = \"open\"", "").await;
     let held = [hold(&app).await, hold(&app).await];
     let metrics = async || app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
     let mut pace = pace();

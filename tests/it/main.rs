@@ -38,6 +38,7 @@ mod fairness;
 mod faults;
 mod framing;
 mod grants;
+mod hostile_load;
 mod house;
 mod idle;
 mod instructions;

@@ -1,0 +1,143 @@
+//! How much of something one holder and all together have at a time. What is taken is given back when it is
+//! dropped.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is taken by holders that are known by a `K`.
+#[derive(Debug)]
+pub(crate) struct Shares<K>(Arc<Mutex<Taken<K>>>);
+
+#[derive(Debug)]
+struct Taken<K> {
+    all: usize,
+    by: HashMap<K, usize>,
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// For one holder.
+    pub(crate) each: usize,
+    /// For all together.
+    pub(crate) all: usize,
+}
+
+/// Of what there was not enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// The holder's own share.
+    Each,
+    /// What all have together.
+    All,
+}
+
+/// What one holder has, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share<K: Eq + Hash> {
+    shares: Shares<K>,
+    holder: K,
+    amount: usize,
+}
+
+impl<K> Clone for Shares<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K> Default for Shares<K> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Taken { all: 0, by: HashMap::new() })))
+    }
+}
+
+impl<K: Eq + Hash + Clone> Shares<K> {
+    /// Takes `amount` for `holder`.
+    ///
+    /// # Errors
+    /// There is not enough left.
+    pub(crate) fn take(&self, holder: K, amount: usize, most: Most) -> Result<Share<K>, Short> {
+        let mut share = self.nothing(holder);
+        share.grow(amount, most)?;
+        Ok(share)
+    }
+
+    /// What `holder` has who has nothing yet.
+    pub(crate) fn nothing(&self, holder: K) -> Share<K> {
+        Share { shares: self.clone(), holder, amount: 0 }
+    }
+
+    /// How much is taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.lock().all
+    }
+}
+
+impl<K> Shares<K> {
+    fn lock(&self) -> MutexGuard<'_, Taken<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash + Clone> Share<K> {
+    /// Takes so much more.
+    ///
+    /// # Errors
+    /// There is not enough left; what was taken before stays.
+    pub(crate) fn grow(&mut self, amount: usize, most: Most) -> Result<(), Short> {
+        let mut taken = self.shares.lock();
+        let own = taken.by.get(self.holder.borrow()).copied().unwrap_or_default();
+        if own + amount > most.each {
+            return Err(Short::Each);
+        }
+        if taken.all + amount > most.all {
+            return Err(Short::All);
+        }
+        taken.all += amount;
+        match taken.by.get_mut(self.holder.borrow()) {
+            Some(own) => *own += amount,
+            None => drop(taken.by.insert(self.holder.clone(), amount)),
+        }
+        self.amount += amount;
+        Ok(())
+    }
+}
+
+impl<K: Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        if self.amount == 0 {
+            return;
+        }
+        let mut taken = self.shares.lock();
+        taken.all -= self.amount;
+        match taken.by.get_mut(&self.holder) {
+            Some(own) if *own > self.amount => *own -= self.amount,
+            _ => drop(taken.by.remove(&self.holder)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_counted_for_its_holder_and_for_all_until_it_is_given_back() {
+        let (shares, most) = (Shares::default(), Most { each: 3, all: 4 });
+        let mut ann = shares.take("ann", 1, most).unwrap();
+        ann.grow(2, most).unwrap();
+        assert_eq!(ann.grow(1, most), Err(Short::Each));
+        assert_eq!(shares.take("ann", 1, most).unwrap_err(), Short::Each);
+        let bob = shares.take("bob", 1, most).unwrap();
+        assert_eq!(shares.take("eve", 1, most).unwrap_err(), Short::All);
+        assert_eq!(shares.taken(), 4);
+        drop(ann);
+        let eve = shares.take("eve", 3, most).unwrap();
+        drop((bob, eve));
+        assert_eq!((shares.taken(), shares.lock().by.len()), (0, 0));
+    }
+}

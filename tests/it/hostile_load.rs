@@ -1,0 +1,138 @@
+//! Strangers and small tokens that want the service down: what they begin and do not finish is nobody's but their
+//! own. Over HTTP/2 with TLS and over a Unix socket, with a trail that has few places.
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use reqwest::{Client, RequestBuilder};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+
+use crate::fairness::{ask, both_doors};
+use crate::limits::{connect, head};
+use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read, within};
+use crate::support::fixture;
+use crate::support::process::Service;
+
+const FEW: &str = "max_calls = 4\nbody_timeout = 300\nmetrics = \"open\"";
+/// Never ends by itself.
+const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+/// A body that begins and does not come.
+fn unfinished(begin: &'static str) -> reqwest::Body {
+    let piece = Ok::<_, std::io::Error>(begin.as_bytes().to_vec());
+    reqwest::Body::wrap_stream(stream::iter([piece]).chain(stream::pending()))
+}
+
+/// As many requests of each kind as would take every place there is, none of them whole.
+fn unfinished_requests(service: &Service, (client, url): &(Client, String)) -> Vec<RequestBuilder> {
+    let mcp = format!("{url}/mcp/connections/{CONNECTION}");
+    let (name, secret) = (&service.reader.name, &service.reader.secret);
+    let json = |url: String| client.post(url).header("content-type", "application/json").body(unfinished("{"));
+    let form = |path: &str| {
+        let post = client.post(format!("{url}{path}")).header("content-type", "application/x-www-form-urlencoded");
+        post.body(unfinished("grant_type="))
+    };
+    let mut all = Vec::new();
+    for _ in 0..20 {
+        all.push(json(format!("{url}/api/query")));
+        all.push(json(mcp.clone()));
+        all.push(json(format!("{url}/api/query")).basic_auth(name, Some("ptc_pat_wrong")));
+        all.push(json(format!("{url}/api/query")).basic_auth(name, Some(secret)));
+        all.push(json(format!("{url}/api/nothing")).basic_auth(name, Some(secret)));
+        all.push(json(mcp.clone()).basic_auth(name, Some(secret)));
+        all.push(form("/oauth/token"));
+        all.push(form("/oauth/revoke"));
+        all.push(form("/sign-in"));
+    }
+    all
+}
+
+#[actix_web::test]
+async fn what_does_not_come_whole_takes_no_place_of_others() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    for audit in ["", "[audit]\nfile = \"audit.jsonl\"\nqueue = 4\n"] {
+        let (service, clients) =
+            both_doors(FEW, &format!("{audit}[limits]\nfailures_per_address = 100_000\n{table}")).await;
+        let mut held = FuturesUnordered::new();
+        for request in clients.iter().flat_map(|door| unfinished_requests(&service, door)) {
+            held.push(tokio::spawn(request.send()));
+        }
+        // Who shows no credential, or a wrong one, is told so before the body has come: forty and forty more by each door.
+        let mut refused = 0;
+        while refused < 120 {
+            let answer = within("the refusals", held.next()).await.unwrap().unwrap().unwrap();
+            assert_eq!(answer.status(), 401, "{}", answer.url());
+            refused += 1;
+        }
+        for door in &clients {
+            let (status, document) = read(ask(&service, door, "SELECT 1").send().await.unwrap()).await;
+            assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[1]])), "{document}");
+        }
+        let (client, url) = &clients[0];
+        let metrics = client.get(format!("{url}/metrics")).send().await.unwrap().text().await.unwrap();
+        assert!(metrics.contains("\nportico_http_requests_running 0\n"), "{metrics}");
+        assert!(!held.is_empty());
+    }
+}
+
+impl TestApp {
+    /// A query of the reader's.
+    fn read(&self, query: &str) -> RequestBuilder {
+        let request = self.http.post(format!("{}/api/query", self.url)).json(&json!({"query": query, "timeout": 300}));
+        request.basic_auth(&self.reader.name, Some(&self.reader.secret))
+    }
+}
+
+#[actix_web::test]
+async fn one_principal_has_its_share_of_the_places_whatever_its_credentials_and_addresses() {
+    let app = fixture::with_server("max_calls = 4\nmetrics = \"open\"", "queue = 100\nqueue_timeout = 300").await;
+    let mut running: Vec<_> = (0..3).map(|_| tokio::spawn(app.read(ENDLESS).send())).collect();
+    let metrics = async || app.http.get(format!("{}/metrics", app.url)).send().await.unwrap().text().await.unwrap();
+    let mut pace = pace();
+    while !metrics().await.contains("\nportico_http_requests_running 3\n") {
+        pace.tick().await;
+    }
+    let refused = app.read("SELECT 1").send().await.unwrap();
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let (status, document) = read(refused).await;
+    assert_eq!((status, &document["error"]["code"]), (429, &json!(1600)));
+    assert!(document["error"]["message"].as_str().unwrap().contains("of this principal"), "{document}");
+    let (status, mine) = app.query(json!({"query": "SELECT 1"})).await;
+    assert_eq!((status, mine.get("error")), (200, None::<&Value>), "another one's place is left");
+    running.drain(..).for_each(|call| call.abort());
+    while !metrics().await.contains("\nportico_http_requests_running 0\n") {
+        pace.tick().await;
+    }
+    assert_eq!(app.read("SELECT 1").send().await.unwrap().status(), 200);
+}
+
+#[actix_web::test]
+async fn bodies_are_counted_in_bytes() {
+    let app = fixture::with_server("max_bodies = 2_097_152\nmax_body = 1_000_000\nbody_timeout = 300", "").await;
+    let large = format!("{{\"query\": \"SELECT 1\"{}}}", " ".repeat(600_000));
+    let send = |by: &Caller| {
+        let request = app.http.post(format!("{}/api/query", app.url)).header("content-type", "application/json");
+        request.basic_auth(&by.name, Some(&by.secret)).body(large.clone()).send()
+    };
+    let mut held = connect(&app).await;
+    held.write_all(format!("{}\r\n{}", head(&app, large.len()), &large[..large.len() - 1]).as_bytes()).await.unwrap();
+    let mut pace = pace();
+    // As soon as the first has come so far, a second one of the same principal is beyond its half.
+    loop {
+        let answer = send(&app.writer).await.unwrap();
+        if answer.status() == 429 {
+            let (_, document) = read(answer).await;
+            assert!(document["error"]["message"].as_str().unwrap().contains("bytes"), "{document}");
+            break;
+        }
+        assert_eq!(answer.status(), 200);
+        pace.tick().await;
+    }
+    assert_eq!(send(&app.reader).await.unwrap().status(), 200, "another one's half is left");
+    held.write_all(b"}").await.unwrap();
+    while send(&app.writer).await.unwrap().status() != 200 {
+        pace.tick().await;
+    }
+}
