@@ -36,7 +36,7 @@ use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
-use crate::shares::{Most, Share, Shares, Short};
+use crate::shares::{Most, Room, Share, Shares, Short};
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;
@@ -81,6 +81,8 @@ pub struct App {
     calls: Shares<String>,
     /// Octets of the bodies of those.
     pub(crate) bodies: Shares<String>,
+    /// Octets of the answers of MCP that are prepared whole.
+    pub(crate) answers: Shares<String>,
     /// Requests of callers who are not known yet, by address.
     pub(crate) strangers: Shares<Option<IpAddr>>,
     /// Requests that are being answered, to the last byte.
@@ -181,6 +183,7 @@ impl App {
             running: watch::Sender::new(0),
             calls: Shares::default(),
             bodies: Shares::default(),
+            answers: Shares::default(),
             strangers: Shares::default(),
         }))
     }
@@ -268,6 +271,12 @@ impl App {
         let bounds = &config.server.bounds;
         let most = Most { each: bounds.max_calls_per_principal, all: bounds.max_calls };
         self.calls.take(by.subject.clone(), 1, most)
+    }
+
+    /// Room for what is prepared to answer `by`.
+    pub(crate) fn room(&self, by: &Principal) -> Room<String> {
+        let all = self.config().server.bounds.max_answers;
+        self.answers.room(by.subject.clone(), Most { each: all / 2, all })
     }
 
     /// How many requests are worked on.

@@ -42,6 +42,23 @@ pub(crate) struct Share<K: Eq + Hash> {
     amount: usize,
 }
 
+/// What one holder has and may have.
+#[derive(Debug)]
+pub(crate) struct Room<K: Eq + Hash> {
+    share: Share<K>,
+    most: Most,
+}
+
+impl<K: Eq + Hash + Clone> Room<K> {
+    /// Takes so much more.
+    ///
+    /// # Errors
+    /// There is not enough left; what was taken before stays.
+    pub(crate) fn grow(&mut self, amount: usize) -> Result<(), Short> {
+        self.share.grow(amount, self.most)
+    }
+}
+
 impl<K> Clone for Shares<K> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -65,9 +82,13 @@ impl<K: Eq + Hash + Clone> Shares<K> {
         Ok(share)
     }
 
-    /// What `holder` has who has nothing yet.
-    pub(crate) fn nothing(&self, holder: K) -> Share<K> {
+    fn nothing(&self, holder: K) -> Share<K> {
         Share { shares: self.clone(), holder, amount: 0 }
+    }
+
+    /// Room for `holder`, of which nothing is taken yet.
+    pub(crate) fn room(&self, holder: K, most: Most) -> Room<K> {
+        Room { share: self.nothing(holder), most }
     }
 
     /// How much is taken.

@@ -15,6 +15,8 @@ pub struct Bounds {
     pub max_calls_per_principal: usize,
     /// Bytes of the bodies of requests that are received or worked on; one principal may have half of it.
     pub max_bodies: usize,
+    /// Bytes of the answers of tools that are prepared or sent, all together; one principal may have half of it.
+    pub max_answers: usize,
     /// Client connections that are open at once on each worker; further ones wait to be accepted.
     pub max_connections: usize,
     /// Bytes of a request's head at most: its target and its headers.
@@ -35,6 +37,7 @@ impl Default for Bounds {
             max_calls: 1_000,
             max_calls_per_principal: 750,
             max_bodies: 256 * 1024 * 1024,
+            max_answers: 512 * 1024 * 1024,
             max_connections: 25_600,
             max_header: 32 * 1024,
             header_timeout: Duration::from_secs(10),
@@ -55,6 +58,7 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bo
     Bounds {
         max_calls,
         max_calls_per_principal: count(own, max_calls - max_calls / 4),
+        max_answers: count(section.integer("max_answers", 1024 * 1024..=1 << 40, problems), usual.max_answers),
         max_bodies: count(section.integer("max_bodies", 1024 * 1024..=1 << 40, problems), usual.max_bodies),
         max_connections: count(section.integer("max_connections", 1..=1_000_000, problems), usual.max_connections),
         // What the HTTP library takes at most.

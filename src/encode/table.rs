@@ -38,8 +38,14 @@ pub struct Table {
 
 /// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
 /// statement is stopped at the source; one that writes is read to its end instead, or its work would
-/// be undone. `progress` is told the number of rows read by now.
-pub async fn tabulate(mut results: Results, caps: Caps, format: Format, progress: impl Fn(u64)) -> Result<Table> {
+/// be undone. `progress` is told the number of rows read by now, and of the bytes that they take; where it
+/// fails, this does.
+pub async fn tabulate(
+    mut results: Results,
+    caps: Caps,
+    format: Format,
+    mut progress: impl FnMut(u64, usize) -> Result<()>,
+) -> Result<Table> {
     let writes = results.writes;
     let mut reading = Reading { columns: Vec::new(), rows: Vec::new(), count: 0, text: TextTable::new(format), caps };
     let (mut affected, mut cut, mut further) = (None, None, false);
@@ -55,7 +61,7 @@ pub async fn tabulate(mut results: Results, caps: Caps, format: Format, progress
             }
             Part::Rows(batch) if affected.is_none() && cut.is_none() => {
                 cut = reading.read(batch.as_ref())?;
-                progress(reading.count);
+                progress(reading.count, reading.rows.len())?;
                 if cut.is_some() && !writes {
                     break;
                 }

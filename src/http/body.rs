@@ -18,7 +18,7 @@ use super::load::SOON;
 use super::policy::{Form, Policy};
 use super::{ending, error, peer};
 use crate::app::App;
-use crate::shares::{Most, Share, Short};
+use crate::shares::{Most, Room, Share, Short};
 
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;
@@ -51,7 +51,7 @@ impl Limit {
 pub(super) struct Received {
     body: Result<Bytes>,
     /// What it takes of memory, counted for its caller.
-    _share: Share<String>,
+    _room: Room<String>,
 }
 
 /// The whole body within the bound of its route, unless the client takes too long to send it.
@@ -88,17 +88,17 @@ const STRANGERS: Most = Most { each: 32, all: 256 };
 pub(super) async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
     let config = app.config();
     let most = config.server.max_body;
-    let room = Most { each: (config.server.bounds.max_bodies / 2).max(most), all: config.server.bounds.max_bodies };
-    let mut share = app.bodies.nothing(by.subject.clone());
+    let all = config.server.bounds.max_bodies;
+    let mut room = app.bodies.room(by.subject.clone(), Most { each: (all / 2).max(most), all });
     let remedy = "send less at a time; an administrator can raise server.max_body";
     let grow = |octets| {
-        share.grow(octets, room).map_err(|short| match short {
+        room.grow(octets).map_err(|short| match short {
             Short::Each => busy("the requests of this principal that are worked on have as many bytes as they may"),
             Short::All => busy("the requests that are worked on have as many bytes as they may"),
         })
     };
     let body = within(app, gather(request, payload, (most, remedy), grow)).await;
-    Received { body, _share: share }
+    Received { body, _room: room }
 }
 
 /// What `body` comes to within `server.body_timeout`.

@@ -19,7 +19,7 @@ use super::timing::{SERVER_TIMING, Timing};
 use super::{caller, error, sse, trail};
 use crate::app::App;
 use crate::observe::Traffic;
-use crate::shares::{Share, Short};
+use crate::shares::{Room, Share, Short};
 
 /// When a caller who was refused may come back: most requests are over by then.
 pub(super) const SOON: Duration = Duration::from_secs(1);
@@ -38,7 +38,8 @@ pub(super) async fn bound(
         None => {
             let mut response = next.call(request).await?.map_into_boxed_body();
             let slot = response.response_mut().extensions_mut().remove::<Slot>();
-            let sent = Sent { traffic: traffic.clone(), _slot: slot };
+            let prepared = response.response_mut().extensions_mut().remove::<Prepared>();
+            let sent = Sent { traffic: traffic.clone(), _slot: slot, _prepared: prepared };
             response.map_body(|_, body| BoxBody::new(Counted { body, sent }))
         }
         Some(refusal) => {
@@ -60,6 +61,9 @@ pub(super) async fn bound(
 
 /// A place among the requests that are worked on; it is given back with the body.
 struct Slot(#[allow(dead_code, reason = "it is held, not used")] Share<String>);
+
+/// What an answer takes of memory; it is given back with the body.
+pub(super) struct Prepared(#[allow(dead_code, reason = "it is held, not used")] pub(super) Room<String>);
 
 /// Takes a place for a request of a route whose requests count, or refuses it. Whoever was not let in is told so and
 /// needs none.
@@ -117,6 +121,7 @@ struct Counted {
 struct Sent {
     traffic: Traffic,
     _slot: Option<Slot>,
+    _prepared: Option<Prepared>,
 }
 
 impl MessageBody for Counted {

@@ -11,6 +11,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::Validity;
 
 use super::ending::Ending;
+use super::load::Prepared;
 use super::visit::{Account, Visit, enter, refuse};
 use super::{admission, body, error, socket, sse, streaming};
 use crate::app::App;
@@ -38,7 +39,7 @@ pub(super) async fn post(
         Body::One(message) => message.id().cloned(),
         Body::Several(_) => None,
     };
-    let (exchange, telling) = Exchange::begin(&reception, streams);
+    let (exchange, telling) = Exchange::begin(&reception, streams, app.room(visit.by()));
     let (visit, exchange) = (Rc::new(visit), Arc::new(exchange));
     let mut call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
     if let Some(message) = message.filter(|_| exchange.client_extends(tasks::EXTENSION)) {
@@ -46,14 +47,18 @@ pub(super) async fn post(
         let lost = async move { validity.lost().await };
         call = tasks::defer(app.tasks.clone(), call, Arc::clone(&exchange), asked, lost).boxed_local();
     }
-    let mut narration = Narration::new(call, exchange, telling);
+    let mut narration = Narration::new(call, Arc::clone(&exchange), telling);
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = match socket::while_present(&request, narration.outcome()).await {
         Ok(None) => return streaming::stream(&request, &visit, narration, session),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    respond(&request, &visit, &id, outcome).await
+    let mut response = respond(&request, &visit, &id, outcome).await;
+    if let Some(room) = exchange.take_room() {
+        response.extensions_mut().insert(Prepared(room));
+    }
+    response
 }
 
 /// Everything that is judged before the protocol is reached.

@@ -92,6 +92,11 @@ impl Visit {
         Ground::take(request, Footing::of(request, &self.app, &self.by, self.entry.id)?)
     }
 
+    /// The caller.
+    pub(super) fn by(&self) -> &Principal {
+        &self.by
+    }
+
     /// Whether the caller is still let in.
     pub(super) fn validity(&self) -> &Validity {
         &self.by.validity

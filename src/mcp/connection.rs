@@ -149,7 +149,12 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
-            let table = encode::tabulate(results, caps, format, |rows| context.exchange.progress.read(rows)).await;
+            let mut room = context.exchange.preparing();
+            let read = |rows, octets| {
+                context.exchange.progress.read(rows);
+                room.grow_to(octets)
+            };
+            let table = encode::tabulate(results, caps, format, read).await;
             summary.queued = Some(queued);
             summary.source = Some(started.elapsed().saturating_sub(queued));
             table

@@ -16,6 +16,7 @@ use super::logging::{self, Level};
 use super::progress::{Progress, Token};
 use super::sessions::Session;
 use super::tasks::Deferral;
+use crate::shares::{Room, Short};
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.
@@ -76,12 +77,45 @@ pub struct Exchange {
     /// Whether the call becomes a task.
     deferral: Mutex<Deferral>,
     era: Era,
+    /// For what is prepared to answer; without bounds where there is none.
+    room: Mutex<Option<Room<String>>>,
+}
+
+/// One result that is prepared.
+pub(super) struct Preparing<'x> {
+    exchange: &'x Exchange,
+    octets: usize,
+}
+
+/// What is kept of a result's rows at once: they, their text, and both in the answer.
+const COPIES: usize = 3;
+
+impl Preparing<'_> {
+    /// The rows of the result have so many octets by now.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`]: there is no room for them.
+    pub(super) fn grow_to(&mut self, octets: usize) -> Result<()> {
+        let more = octets.saturating_sub(self.octets);
+        self.octets = octets;
+        let mut room = self.exchange.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let grown = room.as_mut().map_or(Ok(()), |room| room.grow(more * COPIES));
+        grown.map_err(|short| {
+            let whose = if short == Short::Each { " for this principal" } else { "" };
+            Error::new(
+                Kind::Busy,
+                format!("the service is busy: as many bytes as it prepares at once{whose} are in answers"),
+            )
+            .retry_after(Duration::from_secs(1))
+            .hint("ask for fewer rows or columns at once, or again when other answers have been read")
+        })
+    }
 }
 
 impl Exchange {
     /// Of the message that `reception` is about. Where `streams` is false its answer is one body:
     /// what is told goes to the session's listening stream, if there is one.
-    pub fn begin(reception: &Reception, streams: bool) -> (Self, Telling) {
+    pub(crate) fn begin(reception: &Reception, streams: bool, room: Room<String>) -> (Self, Telling) {
         let (sender, telling) = mpsc::channel(WAITING);
         let exchange = Self {
             progress: Arc::default(),
@@ -95,8 +129,19 @@ impl Exchange {
             own_progress: AtomicBool::new(false),
             deferral: Mutex::default(),
             era: reception.era,
+            room: Mutex::new(Some(room)),
         };
         (exchange, telling)
+    }
+
+    /// Counts a result that is prepared.
+    pub(super) fn preparing(&self) -> Preparing<'_> {
+        Preparing { exchange: self, octets: 0 }
+    }
+
+    /// What was taken for the answer, which goes with it.
+    pub(crate) fn take_room(&self) -> Option<Room<String>> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Tells the client a log message, if it wants to hear of it. `data` must hold no secret and

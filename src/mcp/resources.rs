@@ -90,8 +90,11 @@ pub(super) async fn rows(
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
+    let mut room = context.exchange.preparing();
     let table = match reply {
-        Ok(Reply::Results(results)) => encode::tabulate(results, caps, Format::Json, |_| {}).await,
+        Ok(Reply::Results(results)) => {
+            encode::tabulate(results, caps, Format::Json, |_, octets| room.grow_to(octets)).await
+        }
         Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
         Err(error) => Err(error),
     };

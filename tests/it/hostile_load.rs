@@ -12,6 +12,7 @@ use crate::fairness::{ask, both_doors};
 use crate::limits::{connect, head};
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read, within};
 use crate::support::fixture;
+use crate::support::mcp::BOTH;
 use crate::support::process::Service;
 
 const FEW: &str = "max_calls = 4\nbody_timeout = 300\nmetrics = \"open\"";
@@ -135,4 +136,36 @@ async fn bodies_are_counted_in_bytes() {
     while send(&app.writer).await.unwrap().status() != 200 {
         pace.tick().await;
     }
+}
+
+#[actix_web::test]
+async fn what_is_prepared_for_one_answer_is_counted_in_bytes() {
+    let app = fixture::with_server("max_answers = 4_194_304", "").await;
+    let begin =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let post = |body: &Value, session: &str| {
+        let request = app.http.post(format!("{}/mcp/connections/{CONNECTION}", app.url)).header("accept", BOTH);
+        let request = if session.is_empty() { request } else { request.header("mcp-session-id", session) };
+        request.basic_auth(&app.writer.name, Some(&app.writer.secret)).json(body).send()
+    };
+    let begun = post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}), "").await.unwrap();
+    let session = begun.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let query =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT printf('%01000d', i) FROM n";
+    let call = |id: u64| {
+        let params = json!({"name": "execute_select", "arguments": {"query": query}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let batch: Value = (1..=20).map(call).collect();
+    // The second time all has been given back.
+    for _ in 0..2 {
+        let (status, answers) = read(post(&batch, &session).await.unwrap()).await;
+        assert_eq!(status, 200);
+        let answers = answers.as_array().unwrap();
+        let served: Vec<bool> = answers.iter().map(|answer| answer["result"]["isError"] == false).collect();
+        assert_eq!((served.len(), &served[..2], served[2..].contains(&true)), (20, &[true, true][..], false));
+        let told = answers[19]["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(told.contains("for this principal") && told.contains("Retry after"), "{told}");
+    }
+    assert_eq!(app.query(json!({"query": "SELECT 1"})).await.0, 200);
 }
