@@ -43,6 +43,7 @@ mod peers;
 mod redaction;
 pub mod reload;
 pub mod sample;
+mod strangers;
 pub mod tools;
 
 use std::future::Future;

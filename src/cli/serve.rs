@@ -13,11 +13,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::control::{Answer, Control, Question};
 use super::notify::Notify;
-use super::{Common, Failure, start_log};
+use super::{Common, Failure, start_log_of_service};
 use crate::app::App;
 use crate::config::Config;
 use crate::edge::listener::{Listener, Listeners, Made};
-use crate::observe;
+use crate::observe::{Log, queue};
+use crate::strangers::SUM_AT_MOST;
 
 /// How often the state of the connections is told to the service manager, if it has changed.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
-    start_log(&config.log);
+    start_log_of_service(&config.log);
     let (listeners, _made) = listen(&config)?;
     let file = common.config.clone();
     actix::System::new().block_on(serve(config, listeners, Some(file), || {}))
@@ -72,15 +73,20 @@ pub(super) async fn serve(
     raise_file_limit();
     let notify = Rc::new(Notify::from_environment());
     let control = config.store.control.clone();
-    let app = App::start(config, Arc::new(observe::log_event)).await?;
+    let log = Arc::new(Log::default());
+    let observer = Arc::clone(&log);
+    let app = App::start(config, Arc::new(move |event| observer.write(event))).await?;
     if app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
     reopen_on_signal(&app);
     let places: Vec<String> = listeners.0.iter().map(Listener::place).collect();
     log::info!("listening on {} as {}", places.join(", "), app.config().server.public_url);
-    let mut beside =
-        vec![beside(told(Arc::clone(&app), Rc::clone(&notify))), beside(watched(Arc::clone(&app), Rc::clone(&notify)))];
+    let mut beside = vec![
+        beside(told(Arc::clone(&app), Rc::clone(&notify))),
+        beside(watched(Arc::clone(&app), Rc::clone(&notify))),
+        beside(summed_up(log)),
+    ];
     if let Some(file) = file {
         beside.push(self::beside(reloads(Arc::clone(&app), Rc::clone(&notify), file, control)));
     }
@@ -129,6 +135,16 @@ fn reopen_on_signal(app: &Arc<App>) {
 /// Runs `work` beside the service, and ends with it.
 fn beside(work: impl Future<Output = ()> + 'static) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(actix::spawn(work))
+}
+
+/// Has the log tell, now and then, what it has no lines of.
+async fn summed_up(log: Arc<Log>) {
+    let mut ticks = interval(SUM_AT_MOST);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        log.sum_up();
+    }
 }
 
 /// Tells the service manager when the service is ready, and afterwards how its connections fare.
@@ -258,6 +274,7 @@ async fn stop_signal() {
     actix::spawn(async move {
         let again = either().await;
         log::warn!("ended at once; calls that ran were not told");
+        queue::finish();
         // As a shell counts a process that a signal ended.
         std::process::exit(128 + again.as_raw_value());
     });

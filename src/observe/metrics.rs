@@ -16,6 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::operation;
 use super::process::Process;
+use super::queue;
 
 /// The media type of what [`Metrics::tell`] writes.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -187,6 +188,7 @@ impl Default for Metrics {
         registry.register("reloads", "Configurations that were taken over", metrics.reloads.clone());
         registry.register("reloads_refused", "Configurations that were refused", metrics.reloads_refused.clone());
         registry.register("spans_dropped", "Spans that were not sent", metrics.spans_dropped.clone());
+        registry.register("log_lines_dropped", "Lines of the log that nobody took in time", queue::DROPPED.clone());
         metrics.registry = whole;
         metrics
     }
