@@ -113,6 +113,8 @@ fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        // The line of the call that was refused has the cause too.
+        Event::StoreWorkFailed { cause } => log::debug!("something could not be done at the store: {cause}"),
         Event::StoreResumed => log::info!("the store can be read again"),
         Event::AuditFailed { cause, refuses: true } => {
             log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");

@@ -242,6 +242,11 @@ impl Audit {
             .hint("look at what there is now before you try again; the log tells why it could not"))
     }
 
+    /// Whether calls are refused now, because records cannot be written.
+    pub fn refuses(&self) -> bool {
+        self.settings.on_failure == OnFailure::Refuse && *self.shared.failing.borrow()
+    }
+
     /// What is recorded of the statement of `op`, on a source of this kind.
     pub fn said(&self, op: &Op, kind: &str) -> Option<Said> {
         let dialect = if kind == "sqlite" { Dialect::Sqlite } else { Dialect::PostgreSql };

@@ -174,7 +174,11 @@ impl Default for Metrics {
             "Times that a trusted issuer's keys could not be fetched",
             metrics.issuer_failures.clone(),
         );
-        registry.register("store_failures", "Times that the store could not be read", metrics.store_failures.clone());
+        registry.register(
+            "store_failures",
+            "Times that the store could not be read or written",
+            metrics.store_failures.clone(),
+        );
         registry.register(
             "audit_failures",
             "Times that the audit trail could not be written",
@@ -267,7 +271,7 @@ impl Metrics {
             Event::IssuerFailed { .. } => {
                 self.issuer_failures.inc();
             }
-            Event::StoreFailed { .. } => {
+            Event::StoreFailed { .. } | Event::StoreWorkFailed { .. } => {
                 self.store_failures.inc();
             }
             Event::AuditFailed { .. } => {
