@@ -11,7 +11,8 @@ use arc_swap::ArcSwap;
 use portico_actors::auth::people::People;
 use portico_actors::auth::recording::Recording;
 use portico_actors::auth::throttle::Throttle;
-use portico_actors::auth::{Auth, AuthSettings, Jwks};
+use portico_actors::auth::{Auth, AuthSettings};
+use portico_actors::beat::Beat;
 use portico_actors::budget::Budget;
 use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
@@ -72,6 +73,8 @@ pub struct App {
     requests: Mutex<Throttle<[u8; 32]>>,
     /// What TLS shows and demands, where it is configured.
     pub certificates: Option<Arc<Certificates>>,
+    /// Signs of life of the threads that are nobody else's: the first one, and those that serve.
+    pub(crate) beats: ArcSwap<Vec<Beat>>,
     pub(crate) current: ArcSwap<Current>,
     /// Held while settings are taken over: one reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
@@ -165,6 +168,7 @@ impl App {
             seal: Seal::new(auth.shared_secret()),
             budget,
             certificates: config.server.tls.as_ref().map(Certificates::new),
+            beats: ArcSwap::from_pointee(vec![Beat::here("main")]),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
             directory,
@@ -204,18 +208,6 @@ impl App {
     pub async fn idle(&self) {
         // The sender is our own: it cannot go away meanwhile.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
-    }
-
-    /// Completes when every actor has answered: each thread turns its loop, and the store can be
-    /// looked at. Who asks sets the deadline.
-    pub async fn alive(&self) -> bool {
-        self.auth.send(Jwks).await.is_ok() && self.people.alive().await && self.directory.alive().await
-    }
-
-    /// Whether every connection had its first attempt, and the store was read. Once true, a connection
-    /// that goes away is its own matter and not the service's, and memory stands in for the store.
-    pub fn ready(&self) -> bool {
-        self.started() && self.auth.has_read() && !self.draining()
     }
 
     /// Whether every connection had its first attempt.

@@ -32,6 +32,7 @@ pub mod app;
 pub mod audit;
 pub mod cli;
 pub mod client_document;
+pub mod condition;
 pub mod config;
 pub mod edge;
 pub mod encode;
@@ -44,6 +45,7 @@ mod redaction;
 pub mod reload;
 pub mod sample;
 mod shares;
+mod strangers;
 pub mod tools;
 
 use std::future::Future;

@@ -7,9 +7,12 @@ mod operation;
 #[cfg(feature = "otel")]
 mod otlp;
 mod process;
+pub mod queue;
 pub mod traces;
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
@@ -19,8 +22,57 @@ use portico_actors::source::Grade;
 
 pub use metrics::{Metrics, Traffic};
 
+use crate::strangers::Bucket;
+
+/// The log of a running service: of what strangers bring about, as much as finds room, and else how much that was.
+#[derive(Debug)]
+pub struct Log {
+    strangers: Mutex<Bucket>,
+    /// Requests of strangers that have no line.
+    unwritten: AtomicU64,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { strangers: Mutex::new(Bucket::full(Instant::now())), unwritten: AtomicU64::new(0) }
+    }
+}
+
+impl Log {
+    /// Writes `event`, unless it is a stranger's and there were too many.
+    pub fn write(&self, event: &Event) {
+        match event {
+            Event::CallEnded(call) if is_written(call) && !self.takes(call) => {
+                self.unwritten.fetch_add(1, Ordering::Relaxed);
+            }
+            Event::Stopped => {
+                self.sum_up();
+                log_event(event);
+            }
+            event => log_event(event),
+        }
+    }
+
+    fn takes(&self, call: &CallEnded) -> bool {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        if call.subject.is_empty() {
+            return strangers.take(Instant::now());
+        }
+        strangers.earn();
+        true
+    }
+
+    /// Tells how many requests have no line, if there are any since that was told last.
+    pub fn sum_up(&self) {
+        match self.unwritten.swap(0, Ordering::Relaxed) {
+            0 => {}
+            count => log::warn!("{count} more requests of callers who are not known have no line of their own"),
+        }
+    }
+}
+
 /// Writes `event` to the log. Values of parameters and secrets are in no event.
-pub fn log_event(event: &Event) {
+fn log_event(event: &Event) {
     match event {
         Event::CallEnded(call) => log_call(call),
         Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
@@ -61,6 +113,8 @@ pub fn log_event(event: &Event) {
         Event::StoreFailed { cause } => {
             log::error!("the store cannot be read: {cause}; what is in memory stays in force");
         }
+        // The line of the call that was refused has the cause too.
+        Event::StoreWorkFailed { cause } => log::debug!("something could not be done at the store: {cause}"),
         Event::StoreResumed => log::info!("the store can be read again"),
         Event::AuditFailed { cause, refuses: true } => {
             log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
@@ -79,12 +133,20 @@ pub fn log_event(event: &Event) {
     }
 }
 
-fn log_call(call: &CallEnded) {
+fn metadata(call: &CallEnded) -> Metadata<'static> {
     let level = if call.cause.is_some() { Level::Error } else { Level::Info };
-    let metadata = Metadata::builder().level(level).target("portico::call").build();
-    if level <= log::max_level() && log::logger().enabled(&metadata) {
+    Metadata::builder().level(level).target("portico::call").build()
+}
+
+fn is_written(call: &CallEnded) -> bool {
+    let metadata = metadata(call);
+    metadata.level() <= log::max_level() && log::logger().enabled(&metadata)
+}
+
+fn log_call(call: &CallEnded) {
+    if is_written(call) {
         let members = Members(call);
-        let record = Record::builder().metadata(metadata).key_values(&members).args(format_args!("")).build();
+        let record = Record::builder().metadata(metadata(call)).key_values(&members).args(format_args!("")).build();
         log::logger().log(&record);
     }
 }

@@ -116,10 +116,15 @@ pub struct Quota {
 pub const LONGEST_TEXT: usize = 8 * 1024;
 
 /// `text`, cut where it is longer than [`LONGEST_TEXT`].
-pub fn bounded(mut text: String) -> String {
+pub fn bounded(text: String) -> String {
+    cut(text, LONGEST_TEXT)
+}
+
+/// `text`, cut where it is longer than so many octets.
+pub fn cut(mut text: String, longest: usize) -> String {
     const CUT: &str = " … (cut)";
-    if text.len() > LONGEST_TEXT {
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest.saturating_sub(CUT.len())));
         text.push_str(CUT);
         text.shrink_to_fit();
     }

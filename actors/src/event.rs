@@ -83,6 +83,11 @@ pub enum Event {
         /// For the log.
         cause: String,
     },
+    /// Something that was asked for could not be done at the store, such as to write it: whoever asked was told so.
+    StoreWorkFailed {
+        /// For the log.
+        cause: String,
+    },
     /// The store can be read again, and what was changed meanwhile is in force.
     StoreResumed,
     /// The audit trail cannot be written.

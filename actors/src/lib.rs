@@ -51,6 +51,7 @@
 
 pub mod auth;
 pub mod backoff;
+pub mod beat;
 pub mod budget;
 pub mod call;
 pub mod connection;

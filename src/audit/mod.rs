@@ -8,7 +8,6 @@
 //! [`Written`]. One thread of its own writes the queue to its file and its store (`writer`): all that
 //! is in it at once, so that many who wait for their records wait for one write.
 
-mod bucket;
 pub mod file;
 pub mod reading;
 pub mod record;
@@ -33,10 +32,11 @@ use portico_actors::sql::Dialect;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use bucket::Bucket;
 pub use record::{Happening, Record, Request, reason, shortened};
 use sinks::Sinks;
 pub use statement::{Detail, Said};
+
+use crate::strangers::Bucket;
 
 /// How long a request may wait for its place, and the end of its answer for its record.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -256,6 +256,11 @@ impl Audit {
         }
         Err(Error::new(Kind::Unavailable, "the change was made, but it could not be recorded")
             .hint("look at what there is now before you try again; the log tells why it could not"))
+    }
+
+    /// Whether calls are refused now, because records cannot be written.
+    pub fn refuses(&self) -> bool {
+        self.settings.on_failure == OnFailure::Refuse && *self.shared.failing.borrow()
     }
 
     /// What is recorded of the statement of `op`, on a source of this kind.

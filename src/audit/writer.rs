@@ -10,9 +10,9 @@ use portico_actors::event::{Event, Observer};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
-use super::bucket::SUM_AT_MOST;
 use super::sinks::Sinks;
 use super::{Happening, Message, OnFailure, Record, Shared};
+use crate::strangers::SUM_AT_MOST;
 
 /// Records that are written at once, at most.
 const AT_ONCE: usize = 256;

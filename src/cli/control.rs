@@ -21,7 +21,9 @@ const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a question at most.
 const LONGEST_QUESTION: u64 = 1024;
 /// How long a reload may take: every source has its own limit on a first attempt, at most 300 s.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(330);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(330);
+/// How long anything else may: nothing is waited for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(330);
 pub(super) enum Question {
     /// Read the configuration again.
     Reload,
-    /// Tell whether every actor answers, and how the connections fare.
+    /// Tell whether a call would be taken, and how the connections fare.
     Health,
     /// Look at the store: what it holds now is in force when this is answered.
     Look,
@@ -142,6 +144,8 @@ pub(super) enum Unanswered {
     Nobody(PathBuf),
     /// The socket failed.
     Failed(io::Error),
+    /// There was no answer in time.
+    Late(Duration),
 }
 
 impl fmt::Display for Unanswered {
@@ -153,16 +157,15 @@ impl fmt::Display for Unanswered {
                 path.display()
             ),
             Self::Failed(error) => write!(f, "the running service did not answer: {error}"),
+            Self::Late(after) => write!(f, "the running service did not answer within {} s", after.as_secs()),
         }
     }
 }
 
-/// How long a command that has changed the store waits for the service: that looks by itself too.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Has the service whose socket is at `path` look at the store, if there is one.
 pub(super) async fn tell(path: &Path) {
-    if let Ok(Err(Unanswered::Failed(error))) = timeout(LOOK_TIMEOUT, ask(path, Question::Look)).await {
+    // It looks by itself too.
+    if let Err(Unanswered::Failed(error)) = ask(path, Question::Look).await {
         log::warn!("the running service could not be told of the change, and finds it by itself: {error}");
     }
 }
@@ -184,6 +187,9 @@ pub(super) async fn ask(path: &Path, question: Question) -> Result<Answer, Unans
         }
         Ok(serde_json::from_str(&answer)?)
     };
-    let answered = timeout(ANSWER_TIMEOUT, exchange).await;
-    answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Unanswered::Failed)
+    let limit = if question == Question::Reload { RELOAD_TIMEOUT } else { ANSWER_TIMEOUT };
+    match timeout(limit, exchange).await {
+        Ok(answered) => answered.map_err(Unanswered::Failed),
+        Err(_) => Err(Unanswered::Late(limit)),
+    }
 }

@@ -1,4 +1,4 @@
-//! `portico health`: asks the running service whether its actors answer, for container runtimes.
+//! `portico health`: asks the running service whether it would take a call, for container runtimes.
 
 use serde_json::json;
 

@@ -21,6 +21,7 @@ mod serve;
 mod service_account;
 mod user;
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::config::{self, Config, Log, Problems};
-use crate::observe::lines;
+use crate::observe::{lines, queue};
 
 /// Self-hosted data connectivity: MCP and SQL over HTTP in front of your databases.
 #[derive(Debug, Parser)]
@@ -127,9 +128,11 @@ impl From<Error> for Failure {
 /// Runs one command.
 pub fn run(cli: Cli) -> ExitCode {
     let common = cli.common;
-    // The service's own log is as its configuration wants it.
-    if !matches!(cli.command, Command::Serve) {
-        start_log(&Log::default());
+    match cli.command {
+        // The service's own log is as its configuration wants it.
+        Command::Serve => {}
+        Command::Demo(_) => start_log_of_service(&Log::default()),
+        _ => drop(logger(&Log::default()).try_init()),
     }
     let result = match cli.command {
         Command::Demo(demo) => demo::run(demo, &common),
@@ -148,35 +151,55 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Audit(command) => audit::run(command, &common),
         Command::Generate(generate) => generate::run(&generate),
     };
-    match result {
+    let code = match result {
         Ok(()) if audit::lacks_a_record() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            tell(&failure, &common);
+            queue::say(&words(&failure, &common));
             ExitCode::FAILURE
         }
-    }
+    };
+    queue::finish();
+    code
 }
 
-/// Begins to write the log to standard error. `RUST_LOG` goes before the configured level.
-fn start_log(log: &Log) {
+/// What writes the log to standard error. `RUST_LOG` goes before the configured level.
+fn logger(log: &Log) -> env_logger::Builder {
     let level = std::env::var("RUST_LOG").unwrap_or_else(|_| log.level.clone());
-    // A log that was started before stays as it is.
-    let _ = lines::builder(&Log { level, ..log.clone() }).try_init();
+    lines::builder(&Log { level, ..log.clone() })
 }
 
-fn tell(failure: &Failure, common: &Common) {
+/// Begins the log of a service: nobody in it ever waits for whoever reads that.
+fn start_log_of_service(log: &Log) {
+    let mut builder = logger(log);
+    let attached = queue::attach(&mut builder);
+    // A log that was started before stays as it is.
+    let _ = builder.try_init();
+    if let Err(error) = attached {
+        log::warn!("the log has no thread of its own, and waits for whoever reads it: {error}");
+    }
+    // Without this a panic is written to standard error by the thread that panics.
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let backtrace = Backtrace::capture();
+        let trace = match backtrace.status() {
+            BacktraceStatus::Captured => format!("\n{backtrace}"),
+            _ => String::new(),
+        };
+        log::error!("thread {} panicked: {panic}{trace}", thread.name().unwrap_or("without a name"));
+    }));
+}
+
+fn words(failure: &Failure, common: &Common) -> String {
     match failure {
-        Failure::Said => {}
-        Failure::Config(problems) => eprint!("{} is not valid:\n{problems}", common.config.display()),
-        Failure::Io(what, error) => eprintln!("portico: {what}: {error}"),
+        Failure::Said => String::new(),
+        Failure::Config(problems) => format!("{} is not valid:\n{problems}", common.config.display()),
+        Failure::Io(what, error) => format!("portico: {what}: {error}\n"),
         Failure::Error(error) => {
-            eprint!("portico: {}", error.message);
             // Whoever runs the command line may see the cause.
-            for more in [error.get_hint(), error.cause()].into_iter().flatten() {
-                eprint!("; {more}");
-            }
-            eprintln!();
+            let more = [error.get_hint(), error.cause()].into_iter().flatten();
+            let pieces: Vec<&str> = std::iter::once(error.message.as_str()).chain(more).collect();
+            format!("portico: {}\n", pieces.join("; "))
         }
     }
 }

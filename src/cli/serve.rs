@@ -8,26 +8,24 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::control::{Answer, Control, Question};
 use super::notify::Notify;
-use super::{Common, Failure, start_log};
+use super::{Common, Failure, start_log_of_service};
 use crate::app::App;
 use crate::config::Config;
 use crate::edge::listener::{Listener, Listeners, Made};
-use crate::observe;
+use crate::observe::{Log, queue};
+use crate::strangers::SUM_AT_MOST;
 
 /// How often the state of the connections is told to the service manager, if it has changed.
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 
-/// How long the actors may take to answer.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
-
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = Config::load(&common.config)?;
-    start_log(&config.log);
+    start_log_of_service(&config.log);
     let (listeners, _made) = listen(&config)?;
     let file = common.config.clone();
     actix::System::new().block_on(serve(config, listeners, Some(file), || {}))
@@ -72,15 +70,20 @@ pub(super) async fn serve(
     raise_file_limit();
     let notify = Rc::new(Notify::from_environment());
     let control = config.store.control.clone();
-    let app = App::start(config, Arc::new(observe::log_event)).await?;
+    let log = Arc::new(Log::default());
+    let observer = Arc::clone(&log);
+    let app = App::start(config, Arc::new(move |event| observer.write(event))).await?;
     if app.config().store.key.is_none() {
         log::warn!("signing keys are stored unencrypted; set PORTICO_STORE_KEY or store.key_file to encrypt them");
     }
     reopen_on_signal(&app);
     let places: Vec<String> = listeners.0.iter().map(Listener::place).collect();
     log::info!("listening on {} as {}", places.join(", "), app.config().server.public_url);
-    let mut beside =
-        vec![beside(told(Arc::clone(&app), Rc::clone(&notify))), beside(watched(Arc::clone(&app), Rc::clone(&notify)))];
+    let mut beside = vec![
+        beside(told(Arc::clone(&app), Rc::clone(&notify))),
+        beside(watched(Arc::clone(&app), Rc::clone(&notify))),
+        beside(summed_up(log)),
+    ];
     if let Some(file) = file {
         beside.push(self::beside(reloads(Arc::clone(&app), Rc::clone(&notify), file, control)));
     }
@@ -131,6 +134,16 @@ fn beside(work: impl Future<Output = ()> + 'static) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(actix::spawn(work))
 }
 
+/// Has the log tell, now and then, what it has no lines of.
+async fn summed_up(log: Arc<Log>) {
+    let mut ticks = interval(SUM_AT_MOST);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        log.sum_up();
+    }
+}
+
 /// Tells the service manager when the service is ready, and afterwards how its connections fare.
 async fn told(app: Arc<App>, notify: Rc<Notify>) {
     app.directory.settled().await;
@@ -170,19 +183,20 @@ fn status(app: &App) -> String {
     format!("{up} of {} connections up{resting}{rest}{store}", entries.len())
 }
 
-/// Feeds the watchdog while every actor answers: a process that only exists is not alive.
+/// Feeds the watchdog while every thread turns: a process that only exists is not alive.
 async fn watched(app: Arc<App>, notify: Rc<Notify>) {
     let Some(limit) = notify.watchdog else { return };
-    // Twice in the time, as sd_watchdog_enabled(3) advises.
-    let mut ticks = interval(limit / 2);
+    // More often than the twice that sd_watchdog_enabled(3) advises: one look can come just behind a pause of all.
+    let mut ticks = interval(limit / 4);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // While the service goes down its actors end, and the manager has a deadline of its own.
-        if app.draining() || matches!(timeout(limit / 2, app.alive()).await, Ok(true)) {
+        let stuck = app.stuck(limit / 2);
+        if app.draining() || stuck.is_empty() {
             notify.alive();
         } else {
-            log::error!("an actor does not answer; the service manager is not told that all is well");
+            log::error!("threads do not turn, and the service manager is told no sign of life: {}", stuck.join(", "));
         }
     }
 }
@@ -208,7 +222,7 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
                 actix::spawn(async move {
                     let answer = match question {
                         Question::Reload => reload(&app, &notify, &file).await,
-                        Question::Health => health(&app).await,
+                        Question::Health => health(&app),
                         Question::Look => {
                             app.auth.look().await;
                             Answer::words(true, "the store was looked at".to_owned())
@@ -232,15 +246,12 @@ async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
     answer
 }
 
-/// Whether the service is well: it may still be starting, but it must answer.
-async fn health(app: &App) -> Answer {
-    let alive = matches!(timeout(HEALTH_TIMEOUT, app.alive()).await, Ok(true));
-    let words = match (alive, app.draining()) {
-        (true, false) => status(app),
-        (_, true) => "the service is stopping".to_owned(),
-        (false, false) => "an actor does not answer".to_owned(),
-    };
-    Answer::words(alive && !app.draining(), words)
+/// Whether the service would take a call.
+fn health(app: &App) -> Answer {
+    match app.takes_calls() {
+        Ok(()) => Answer::words(true, status(app)),
+        Err(why) => Answer::words(false, why.to_string()),
+    }
 }
 
 /// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
@@ -258,6 +269,7 @@ async fn stop_signal() {
     actix::spawn(async move {
         let again = either().await;
         log::warn!("ended at once; calls that ran were not told");
+        queue::finish();
         // As a shell counts a process that a signal ended.
         std::process::exit(128 + again.as_raw_value());
     });

@@ -8,19 +8,26 @@ use serde::Serialize;
 
 use super::error;
 use crate::app::App;
+use crate::condition::STUCK_AFTER;
 
-/// That the process serves.
+/// Whether the process serves.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Health {
-    /// `ok`.
+    /// `ok` or `stuck`.
     pub(super) status: &'static str,
+    /// Which threads are stuck.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) threads: Vec<Arc<str>>,
 }
 
 /// Whether requests should be sent.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Readiness {
-    /// `ready`, `starting` or `draining`.
+    /// `ready`, `starting`, `draining` or `unavailable`.
     pub(super) status: &'static str,
+    /// Why it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
     pub(super) connections: Vec<State>,
 }
 
@@ -33,21 +40,23 @@ pub(super) struct State {
     pub(super) status: &'static str,
 }
 
-/// `GET /healthz`.
-pub(super) async fn alive() -> HttpResponse {
-    HttpResponse::Ok().json(Health { status: "ok" })
+/// `GET /healthz`: whether each thread turns.
+pub(super) async fn alive(app: web::Data<App>) -> HttpResponse {
+    // Threads that end while the service stops are not stuck.
+    let threads = app.stuck(STUCK_AFTER);
+    let status = if threads.is_empty() { "ok" } else { "stuck" };
+    error::readiness(threads.is_empty()).json(Health { status, threads })
 }
 
-/// `GET /readyz`: ready once every connection had its first attempt, and until the service drains.
+/// `GET /readyz`: whether a call would be taken.
 pub(super) async fn ready(app: web::Data<App>) -> HttpResponse {
-    let ready = app.ready();
+    let takes = app.takes_calls();
     let entries = app.directory.list();
     let connections =
         entries.iter().map(|entry| State { name: Arc::clone(&entry.name), status: entry.status() }).collect();
-    let status = match (ready, app.draining()) {
-        (true, _) => "ready",
-        (false, true) => "draining",
-        (false, false) => "starting",
+    let (status, reason) = match &takes {
+        Ok(()) => ("ready", None),
+        Err(why) => (why.word(), Some(why.to_string())),
     };
-    error::readiness(ready).json(Readiness { status, connections })
+    error::readiness(takes.is_ok()).json(Readiness { status, reason, connections })
 }

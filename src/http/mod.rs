@@ -129,6 +129,8 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
     let mut server = HttpServer::new(move || {
+        // On the thread of each worker, for each listener.
+        data.attend("http");
         WebApp::new()
             .app_data(data.clone())
             .app_data(memory.clone())

@@ -1,15 +1,19 @@
 //! What a line of the log looks like: text for people, or a JSON object for programs. Its members
-//! stand behind the message as `name=value`, or beside it in the object.
+//! stand behind the message as `name=value`, or beside it in the object. What a client chose is in members: each is
+//! cut, so that nobody fills a disk with few requests.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use log::Record;
 use log::kv::{Error, Key, Value, VisitSource, VisitValue};
-use portico_actors::error::bounded;
+use portico_actors::error::{LONGEST_TEXT, cut};
 
 use crate::config::{Log, LogFormat};
 use crate::redaction::redact;
+
+/// Octets of a member at most.
+const LONGEST_MEMBER: usize = 1024;
 
 /// A logger that writes lines as configured to standard error.
 pub fn builder(log: &Log) -> env_logger::Builder {
@@ -33,7 +37,7 @@ pub fn builder(log: &Log) -> env_logger::Builder {
 fn write_text(out: &mut impl Write, time: &str, level: &str, record: &Record<'_>) -> io::Result<()> {
     let mut line = format!("[{time} {level} {}]", record.target());
     // A message that holds an end of line must not begin another entry.
-    let message = clean(record.args().to_string()).replace('\n', "\\n").replace('\r', "\\r");
+    let message = clean(record.args().to_string(), LONGEST_TEXT).replace('\n', "\\n").replace('\r', "\\r");
     if !message.is_empty() {
         line.push(' ');
         line.push_str(&message);
@@ -47,7 +51,7 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     object.insert("time".to_owned(), time.into());
     object.insert("level".to_owned(), record.level().as_str().to_lowercase().into());
     object.insert("target".to_owned(), record.target().into());
-    let message = clean(record.args().to_string());
+    let message = clean(record.args().to_string(), LONGEST_TEXT);
     if !message.is_empty() {
         object.insert("message".to_owned(), message.into());
     }
@@ -55,9 +59,9 @@ fn write_json(out: &mut impl Write, time: &str, record: &Record<'_>) -> io::Resu
     writeln!(out, "{}", serde_json::Value::Object(object))
 }
 
-/// A text as the log has it: no longer than any, and without secrets.
-fn clean(text: String) -> String {
-    let text = bounded(text);
+/// A text as the log has it: no longer than so many octets, and without secrets.
+fn clean(text: String, longest: usize) -> String {
+    let text = cut(text, longest);
     match redact(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(clean) => clean,
@@ -82,7 +86,7 @@ impl<'kvs> VisitSource<'kvs> for Text<'_> {
         self.0.push(' ');
         self.0.push_str(key.as_str());
         self.0.push('=');
-        self.0.push_str(&word(&clean(value.to_string())));
+        self.0.push_str(&word(&clean(value.to_string(), LONGEST_MEMBER)));
         Ok(())
     }
 }
@@ -103,7 +107,7 @@ struct Member(serde_json::Value);
 
 impl VisitValue<'_> for Member {
     fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
-        self.0 = clean(value.to_string()).into();
+        self.0 = clean(value.to_string(), LONGEST_MEMBER).into();
         Ok(())
     }
 
@@ -168,6 +172,10 @@ mod tests {
             (&object["who"], &object["message"]),
             (&json!("[redacted]"), &json!("at postgres://ann:[redacted]@db"))
         );
+        let long = [("who", Value::from("x".repeat(30_000).leak() as &str))];
+        let (text, object) = lines("", &long);
+        assert!(text.len() < 1_100 && text.ends_with(" … (cut)\""), "{text}");
+        assert_eq!(object["who"].as_str().unwrap().len(), LONGEST_MEMBER);
         assert_eq!((word("ann@example.org"), word("web:7/Kq+w==")), ("ann@example.org".into(), "web:7/Kq+w==".into()));
     }
 }

@@ -16,6 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::operation;
 use super::process::Process;
+use super::queue;
 
 /// The media type of what [`Metrics::tell`] writes.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -173,7 +174,11 @@ impl Default for Metrics {
             "Times that a trusted issuer's keys could not be fetched",
             metrics.issuer_failures.clone(),
         );
-        registry.register("store_failures", "Times that the store could not be read", metrics.store_failures.clone());
+        registry.register(
+            "store_failures",
+            "Times that the store could not be read or written",
+            metrics.store_failures.clone(),
+        );
         registry.register(
             "audit_failures",
             "Times that the audit trail could not be written",
@@ -187,6 +192,7 @@ impl Default for Metrics {
         registry.register("reloads", "Configurations that were taken over", metrics.reloads.clone());
         registry.register("reloads_refused", "Configurations that were refused", metrics.reloads_refused.clone());
         registry.register("spans_dropped", "Spans that were not sent", metrics.spans_dropped.clone());
+        registry.register("log_lines_dropped", "Lines of the log that nobody took in time", queue::DROPPED.clone());
         metrics.registry = whole;
         metrics
     }
@@ -265,7 +271,7 @@ impl Metrics {
             Event::IssuerFailed { .. } => {
                 self.issuer_failures.inc();
             }
-            Event::StoreFailed { .. } => {
+            Event::StoreFailed { .. } | Event::StoreWorkFailed { .. } => {
                 self.store_failures.inc();
             }
             Event::AuditFailed { .. } => {

@@ -252,8 +252,14 @@ async fn a_full_disk_refuses_calls_until_it_has_room_and_nothing_is_lost() {
         read(app.http.post(format!("{}/oauth/token", app.url)).form(&form).send().await.unwrap()).await;
     assert!(status == 503 && refused.get("access_token").is_none(), "a token that is not recorded is not given");
     assert_eq!(app.http.get(format!("{}/healthz", app.url)).send().await.unwrap().status(), 200);
+    let ready = async || read(app.http.get(format!("{}/readyz", app.url)).send().await.unwrap()).await;
+    let (status, answer) = ready().await;
+    assert_eq!((status, &answer["status"]), (503, &json!("unavailable")), "{answer}");
+    assert!(answer["reason"].as_str().unwrap().contains("audit trail"), "{answer}");
     std::fs::remove_file(&path).unwrap();
     eventually(|| told(&app, |event| matches!(event, Event::AuditResumed { lost: 0 }))).await;
+    let (status, answer) = ready().await;
+    assert_eq!((status, answer.get("reason")), (200, None), "{answer}");
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     calls(&app, 1).await;
     assert_eq!(records(&path)[0]["event"], "start");
@@ -264,6 +270,7 @@ async fn a_full_disk_lets_calls_go_on_where_that_is_configured_and_counts_what_i
     let (folder, path) = full_disk();
     let app = service(folder, "file = \"audit.jsonl\"\non_failure = \"continue\"").await;
     eventually(|| told(&app, |event| matches!(event, Event::AuditFailed { refuses: false, .. }))).await;
+    assert_eq!(app.http.get(format!("{}/readyz", app.url)).send().await.unwrap().status(), 200, "calls go on");
     assert_eq!(app.rows("SELECT 1").await, json!([[1]]));
     std::fs::remove_file(&path).unwrap();
     let resumed = || told(&app, |event| matches!(event, Event::AuditResumed { .. }));

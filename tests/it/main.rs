@@ -80,6 +80,7 @@ mod revocation;
 mod row_level_security;
 mod running_doctor;
 mod running_edge;
+mod running_log;
 mod running_manager;
 mod running_reload;
 mod running_stop;

@@ -9,7 +9,7 @@ use portico_actors::principal::{Rights, Scope};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, OTHER, callers, connection};
+use crate::support::app::{CONNECTION, OTHER, callers, connection, pace};
 use crate::support::fixture;
 use crate::support::process::{Service, configure, portico};
 
@@ -51,6 +51,42 @@ async fn the_doctor_finds_nothing_wrong_with_a_service_that_is_well() {
     assert!(service.ended().await.success());
     let health = portico(service.folder.path(), &["health", "--json"]);
     assert!(!health.status.success() && String::from_utf8(health.stdout).unwrap().contains("no running service"));
+}
+
+#[actix_web::test]
+async fn health_and_the_doctor_say_why_no_call_would_be_taken() {
+    let folder = TempDir::new().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("audit.jsonl")).unwrap();
+    let table =
+        connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "") + "[audit]\nfile = \"audit.jsonl\"\n";
+    let service = Service::start(folder, "", &table).await;
+    let folder = service.folder.path();
+    // The trail tells of the start, and finds that it cannot.
+    let mut pace = pace();
+    let answer = loop {
+        pace.tick().await;
+        let health = portico(folder, &["health", "--json"]);
+        if !health.status.success() {
+            break serde_json::from_slice::<Value>(&health.stdout).unwrap();
+        }
+    };
+    assert!(answer["ok"] == false && answer["message"].as_str().unwrap().contains("audit trail"), "{answer}");
+    let (well, findings) = doctor(folder);
+    let service_s = findings.iter().find(|(_, subject, _)| subject == "service");
+    assert!(!well && service_s.is_some_and(|(_, _, message)| message.contains("audit trail")), "{findings:?}");
+}
+
+#[actix_web::test]
+async fn health_waits_for_no_process_that_does_not_answer() {
+    let folder = TempDir::new().unwrap();
+    let table = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let service = Service::start(folder, "", &table).await;
+    service.signal("STOP");
+    let health = portico(service.folder.path(), &["health", "--json"]);
+    let answer: Value = serde_json::from_slice(&health.stdout).unwrap();
+    assert!(!health.status.success() && answer["ok"] == false, "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("within 2 s"), "{answer}");
+    service.signal("CONT");
 }
 
 #[actix_web::test]

@@ -2,9 +2,10 @@
 
 use std::os::unix::net::UnixDatagram;
 
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::app::{CONNECTION, connection};
+use crate::support::app::{CONNECTION, DEADLINE, connection, pace};
 use crate::support::fixture;
 use crate::support::process::Service;
 
@@ -17,13 +18,23 @@ impl Manager {
         (Self(UnixDatagram::bind(&path).unwrap()), path.display().to_string())
     }
 
+    /// Forgets what was told before.
+    fn forget(&self) {
+        self.0.set_nonblocking(true).unwrap();
+        while self.0.recv(&mut [0; 4096]).is_ok() {}
+        self.0.set_nonblocking(false).unwrap();
+    }
+
     /// Waits for a message with `line` in it, and gives all of its lines.
     async fn told(&self, line: &str) -> Vec<String> {
         let socket = self.0.try_clone().unwrap();
         let line = line.to_owned();
+        socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        let (place, wanted) = (std::panic::Location::caller(), line.clone());
         let read = move || loop {
             let mut buffer = [0; 4096];
-            let length = socket.recv(&mut buffer).unwrap();
+            let received = socket.recv(&mut buffer);
+            let length = received.unwrap_or_else(|_| panic!("{place}: nobody told {wanted:?}"));
             let lines: Vec<String> =
                 std::str::from_utf8(&buffer[..length]).unwrap().lines().map(str::to_owned).collect();
             if lines.iter().any(|told| told.starts_with(&line)) {
@@ -52,6 +63,43 @@ async fn the_manager_is_told_of_start_reload_life_and_end() {
     service.signal("TERM");
     manager.told("STOPPING=1").await;
     assert!(service.ended().await.success());
+}
+
+#[actix_web::test]
+async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
+    let folder = TempDir::new().unwrap();
+    let more = "[oauth]\ndynamic_registration = true\n[limits]\nregistrations_per_address = 1000\n";
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "") + more;
+    let (manager, path) = Manager::listen(&folder);
+    let environment = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "4000000".to_owned())];
+    let service = Service::start_in(folder, "metrics = \"open\"", &shop, &environment).await;
+    let lock = rusqlite::Connection::open(service.folder.path().join("portico.db")).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Each of them waits for the store's writer, one behind the other.
+    let register = || {
+        let body = json!({"redirect_uris": ["http://localhost/x"]});
+        tokio::spawn(service.http.post(format!("{}/oauth/register", service.url)).json(&body).send())
+    };
+    let waiting: Vec<_> = (0..30).map(|_| register()).collect();
+    let mut pace = pace();
+    let failures = async || {
+        let text = service.get("/metrics").send().await.unwrap().text().await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("portico_store_failures_total ")).map(str::to_owned);
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    while failures().await == 0 {
+        pace.tick().await;
+    }
+    manager.forget();
+    for _ in 0..3 {
+        manager.told("WATCHDOG=1").await;
+    }
+    assert!(waiting.iter().any(|request| !request.is_finished()), "they wait for the store");
+    assert_eq!(service.get("/healthz").send().await.unwrap().status(), 200);
+    let health = service.run(&["health"]);
+    assert!(health.status.success(), "{health:?}");
+    lock.execute_batch("ROLLBACK").unwrap();
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[actix_web::test]

@@ -3,6 +3,7 @@
 //! was looked at again. Where it cannot be looked at, the answer is neither.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, Message, Response, ResponseActFuture, WrapFuture};
@@ -18,7 +19,7 @@ use super::snapshot::Snapshot;
 use super::store::Store;
 use super::watch::gone;
 use crate::error::{Error, Kind, Result};
-use crate::event::Event;
+use crate::event::{Event, Observer};
 
 /// How long an answer waits for the store.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -170,6 +171,15 @@ impl AuthActor {
     }
 }
 
+/// Tells of work that the store was not there for.
+pub(super) fn tell_failure<T>(observer: &Observer, done: &Result<T>) {
+    if let Err(error) = done
+        && error.kind == Kind::Unavailable
+    {
+        observer(&Event::StoreWorkFailed { cause: error.cause().unwrap_or(&error.message).to_owned() });
+    }
+}
+
 /// Tokens that were revoked here, each until it would be refused anyway: what is read from the store
 /// may be older.
 pub(super) type Revoked = HashMap<Uuid, Timestamp>;
@@ -208,9 +218,11 @@ impl Handler<Refuse> for AuthActor {
         let Refuse { jti, client_id, until, door } = refuse;
         let written =
             self.watch.work(Box::new(move |store: &mut Store| store.revoke_access_token(jti, &client_id, until)));
-        let (own, recording) = (context.address(), self.recording.clone());
+        let (own, recording, observer) = (context.address(), self.recording.clone(), Arc::clone(&self.observer));
         Response::fut(async move {
-            let changes = written.await.map_err(gone)??;
+            let written = written.await.map_err(gone)?;
+            tell_failure(&observer, &written);
+            let changes = written?;
             let recorded = recording.record(changes, &door);
             own.send(Note { jti, until }).await.map_err(Error::internal)?;
             recording::written(recorded).await

@@ -75,6 +75,7 @@ use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
 use self::verdicts::{Memory, Verdicts};
 use self::watch::Watch;
+use crate::beat::Beat;
 use crate::error::{Error, Result};
 use crate::event::Observer;
 use crate::principal::{Credential, Endpoint, Principal};
@@ -220,7 +221,8 @@ impl AuthActor {
         let opened = tokio::task::spawn_blocking(move || Self::open(settings, obituary));
         let actor = opened.await.map_err(Error::internal)??;
         let arbiter = Arbiter::new().handle();
-        Ok(Occupant { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter })
+        let beat = Beat::of(&arbiter, "auth");
+        Ok(Occupant { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
     }
 
     fn open(settings: AuthSettings, mut obituary: Obituary) -> Result<Self> {

@@ -17,6 +17,7 @@ use super::people::client::Admission;
 use super::verdicts::Verdicts;
 use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
 use crate::backoff::Backoff;
+use crate::beat::Beat;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::principal::{Principal, Rights};
@@ -41,6 +42,7 @@ pub struct Auth {
 pub(super) struct Occupant {
     pub(super) address: Addr<AuthActor>,
     pub(super) arbiter: ArbiterHandle,
+    pub(super) beat: Beat,
 }
 
 impl Auth {
@@ -113,6 +115,11 @@ impl Auth {
     pub async fn look(&self) {
         // Who is dead has a successor, which reads everything.
         let _ = self.send(Settle).await;
+    }
+
+    /// The sign of life of the thread that judges at the moment.
+    pub fn beat(&self) -> Beat {
+        self.current.load().beat.clone()
     }
 
     /// The actor that judges at the moment.

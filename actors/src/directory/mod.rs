@@ -14,6 +14,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::beat::Beat;
 use crate::call::{Call, Limits, Notices, Op, Origin};
 use crate::connection::{ConnectionActor, Look, State, Why, unavailable};
 use crate::error::{Error, Kind, Result};
@@ -27,7 +28,7 @@ use crate::sql::Dialect;
 
 use idle::{Wake, gone};
 use snapshot::Snapshot;
-use supervisor::{Drain, Ping, Reload, Supervisor};
+use supervisor::{Drain, Reload, Supervisor};
 use usage::Usage;
 
 pub use usage::InUse;
@@ -212,6 +213,7 @@ impl Entry {
 pub struct Directory {
     snapshot: Arc<ArcSwap<Snapshot>>,
     supervisor: Addr<Supervisor>,
+    beats: Arc<[Beat]>,
     /// Counts what was announced.
     revision: watch::Sender<u64>,
 }
@@ -220,8 +222,8 @@ impl Directory {
     /// Starts a supervisor and one actor for each connection. Must run inside an actix system.
     pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
-        let supervisor = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
-        Self { snapshot, supervisor, revision: watch::Sender::new(0) }
+        let (supervisor, beats) = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
+        Self { snapshot, supervisor, beats, revision: watch::Sender::new(0) }
     }
 
     /// Starts an actor for each of `start`, in the place of the one with the same id where there is
@@ -261,9 +263,9 @@ impl Directory {
         self.revision.subscribe()
     }
 
-    /// Whether the supervisor answers. Who asks sets the deadline.
-    pub async fn alive(&self) -> bool {
-        self.supervisor.send(Ping).await.is_ok()
+    /// The signs of life of the threads that the actors live on.
+    pub fn beats(&self) -> &[Beat] {
+        &self.beats
     }
 
     /// The connection with this id.

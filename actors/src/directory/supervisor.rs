@@ -17,6 +17,7 @@ use super::snapshot::Snapshot;
 use super::usage::Usage;
 use super::{Connection, Entry, Intensity, Occupant, Standing, Start};
 use crate::backoff::Backoff;
+use crate::beat::Beat;
 use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
 use crate::event::{Event, Observer};
 use crate::queue::Queue;
@@ -75,11 +76,14 @@ impl Supervisor {
         intensity: Intensity,
         snapshot: Arc<ArcSwap<Snapshot>>,
         observer: Observer,
-    ) -> Addr<Self> {
-        Self::create(|ctx| {
+    ) -> (Addr<Self>, Arc<[Beat]>) {
+        let arbiters: Vec<_> = (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect();
+        let named = |(index, arbiter): (usize, &Arbiter)| Beat::of(&arbiter.handle(), format!("connections-{index}"));
+        let beats = arbiters.iter().enumerate().map(named).collect();
+        let address = Self::create(|ctx| {
             let mut supervisor = Self {
                 children: HashMap::new(),
-                arbiters: (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect(),
+                arbiters,
                 intensity,
                 snapshot,
                 names: Names::default(),
@@ -95,7 +99,8 @@ impl Supervisor {
             // Callers look up from the first moment on.
             supervisor.publish_all();
             supervisor
-        })
+        });
+        (address, beats)
     }
 
     /// Takes a connection in, and starts its actor unless that waits for the first use. Gives the
@@ -336,17 +341,6 @@ impl Handler<Reload> for Supervisor {
             }
         }))
     }
-}
-
-/// Asks for a sign of life.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Ping;
-
-impl Handler<Ping> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, _: Ping, _: &mut Self::Context) {}
 }
 
 /// No more restarts; every source lets go of its sessions.

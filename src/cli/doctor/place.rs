@@ -27,6 +27,10 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
             let remedy = "look at its log; the service manager restarts it when its watchdog is not fed";
             vec![Finding::problem("service", format!("runs, but is not well: {}", answer.message), remedy)]
         }
+        Err(late @ control::Unanswered::Late(_)) => {
+            let remedy = "look at its log and at the load of the machine; restart it if it does not recover";
+            vec![Finding::problem("service", late.to_string(), remedy)]
+        }
         Err(control::Unanswered::Nobody(_)) => config.server.listen.iter().map(free).collect(),
         Err(unanswered) => {
             vec![Finding::warning("service", unanswered.to_string(), "run this as the service's own user or as root")]

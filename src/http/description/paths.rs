@@ -253,8 +253,11 @@ fn operations(components: &mut Components, paths: &mut Map<String, Value>) {
     let (json_media, text) = ("application/json", json!({"type": "string"}));
     let (health, readiness) = (components.answer::<Health>(), components.answer::<Readiness>());
     let mut ready = public("ready", "Operations", "Whether requests should be sent", readiness.clone(), json_media);
-    ready["responses"]["503"] = json!({"description": "Not yet, or no longer",
+    ready["responses"]["503"] = json!({"description": "Not yet, not now, or no longer: reason says why",
         "content": {"application/json": {"schema": readiness}}});
+    let mut alive = public("alive", "Operations", "Whether the process's threads turn", health.clone(), json_media);
+    alive["responses"]["503"] = json!({"description": "Some are stuck",
+        "content": {"application/json": {"schema": health}}});
     let mut metrics = public(
         "metrics",
         "Operations",
@@ -270,7 +273,7 @@ fn operations(components: &mut Components, paths: &mut Map<String, Value>) {
         metrics["responses"][status] = json!({"$ref": format!("#/components/responses/{status}")});
     }
     let endpoints = [
-        ("healthz", public("alive", "Operations", "Whether the process serves", health, json_media)),
+        ("healthz", alive),
         ("readyz", ready),
         ("metrics", metrics),
         ("openapi.json", public("openapi", "Operations", "This document", json!({"type": "object"}), json_media)),

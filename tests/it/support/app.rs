@@ -221,8 +221,8 @@ impl TestApp {
         let mut pace = pace();
         loop {
             pace.tick().await;
-            let (status, body) = read(self.http.get(format!("{}/readyz", self.url)).send().await.unwrap()).await;
-            if status == 200 {
+            let (_, body) = read(self.http.get(format!("{}/readyz", self.url)).send().await.unwrap()).await;
+            if body["status"] != "starting" {
                 return body;
             }
         }

@@ -3,14 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 
 use portico::config::Config;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::app::{CONNECTION, Caller, DEADLINE, callers, client, read, within};
+use super::app::{CONNECTION, Caller, DEADLINE, callers, client, pace, read, within};
 use super::mcp::BOTH;
 use super::stream::Events;
 
@@ -24,6 +26,8 @@ pub(crate) struct Service {
     pub(crate) reader: Caller,
     child: Child,
     log: UnboundedReceiver<String>,
+    /// Held while nobody reads the log.
+    unread: Arc<Mutex<()>>,
     /// What was read of the log, for the words of a test that fails.
     seen: Vec<String>,
 }
@@ -86,15 +90,19 @@ impl Service {
             .unwrap();
         let stderr = child.stderr.take().unwrap();
         let (tell, log) = unbounded_channel();
+        let unread = Arc::new(Mutex::new(()));
+        let held = Arc::clone(&unread);
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                drop(held.blocking_lock());
                 if tell.send(line).is_err() {
                     break;
                 }
             }
         });
         let http = client();
-        let mut service = Self { folder, url: String::new(), http, writer, reader, child, log, seen: Vec::new() };
+        let mut service =
+            Self { folder, url: String::new(), http, writer, reader, child, log, unread, seen: Vec::new() };
         let line = service.line("listening on ").await;
         let place = line.split("listening on ").nth(1).unwrap().split([' ', ',']).next().unwrap();
         service.url = format!("http://{place}");
@@ -115,6 +123,22 @@ impl Service {
             self.seen.push(line.clone());
             if line.contains(part) {
                 return line;
+            }
+        }
+    }
+
+    /// Has nobody read the log, until what is given back is dropped.
+    pub(crate) async fn leave_unread(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.unread).lock_owned().await
+    }
+
+    /// Waits for the end of the process without reading its log.
+    pub(crate) async fn over(&mut self) -> ExitStatus {
+        let mut pace = pace();
+        loop {
+            pace.tick().await;
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
             }
         }
     }

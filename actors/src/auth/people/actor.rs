@@ -3,11 +3,13 @@
 
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 
+use super::super::asking::tell_failure;
 use super::super::recording::{Door, Recorded, Recording};
 use super::super::store::Handle;
 use super::super::store::Store;
 use super::Uses;
 use crate::error::Result;
+use crate::event::Observer;
 
 /// How often the uses of tokens are carried to the store.
 const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
@@ -17,6 +19,7 @@ pub(super) struct PeopleActor {
     pub(super) store: Handle,
     pub(super) uses: Uses,
     pub(super) recording: Recording,
+    pub(super) observer: Observer,
 }
 
 impl Actor for PeopleActor {
@@ -42,13 +45,19 @@ impl PeopleActor {
             changes = store.take_changes();
             done
         });
+        tell_failure(&self.observer, &done);
         (done, self.recording.record(changes, door))
     }
 
     /// A failure loses some minutes of "last used", and the next one tells of it.
     pub(super) fn carry_uses(&mut self) {
         let uses = self.uses.take();
-        if !uses.is_empty() && self.store.with(|store| store.note_uses(&uses)).is_err() {
+        if uses.is_empty() {
+            return;
+        }
+        let noted = self.store.with(|store| store.note_uses(&uses));
+        tell_failure(&self.observer, &noted);
+        if noted.is_err() {
             for (digest, at) in uses {
                 self.uses.note(digest, at);
             }

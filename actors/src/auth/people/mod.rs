@@ -86,14 +86,14 @@ impl People {
     /// When a store that is a file cannot be opened.
     pub async fn start(settings: &AuthSettings, auth: Auth) -> Result<Self> {
         let (place, clock, uses) = (settings.store.clone(), settings.clock.clone(), settings.uses.clone());
-        let recording = settings.recording.clone();
+        let (recording, observer) = (settings.recording.clone(), Arc::clone(&settings.observer));
         let opened = tokio::task::spawn_blocking(move || {
             let is_file = place.file().is_some();
             let mut store = Handle::new(place, clock.clone());
             if is_file {
                 store.with(|_| Ok(()))?;
             }
-            Ok::<_, Error>(PeopleActor { store, uses, recording })
+            Ok::<_, Error>(PeopleActor { store, uses, recording, observer })
         });
         let actor = opened.await.map_err(Error::internal)??;
         Ok(Self {
@@ -132,11 +132,6 @@ impl People {
         let done = self.store(work).await?;
         self.auth.look().await;
         Ok(done)
-    }
-
-    /// Whether the actor answers. Who asks sets the deadline.
-    pub async fn alive(&self) -> bool {
-        self.turn(|_| ()).await.is_ok()
     }
 
     /// Signs a person in at that address, with a password or a personal access token, and answers the

@@ -1,6 +1,6 @@
-//! How many records strangers may leave one by one. They are bounded twice: in time, so that a flood does
-//! not fill the disk, and in proportion to the records of known callers, so that patience does not rotate
-//! those away either.
+//! How many records strangers may leave one by one, in the audit trail and in the log. They are bounded twice: in
+//! time, so that a flood does not fill the disk, and in proportion to the records of known callers, so that patience
+//! does not rotate those away either.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,12 @@ const CREDIT: f64 = 1_000.0;
 /// … and how many each record of a known caller allows.
 const SHARE: f64 = 1.0 / 3.0;
 /// How often those that were counted are told at least, and at most.
-pub(super) const SUM_AT_LEAST: Duration = Duration::from_mins(10);
-pub(super) const SUM_AT_MOST: Duration = Duration::from_mins(1);
+pub(crate) const SUM_AT_LEAST: Duration = Duration::from_mins(10);
+pub(crate) const SUM_AT_MOST: Duration = Duration::from_mins(1);
 
 /// How many may be recorded now.
-pub(super) struct Bucket {
+#[derive(Debug)]
+pub(crate) struct Bucket {
     left: f64,
     credit: f64,
     at: Instant,
@@ -25,12 +26,12 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn full(now: Instant) -> Self {
+    pub(crate) fn full(now: Instant) -> Self {
         Self { left: BURST, credit: CREDIT, at: now, told: now }
     }
 
     /// Whether one more is recorded by itself.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.left = (self.left + passed * RATE).min(BURST);
         self.at = now;
@@ -41,12 +42,12 @@ impl Bucket {
     }
 
     /// A known caller has left a record.
-    pub(super) fn earn(&mut self) {
+    pub(crate) fn earn(&mut self) {
         self.credit = (self.credit + SHARE).min(CREDIT);
     }
 
     /// Whether those that were counted have to be told although nothing else is recorded.
-    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.saturating_duration_since(self.told) >= SUM_AT_LEAST;
         if is_due {
             self.told = now;

@@ -1,0 +1,116 @@
+//! A sign of life of a thread: whether its event loop turns. It is given by a task on that loop and read without a
+//! lock, a mailbox or a disk, so that nothing stands in front of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use actix::ArbiterHandle;
+
+/// How often a loop that turns says so.
+const EVERY: Duration = Duration::from_millis(500);
+/// In place of a time: the loop has ended, as its thread does that was stopped.
+const ENDED: u64 = u64::MAX;
+
+static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// The sign of life of one thread.
+#[derive(Clone, Debug)]
+pub struct Beat {
+    thread: Arc<str>,
+    /// Milliseconds after `BEGIN`.
+    last: Arc<AtomicU64>,
+}
+
+impl Beat {
+    /// Begins to watch the thread of `arbiter`, by that name.
+    pub fn of(arbiter: &ArbiterHandle, thread: impl Into<Arc<str>>) -> Self {
+        let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
+        if !arbiter.spawn(keep(End(Arc::clone(&beat.last)))) {
+            beat.last.store(ENDED, Ordering::Relaxed);
+        }
+        beat
+    }
+
+    /// The same for the thread that this is called on. Must be called within an actix system.
+    pub fn here(thread: impl Into<Arc<str>>) -> Self {
+        let beat = Self { thread: thread.into(), last: Arc::new(AtomicU64::new(now())) };
+        actix::spawn(keep(End(Arc::clone(&beat.last))));
+        beat
+    }
+
+    /// What the thread is called.
+    pub fn thread(&self) -> &Arc<str> {
+        &self.thread
+    }
+
+    /// Whether the thread has turned within `limit`. One that has ended, as threads do, is not stuck.
+    pub fn turns(&self, limit: Duration) -> bool {
+        let last = self.last.load(Ordering::Relaxed);
+        last == ENDED || u128::from(now().saturating_sub(last)) <= limit.as_millis()
+    }
+
+    /// Whether the thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.last.load(Ordering::Relaxed) == ENDED
+    }
+}
+
+fn now() -> u64 {
+    // It ends before this does not fit.
+    u64::try_from(BEGIN.elapsed().as_millis()).unwrap_or(ENDED - 1)
+}
+
+/// Notes the end of a loop, however it ends.
+struct End(Arc<AtomicU64>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.store(ENDED, Ordering::Relaxed);
+    }
+}
+
+async fn keep(end: End) {
+    loop {
+        end.0.store(now(), Ordering::Relaxed);
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use actix::Arbiter;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    async fn until(what: &str, met: impl Fn() -> bool) {
+        let deadline = Instant::now() + DEADLINE;
+        while !met() {
+            assert!(Instant::now() < deadline, "{what}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[actix::test]
+    async fn a_thread_that_waits_for_something_does_not_turn() {
+        let arbiter = Arbiter::new();
+        let beat = Beat::of(&arbiter.handle(), "one");
+        let own = Beat::here("own");
+        let (free, waits) = mpsc::channel::<()>();
+        arbiter.spawn(async move {
+            let _ = waits.recv_timeout(DEADLINE);
+        });
+        until("it was not seen to be stuck", || !beat.turns(4 * EVERY)).await;
+        assert!(beat.turns(DEADLINE) && !beat.has_ended());
+        drop(free);
+        until("it was not seen to go on", || beat.turns(EVERY)).await;
+        arbiter.stop();
+        until("its end was not seen", || beat.has_ended()).await;
+        assert!(beat.turns(Duration::ZERO) && own.turns(DEADLINE));
+        assert!(Beat::of(&arbiter.handle(), "gone").turns(Duration::ZERO));
+    }
+}

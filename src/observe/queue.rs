@@ -1,0 +1,253 @@
+//! The way of the log's lines out of the process: a queue with an end, and a thread of its own that writes it.
+//! Whoever logs never waits for whoever reads: where nobody takes the lines, those that find no room are dropped,
+//! counted, and told of when the log goes on.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use env_logger::{Target, WriteStyle};
+use prometheus_client::metrics::counter::Counter;
+
+/// Octets that wait to be written, at most.
+const CAPACITY: usize = 1024 * 1024;
+/// How long a reader that takes nothing now is left alone.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long the end of the process waits for lines that nobody takes.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// The queue to standard error, once it was begun.
+static STANDARD_ERROR: OnceLock<Queue> = OnceLock::new();
+/// Lines that were dropped since the process began.
+pub(super) static DROPPED: LazyLock<Counter> = LazyLock::new(Counter::default);
+
+/// Has `builder` hand its lines to the queue to standard error.
+///
+/// # Errors
+/// When there can be no thread.
+pub fn attach(builder: &mut env_logger::Builder) -> io::Result<()> {
+    let queue = Queue::start(io::stderr(), CAPACITY, |dropped| {
+        log::error!("{dropped} lines of the log were dropped: they were not taken in time");
+    })?;
+    let queue = STANDARD_ERROR.get_or_init(|| queue);
+    // The choice is that of standard error itself: a pipe would have no colours.
+    builder.write_style(match anstream::AutoStream::choice(&io::stderr()) {
+        anstream::ColorChoice::Never | anstream::ColorChoice::Auto => WriteStyle::Never,
+        anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => WriteStyle::Always,
+    });
+    builder.target(Target::Pipe(Box::new(queue.clone())));
+    Ok(())
+}
+
+/// Says `text` on standard error: behind the lines of the log, where there is a queue, else at once.
+pub fn say(text: &str) {
+    match STANDARD_ERROR.get() {
+        Some(queue) => queue.push(text.as_bytes()),
+        // Nobody may read it.
+        None => drop(io::stderr().write_all(text.as_bytes())),
+    }
+}
+
+/// Waits until what is queued is written, for a while: the process ends.
+pub fn finish() {
+    if let Some(queue) = STANDARD_ERROR.get() {
+        queue.finish(LAST_LINES);
+    }
+}
+
+/// A queue of lines.
+#[derive(Clone)]
+struct Queue(Arc<Shared>);
+
+struct Shared {
+    lines: Mutex<Lines>,
+    /// There is something to write.
+    filled: Condvar,
+    /// There is nothing to write any more.
+    emptied: Condvar,
+}
+
+struct Lines {
+    waiting: Vec<u8>,
+    capacity: usize,
+    /// Some were taken out and are being written.
+    writing: bool,
+    /// Dropped, and not told of yet.
+    dropped: u64,
+    /// The thread that writes: what that one says finds room.
+    writer: Option<ThreadId>,
+}
+
+impl Queue {
+    /// Begins to write to `out`; `tell` says how many lines were dropped, in a line.
+    fn start(out: impl Write + Send + 'static, capacity: usize, tell: fn(u64)) -> io::Result<Self> {
+        let lines = Lines { waiting: Vec::new(), capacity, writing: false, dropped: 0, writer: None };
+        let queue =
+            Self(Arc::new(Shared { lines: Mutex::new(lines), filled: Condvar::new(), emptied: Condvar::new() }));
+        let own = queue.clone();
+        let run = move || own.run(out, tell);
+        thread::Builder::new().name("log".to_owned()).spawn(run)?;
+        Ok(queue)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, line: &[u8]) {
+        let mut lines = self.lines();
+        let fits = lines.waiting.len() + line.len() <= lines.capacity;
+        if fits || lines.writer == Some(thread::current().id()) {
+            lines.waiting.extend_from_slice(line);
+            drop(lines);
+            self.0.filled.notify_one();
+        } else {
+            lines.drop_some(1);
+        }
+    }
+
+    fn run(&self, mut out: impl Write, tell: fn(u64)) {
+        self.lines().writer = Some(thread::current().id());
+        let mut taken = Vec::new();
+        loop {
+            let mut lines = self.lines();
+            lines.writing = false;
+            while lines.waiting.is_empty() {
+                self.0.emptied.notify_all();
+                lines = self.0.filled.wait(lines).unwrap_or_else(PoisonError::into_inner);
+            }
+            lines.writing = true;
+            std::mem::swap(&mut lines.waiting, &mut taken);
+            drop(lines);
+            let left = write(&mut out, &taken);
+            let mut lines = self.lines();
+            if left > 0 {
+                // Told of once something is taken again.
+                lines.drop_some(left);
+            } else {
+                let dropped = std::mem::take(&mut lines.dropped);
+                drop(lines);
+                if dropped > 0 {
+                    tell(dropped);
+                }
+            }
+            taken.clear();
+        }
+    }
+
+    fn finish(&self, limit: Duration) {
+        let unwritten = |lines: &mut Lines| lines.writing || !lines.waiting.is_empty();
+        drop(self.0.emptied.wait_timeout_while(self.lines(), limit, unwritten));
+    }
+}
+
+impl Lines {
+    fn drop_some(&mut self, count: u64) {
+        self.dropped += count;
+        DROPPED.inc_by(count);
+    }
+}
+
+/// Writes all of it, however long that takes, and tells how many lines could not be.
+fn write(out: &mut impl Write, mut lines: &[u8]) -> u64 {
+    while !lines.is_empty() {
+        match out.write(lines) {
+            Ok(written @ 1..) => lines = lines.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Standard error is shared with whoever began the process, and may be as they want it.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Ok(0) | Err(_) => break,
+        }
+    }
+    lines.iter().filter(|octet| **octet == b'\n').count() as u64
+}
+
+impl Write for Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.push(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+    use std::time::Instant;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    /// Hands each piece over, and waits until it is taken.
+    struct Reader(SyncSender<Vec<u8>>);
+
+    impl Write for Reader {
+        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+            self.0.send(piece.to_owned()).map_err(io::Error::other)?;
+            Ok(piece.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn start(capacity: usize, tell: fn(u64)) -> (Queue, Receiver<Vec<u8>>) {
+        let (sender, receiver) = sync_channel(0);
+        (Queue::start(Reader(sender), capacity, tell).unwrap(), receiver)
+    }
+
+    /// Waits until the thread is about to write, and has nothing else to.
+    fn until_stuck(queue: &Queue) {
+        let until = Instant::now() + DEADLINE;
+        while !(queue.lines().writing && queue.lines().waiting.is_empty()) {
+            assert!(Instant::now() < until, "the lines were not taken");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn lines_that_find_no_room_are_counted_and_told_of() {
+        static QUEUE: OnceLock<Queue> = OnceLock::new();
+        let (queue, reader) = start(8, |dropped| QUEUE.get().unwrap().push(format!("{dropped} dropped\n").as_bytes()));
+        let queue = QUEUE.get_or_init(|| queue);
+        queue.push(b"one\n");
+        until_stuck(queue);
+        for line in ["two\n", "six\n", "ten\n", "three\n"] {
+            queue.push(line.as_bytes());
+        }
+        let mut read = Vec::new();
+        while !read.ends_with(b"dropped\n") {
+            read.extend(reader.recv_timeout(DEADLINE).unwrap());
+        }
+        assert_eq!(String::from_utf8(read).unwrap(), "one\ntwo\nsix\n2 dropped\n");
+    }
+
+    #[test]
+    fn the_end_waits_for_lines_and_not_for_ever() {
+        let (queue, reader) = start(1024, |_| ());
+        queue.push(b"one\n");
+        until_stuck(&queue);
+        queue.finish(Duration::from_millis(1));
+        let read = thread::spawn(move || reader.recv_timeout(DEADLINE).unwrap());
+        queue.finish(DEADLINE);
+        assert!(!queue.lines().writing, "it is written by then");
+        assert_eq!(read.join().unwrap(), b"one\n");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_stops_nobody() {
+        let (queue, reader) = start(1024, |_| ());
+        drop(reader);
+        for _ in 0..3 {
+            queue.push(b"one\n");
+            queue.finish(DEADLINE);
+        }
+        assert_eq!(queue.lines().dropped, 3);
+    }
+}
