@@ -19,6 +19,9 @@ pub struct Bounds {
     pub max_answers: usize,
     /// Client connections that are open at once on each worker; further ones wait to be accepted.
     pub max_connections: usize,
+    /// Client connections of one address that are open at once; trusted proxies have no such bound. A quarter of
+    /// `max_connections` unless configured.
+    pub max_connections_per_address: usize,
     /// Bytes of a request's head at most: its target and its headers.
     pub max_header: usize,
     /// How long a client may take to send a request's head.
@@ -39,6 +42,7 @@ impl Default for Bounds {
             max_bodies: 256 * 1024 * 1024,
             max_answers: 512 * 1024 * 1024,
             max_connections: 25_600,
+            max_connections_per_address: 6_400,
             max_header: 32 * 1024,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
@@ -54,13 +58,16 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bo
     let count = |number: Option<u64>, usual: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(usual);
     let seconds = |number: Option<u64>, usual: Duration| number.map_or(usual, Duration::from_secs);
     let max_calls = count(section.integer("max_calls", 1..=1_000_000, problems), usual.max_calls);
+    let max_connections = count(section.integer("max_connections", 1..=1_000_000, problems), usual.max_connections);
+    let near = section.integer("max_connections_per_address", 1..=1_000_000, problems);
     let own = section.integer("max_calls_per_principal", 1..=1_000_000, problems);
     Bounds {
         max_calls,
         max_calls_per_principal: count(own, max_calls - max_calls / 4),
         max_answers: count(section.integer("max_answers", 1024 * 1024..=1 << 40, problems), usual.max_answers),
         max_bodies: count(section.integer("max_bodies", 1024 * 1024..=1 << 40, problems), usual.max_bodies),
-        max_connections: count(section.integer("max_connections", 1..=1_000_000, problems), usual.max_connections),
+        max_connections,
+        max_connections_per_address: count(near, max_connections.div_ceil(4)),
         // What the HTTP library takes at most.
         max_header: count(section.integer("max_header", 1024..=128 * 1024, problems), usual.max_header),
         header_timeout: seconds(section.integer("header_timeout", 1..=300, problems), usual.header_timeout),

@@ -16,7 +16,8 @@ pub enum Peer {
 }
 
 impl Proxies {
-    fn trust(&self, address: IpAddr) -> bool {
+    /// Whether a connection from there is a proxy's, which many clients share.
+    pub(crate) fn trust(&self, address: IpAddr) -> bool {
         // A socket for both families shows IPv4 in IPv6's clothes.
         let address = address.to_canonical();
         self.networks.iter().any(|network| network.contains(&address))

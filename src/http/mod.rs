@@ -9,6 +9,7 @@ mod buffering;
 mod caller;
 mod cors;
 mod description;
+mod descriptors;
 mod ending;
 mod error;
 mod framing;
@@ -125,6 +126,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
     let tls = app.certificates.as_ref().map(Certificates::listener);
     let tls = tls.transpose().map_err(std::io::Error::other)?;
     let bounds = app.config().server.bounds.clone();
+    let (terms, most) = (socket::Terms::new(Arc::clone(&app)), descriptors::connections(&app));
     let data = web::Data::from(app);
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
@@ -145,10 +147,10 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .configure(|config| drop(routes(config)))
             .default_service(web::to(error::no_such_path))
     })
-    .on_connect(move |stream, data| socket::attach(stream, data, bounds.write_timeout))
+    .on_connect(move |stream, data| socket::attach(stream, data, &terms))
     .client_request_timeout(bounds.header_timeout)
     .tls_handshake_timeout(bounds.header_timeout)
-    .max_connections(bounds.max_connections)
+    .max_connections(most)
     .keep_alive(KEEP_ALIVE)
     // Calls have ended by then: this is for what is on its way to slow readers.
     .shutdown_timeout(LAST_BYTES)

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -29,6 +30,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::net::{Shutdown, shutdown};
 
+use crate::app::App;
+use crate::shares::{Most, Share, Shares, Short};
+
 /// How often a waiting request's socket is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -40,28 +44,56 @@ pub(super) struct Connection {
     pub(super) is_tcp: bool,
     /// The streams of HTTP/2 that are open on it.
     pub(super) streams: Arc<AtomicUsize>,
+    /// Its place among those of its address.
+    _place: Option<Arc<Share<IpAddr>>>,
+}
+
+/// What a new connection has to keep to.
+#[derive(Clone)]
+pub(super) struct Terms {
+    app: Arc<App>,
+    addresses: Shares<IpAddr>,
+}
+
+impl Terms {
+    pub(super) fn new(app: Arc<App>) -> Self {
+        Self { app, addresses: Shares::default() }
+    }
+
+    /// A place for a connection from `address`, where they are counted; `Err` where it has too many.
+    fn place(&self, address: Option<IpAddr>) -> Result<Option<Share<IpAddr>>, Short> {
+        let config = self.app.config();
+        let counted = address.filter(|address| !config.server.trusted_proxies.trust(*address));
+        let most = Most { each: config.server.bounds.max_connections_per_address, all: usize::MAX };
+        counted.map(|address| self.addresses.take(address.to_canonical(), 1, most)).transpose()
+    }
 }
 
 /// Keeps a handle on each new connection's socket: TCP, TLS over it, or Unix. The kernel ends a
-/// connection on which what was written is not taken for `patience`: nothing is asked of a body while
-/// its bytes are in the way, so nobody here would notice.
-pub(super) fn attach(stream: &dyn Any, data: &mut Extensions, patience: Duration) {
-    let (socket, is_tcp) = if let Some(stream) = stream.downcast_ref::<TcpStream>() {
-        (stream.as_fd(), true)
-    } else if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
-        (stream.get_ref().0.as_fd(), true)
-    } else if let Some(stream) = stream.downcast_ref::<UnixStream>() {
-        (stream.as_fd(), false)
-    } else {
+/// connection on which what was written is not taken for `write_timeout`: nothing is asked of a body while
+/// its bytes are in the way, so nobody here would notice. One too many of its address is closed.
+pub(super) fn attach(stream: &dyn Any, data: &mut Extensions, terms: &Terms) {
+    let tcp = stream.downcast_ref::<TcpStream>();
+    let tcp = tcp.or_else(|| stream.downcast_ref::<TlsStream<TcpStream>>().map(|stream| stream.get_ref().0));
+    let (socket, is_tcp) = match (tcp, stream.downcast_ref::<UnixStream>()) {
+        (Some(stream), _) => (stream.as_fd(), true),
+        (None, Some(stream)) => (stream.as_fd(), false),
+        (None, None) => return,
+    };
+    let Ok(place) = terms.place(tcp.and_then(|stream| stream.peer_addr().ok()).map(|address| address.ip())) else {
+        terms.app.metrics.traffic.refused.inc();
+        // One that has ended already needs no end.
+        let _ = shutdown(socket, Shutdown::Both);
         return;
     };
     if is_tcp {
+        let patience = terms.app.config().server.bounds.write_timeout;
         // A platform without it keeps slow readers.
         let _ = set_tcp_user_timeout(socket, u32::try_from(patience.as_millis()).unwrap_or(u32::MAX));
     }
     if let Ok(handle) = socket.try_clone_to_owned() {
         let handle = Arc::new(Mutex::new(Some(handle)));
-        data.insert(Connection { handle, is_tcp, streams: Arc::default() });
+        data.insert(Connection { handle, is_tcp, streams: Arc::default(), _place: place.map(Arc::new) });
     }
 }
 

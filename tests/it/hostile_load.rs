@@ -6,7 +6,8 @@ use futures_util::stream::{self, FuturesUnordered};
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 
 use crate::fairness::{ask, both_doors};
 use crate::limits::{connect, head};
@@ -168,4 +169,33 @@ async fn what_is_prepared_for_one_answer_is_counted_in_bytes() {
         assert!(told.contains("for this principal") && told.contains("Retry after"), "{told}");
     }
     assert_eq!(app.query(json!({"query": "SELECT 1"})).await.0, 200);
+}
+
+#[actix_web::test]
+async fn one_address_has_no_more_connections_than_its_share() {
+    let app = fixture::with_server("max_connections_per_address = 3\nmetrics = \"open\"", "").await;
+    let place = app.url.trim_start_matches("http://localhost").trim_start_matches(':').parse::<u16>().unwrap();
+    let from = async |address: [u8; 4]| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((address, 0).into()).unwrap();
+        let mut stream = socket.connect(([127, 0, 0, 1], place).into()).await.unwrap();
+        // One that was closed already may not take it.
+        let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        let mut begin = [0; 12];
+        let read = within("an answer or the end", stream.read(&mut begin)).await.unwrap_or(0);
+        (stream, begin[..read] == *b"HTTP/1.1 200")
+    };
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let (stream, served) = from([127, 0, 0, 2]).await;
+        assert!(served);
+        open.push(stream);
+    }
+    assert!(!from([127, 0, 0, 2]).await.1, "one too many");
+    assert!(from([127, 0, 0, 3]).await.1, "another address");
+    drop(open);
+    let mut pace = pace();
+    while !from([127, 0, 0, 2]).await.1 {
+        pace.tick().await;
+    }
 }
