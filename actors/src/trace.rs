@@ -87,15 +87,18 @@ impl TraceParent {
     /// Where in `statement`, which may carry a comment of ours, a position lies; both in characters
     /// from 1. What a source finds missing behind the comment is missing behind the statement.
     pub fn position_without_comment(statement: &str, position: usize) -> usize {
-        let start = statement.len().checked_sub(OPENING.len() + Self::LENGTH + CLOSING.len());
-        let cut = start.and_then(|start| Some((statement.get(..start)?, statement.get(start..)?)));
-        match cut {
-            Some((text, comment)) if comment.starts_with(OPENING) => {
-                // A blank or an end of line stands between them.
-                position.min(text.chars().count().max(1))
-            }
-            _ => position,
+        match Self::uncommented(statement) {
+            // A blank or an end of line stands between them.
+            Some(text) => position.min(text.chars().count().max(1)),
+            None => position,
         }
+    }
+
+    /// What stands in front of a comment of ours, where `statement` carries one.
+    pub fn uncommented(statement: &str) -> Option<&str> {
+        let start = statement.len().checked_sub(OPENING.len() + Self::LENGTH + CLOSING.len())?;
+        let (text, comment) = (statement.get(..start)?, statement.get(start..)?);
+        comment.starts_with(OPENING).then_some(text)
     }
 }
 

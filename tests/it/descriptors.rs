@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::app::TestApp;
+use crate::support::app::{TestApp, pace, read};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 
@@ -101,4 +101,102 @@ async fn postgresql_tells_what_is_proven() {
         let nullable: Vec<bool> = told(&app, query).await.into_iter().map(|(nullable, _)| nullable).collect();
         assert_eq!(nullable, expected, "{query}");
     }
+}
+
+/// The first result's columns of each way to ask for `query`: as a text, with a value, among others, as a batch,
+/// and without running it; each as label, table, column and whether it may be NULL.
+async fn told_in_each_way(app: &TestApp, query: &str) -> Vec<(&'static str, Value)> {
+    let bound = format!("{query} WHERE @p = 1");
+    let value = json!({"@p": {"dataType": 8, "value": 1}});
+    let mut told = Vec::new();
+    for (way, path, body) in [
+        ("text", "/api/query", json!({"query": query})),
+        ("value", "/api/query", json!({"query": bound, "parameters": value})),
+        ("script", "/api/query", json!({"query": format!("SELECT 1; {query}")})),
+        ("batch", "/api/batch", json!({"query": bound, "parameters": [value]})),
+        ("schema", "/api/query", json!({"query": query, "schemaOnly": true})),
+    ] {
+        let (status, document) = read(app.post(path).json(&body).send().await.unwrap()).await;
+        assert_eq!((status, document.get("error")), (200, None), "{way}: {query}: {document}");
+        let last = document["results"].as_array().unwrap().last().unwrap();
+        let columns = last["schema"].as_array().unwrap().iter();
+        let members = ["columnLabel", "schemaName", "tableName", "columnName", "nullable"];
+        told.push((way, columns.map(|column| members.map(|member| column[member].clone())).collect::<Vec<_>>().into()));
+    }
+    told
+}
+
+#[actix_web::test]
+async fn what_another_session_changes_is_told_at_once() {
+    let url = fixture::postgres().await;
+    let admin = connect(&url).await;
+    admin.batch_execute("CREATE SCHEMA other; CREATE TABLE t (id int4 PRIMARY KEY, n int4 NOT NULL)").await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    let id = json!(["id", "public", "t", "id", false]);
+    // The first call learns; the next one finds what it learnt.
+    for _ in 0..2 {
+        for (way, told) in told_in_each_way(&app, "SELECT id, n FROM t").await {
+            assert_eq!(told, json!([id, ["n", "public", "t", "n", false]]), "{way}");
+        }
+    }
+    for (change, query, expected) in [
+        ("ALTER TABLE t ALTER n DROP NOT NULL", "SELECT id, n FROM t", json!([id, ["n", "public", "t", "n", true]])),
+        ("ALTER TABLE t ALTER n SET NOT NULL", "SELECT id, n FROM t", json!([id, ["n", "public", "t", "n", false]])),
+        ("ALTER TABLE t RENAME n TO m", "SELECT id, m AS n FROM t", json!([id, ["n", "public", "t", "m", false]])),
+        (
+            "ALTER TABLE t RENAME m TO k; ALTER TABLE t RENAME id TO m",
+            "SELECT m AS id, k AS n FROM t",
+            json!([["id", "public", "t", "m", false], ["n", "public", "t", "k", false]]),
+        ),
+        (
+            "ALTER TABLE t DROP CONSTRAINT t_pkey; ALTER TABLE t ALTER m DROP NOT NULL; ALTER TABLE t ADD PRIMARY KEY (k)",
+            "SELECT m AS id, k AS n FROM t",
+            json!([["id", "public", "t", "m", true], ["n", "public", "t", "k", false]]),
+        ),
+        ("ALTER TABLE t RENAME TO u", "SELECT m FROM u", json!([["m", "public", "u", "m", true]])),
+        ("ALTER TABLE u SET SCHEMA other", "SELECT m FROM other.u", json!([["m", "other", "u", "m", true]])),
+        (
+            "CREATE TABLE other.child () INHERITS (other.u)",
+            "SELECT k FROM other.u",
+            json!([["k", "other", "u", "k", true]]),
+        ),
+    ] {
+        admin.batch_execute(change).await.unwrap();
+        for (way, told) in told_in_each_way(&app, query).await {
+            assert_eq!(told, expected, "{change}: {way}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn what_the_call_itself_changes_is_told() {
+    let url = fixture::postgres().await;
+    connect(&url).await.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4 NOT NULL)").await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    assert_eq!(told(&app, "SELECT n FROM t").await, [(false, json!(["t", "n"]))]);
+    let script = "ALTER TABLE t ALTER n DROP NOT NULL; ALTER TABLE t RENAME n TO m; INSERT INTO t VALUES (1, NULL); SELECT m FROM t";
+    assert_eq!(told(&app, script).await, [(true, json!(["t", "m"]))]);
+}
+
+#[actix_web::test]
+async fn what_changes_while_a_statement_waits_for_its_table_is_told() {
+    let url = fixture::postgres().await;
+    let admin = connect(&url).await;
+    admin.batch_execute("CREATE TABLE t (id int4 PRIMARY KEY, n int4 NOT NULL)").await.unwrap();
+    let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
+    for _ in 0..2 {
+        assert_eq!(told(&app, "SELECT n FROM t").await, [(false, json!(["t", "n"]))]);
+    }
+    admin.batch_execute("BEGIN; ALTER TABLE t ALTER n DROP NOT NULL; INSERT INTO t VALUES (1, NULL)").await.unwrap();
+    let changed = async {
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+        let mut pace = pace();
+        while admin.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            pace.tick().await;
+        }
+        admin.query("SELECT pg_sleep(0.2)", &[]).await.unwrap();
+        admin.batch_execute("COMMIT").await.unwrap();
+    };
+    let (told, ()) = futures_util::future::join(told(&app, "SELECT n FROM t"), changed).await;
+    assert_eq!(told, [(true, json!(["t", "n"]))]);
 }

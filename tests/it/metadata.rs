@@ -54,6 +54,21 @@ async fn cells(app: &TestApp, path: &str, labels: &[&str]) -> Value {
     result["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
+/// What an index holds beside the key is no part of it.
+#[actix_web::test]
+async fn a_key_is_its_own_columns() {
+    let url = fixture::postgres().await;
+    let tables = "CREATE TABLE keyed (a int4, b int4, c int4, PRIMARY KEY (c, a) INCLUDE (b)); CREATE VIEW seen AS SELECT * FROM keyed";
+    connect(&url).await.batch_execute(tables).await.unwrap();
+    let app = fixture::with_postgres(&url, "").await;
+    for (table, keys) in [("keyed", [true, false, true]), ("seen", [false; 3])] {
+        let told = cells(&app, &format!("/api/columns?tableName={table}"), &["COLUMN_NAME", "IS_KEY"]).await;
+        assert_eq!(told, json!([["a", keys[0]], ["b", keys[1]], ["c", keys[2]]]), "{table}");
+    }
+    let places = cells(&app, "/api/primaryKeys?tableName=keyed", &["COLUMN_NAME", "KEY_SEQ"]).await;
+    assert_eq!(places, json!([["c", 1], ["a", 2]]));
+}
+
 macro_rules! on_both {
     ($($test:ident)*) => {
         mod sqlite { $(#[actix_web::test] async fn $test() { super::$test(&super::on_sqlite().await, "main").await; })* }

@@ -118,7 +118,9 @@ impl Runner {
     ) -> Result<Results> {
         let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
         let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
-        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace }).await
+        // A tool's result has labels and types alone.
+        let describes = !matches!(call.op, Op::Execute(..));
+        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes }).await
     }
 
     /// Who the caller is to the source, where callers have identities there.

@@ -101,13 +101,26 @@ pub struct Plan {
     pub identity: Assumed,
     /// Handed to the source as a comment on its statements, where it keeps comments.
     pub trace: Option<TraceParent>,
+    /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,
+    /// drivers need not ask.
+    pub describes: bool,
 }
 
 impl Plan {
     /// A plan that nobody bounds or leaves, that is kept, and that is the pool's own.
     pub fn alone(task: Task, access: Access) -> Self {
         let (limits, abandoned) = (Limits::default(), CancellationToken::new());
-        Self { task, access, limits, abandoned, dry_run: false, notices: None, identity: None, trace: None }
+        Self {
+            task,
+            access,
+            limits,
+            abandoned,
+            dry_run: false,
+            notices: None,
+            identity: None,
+            trace: None,
+            describes: true,
+        }
     }
 }
 

@@ -141,7 +141,7 @@ ORDER BY n.nspname, p.proname, p.oid",
         text,
         class: Class::Select,
         returns_rows: true,
-        terms: Terms { access: Access::ReadOnly, dry_run: false },
+        terms: Terms { access: Access::ReadOnly, dry_run: false, describes: false },
         values: Values::Facet(facet, values),
         default_schema: None,
         origin: None,
@@ -162,8 +162,8 @@ fn columns(catalog: &str, schema: &str, object: &str, part: &str) -> String {
     (SELECT count(*) FROM pg_catalog.pg_attribute s
         WHERE s.attrelid = c.oid AND s.attnum BETWEEN 1 AND a.attnum AND NOT s.attisdropped)::int4,
     NOT (a.attnotnull OR (t.typtype = 'd' AND t.typnotnull)),
-    EXISTS (SELECT FROM pg_catalog.pg_index i
-        WHERE i.indrelid = c.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)),
+    EXISTS (SELECT FROM pg_catalog.pg_constraint k
+        WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey)),
     a.attidentity <> '' OR COALESCE(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
     a.attgenerated <> '',
     {base}, {modifier}

@@ -26,8 +26,6 @@ const FOR_TRANSACTION: &str = concat!(
 pub(super) struct Housekeeping {
     connector: Arc<Connector>,
     place: Mutex<Place>,
-    /// Who looks something up behind a pooler, one at a time.
-    turn: tokio::sync::Mutex<()>,
 }
 
 /// An attempt to connect, which all who need the session wait for together.
@@ -49,7 +47,7 @@ pub(super) struct Asking(Arc<Wire>);
 impl Housekeeping {
     /// Nothing is connected yet.
     pub(super) fn new(connector: Arc<Connector>) -> Self {
-        Self { connector, place: Mutex::default(), turn: tokio::sync::Mutex::new(()) }
+        Self { connector, place: Mutex::default() }
     }
 
     /// The session; several questions may be under way on it at once.
@@ -89,13 +87,8 @@ impl Housekeeping {
     }
 
     /// Whether each question needs a session of its own.
-    pub(super) fn is_pooled(&self) -> bool {
+    fn is_pooled(&self) -> bool {
         self.connector.pooler == Pooler::Transaction
-    }
-
-    /// Behind a pooler, waits for those who look up the same.
-    pub(super) async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        if self.is_pooled() { Some(self.turn.lock().await) } else { None }
     }
 
     /// Lets go of the session, so that the next question opens a new one.
@@ -115,6 +108,13 @@ async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Ar
         Err(_) => return Err(failure::unavailable("a fresh session did not answer in time")),
     }
     Ok(Arc::new(wire))
+}
+
+impl Asking {
+    /// The session itself.
+    pub(super) fn wire(&self) -> &Wire {
+        &self.0
+    }
 }
 
 impl Deref for Asking {

@@ -1,5 +1,5 @@
 //! What the driver remembers of its source between statements, so that most need no question of
-//! our own: its version, its path, its routines, its tables' names and its own types.
+//! our own: its version, its path, its routines and its own types.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,16 @@ use tokio_postgres::types::{Oid, Type};
 use super::cells::Form;
 use super::custom_types::CustomTypes;
 use super::housekeeping::{Asking, Housekeeping};
-use super::relations::{self, Relations};
+use super::relations::{self, Foreseen, Question, Relations};
 use super::routines::{self, Routine};
 use super::walls::Walls;
+use super::walls::shape::Shape;
 use super::{failure, grants};
 use crate::error::{Error, Result};
 use crate::source::{Finding, Profile, Settings};
 
-/// A stream may wait so long for names that it could also do without.
+/// How long a statement waits for what it could also do without.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The same behind a pooler: the statement that waits holds a session of the server meanwhile, and
-/// the question needs another one.
-const PATIENCE_POOLED: Duration = Duration::from_millis(250);
 /// How long the shortest question may take before the source counts as away.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// All questions of one ping together, beyond the time to connect.
@@ -40,7 +38,7 @@ const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientW
 pub(super) struct Knowledge {
     housekeeping: Arc<Housekeeping>,
     types: Arc<CustomTypes>,
-    relations: Arc<Relations>,
+    foreseen: Foreseen,
     routines: ArcSwap<Known>,
     stale: AtomicBool,
     /// The roles that callers may have, as a part of a query; absent where they have none.
@@ -76,7 +74,7 @@ impl Knowledge {
         Self {
             housekeeping: Arc::new(housekeeping),
             types,
-            relations: Arc::default(),
+            foreseen: Foreseen::default(),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             roles,
@@ -135,30 +133,26 @@ impl Knowledge {
         self.routines.load_full()
     }
 
-    /// The names of tables, with those not yet known looked up, if that does not take long.
-    pub(super) async fn relations(&self, oids: &[Oid]) -> &Relations {
-        let missing = self.relations.missing(oids);
-        if !missing.is_empty() {
-            let (housekeeping, relations) = (Arc::clone(&self.housekeeping), Arc::clone(&self.relations));
-            let learning = async move {
-                let turn = housekeeping.turn().await;
-                let missing = relations.missing(&missing);
-                if !missing.is_empty() {
-                    let client = housekeeping.client().await?;
-                    relations.learn(&client, &missing).await?;
-                }
-                drop(turn);
-                Ok::<(), Error>(())
-            };
-            // Without the names the columns are still right, only less well described.
-            if self.housekeeping.is_pooled() {
-                // It goes on, for those who come later.
-                let _ = timeout(PATIENCE_POOLED, tokio::spawn(timeout(PING_TIMEOUT, learning))).await;
-            } else {
-                let _ = timeout(PATIENCE, learning).await;
-            }
+    /// Asks what is to be told of `tables`, which a statement holds.
+    pub(super) fn ask_of(&self, tables: Vec<Oid>) -> Question {
+        Question::beside(&self.housekeeping, tables)
+    }
+
+    /// The same for the tables of a statement of this shape, if it was seen before.
+    pub(super) fn foresee(&self, shape: &Shape) -> Option<Question> {
+        Some(Question::before(&self.housekeeping, self.foreseen.of(shape)?))
+    }
+
+    /// What is to be told of `tables`, which a statement has just begun to answer from. What was asked
+    /// meanwhile is enough, if it is of these.
+    pub(super) async fn relations(&self, asked: Option<Question>, shape: Option<Shape>, tables: Vec<Oid>) -> Relations {
+        if let Some(asked) = asked.filter(|asked| asked.is_of(&tables)) {
+            return asked.answer().await;
         }
-        &self.relations
+        if let Some(shape) = shape {
+            self.foreseen.keep(shape, &tables);
+        }
+        self.ask_of(tables).answer().await
     }
 
     /// Whether a session that is silent towards us has in truth answered: it waits for us to read
@@ -202,7 +196,6 @@ impl Knowledge {
         self.finite_intervals.store(before_17, Ordering::Relaxed);
 
         self.types.refresh(client).await?;
-        self.relations.refresh(client).await?;
         let routines = routines::read(client, self.roles).await?;
         let procedures = routines.iter().map(|routine| routine.face.clone()).collect();
         self.routines.store(Arc::new(Known { routines, path }));

@@ -189,7 +189,7 @@ impl Shared {
         let clock =
             Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices).of(&plan.identity);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
-        let terms = Terms { access, dry_run };
+        let terms = Terms { access, dry_run, describes: plan.describes };
         clock.bound(self.knowledge.freshen()).await?;
         let (by, trace) = (plan.identity, plan.trace);
         let asked = Asked { terms, by: &by, trace };

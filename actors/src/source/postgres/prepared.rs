@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{join, join4};
+use futures_util::future::{join, join3, join4};
+use tokio::sync::oneshot;
 use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
@@ -13,7 +14,9 @@ use super::cells::{Form, printed};
 use super::clock::Clock;
 use super::identity;
 use super::inference::{Apart, Inferred, inferred};
+use super::knowledge::Knowledge;
 use super::printed::Printing;
+use super::relations::{self, Question};
 use super::running::{self, Running};
 use super::session::Session;
 use super::statement::{APART, Answer, ELSEWHERE, Job, Progress, Seen, finish, seen};
@@ -23,7 +26,7 @@ use crate::error::{Error, Kind, Result};
 use crate::sql::{self, Class};
 
 /// Prepares `job` on `session` and runs it up to its first rows.
-pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) -> Result<Answer> {
+pub(super) async fn prepared(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
     let frame = job.frame();
     let made = match clock.bound(make_ready(&session, job, clock)).await? {
         Ok(made) => made,
@@ -35,18 +38,35 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
         }
     };
     let Made { ready, text, bound, columns, forms, shift, printing, .. } = made;
+    let tables = if job.terms.describes { relations::tables(&columns) } else { Vec::new() };
+    let (asked, within) = if tables.is_empty() {
+        (None, None)
+    } else if job.asks_within() {
+        let (tell, told) = oneshot::channel();
+        (Some(Question::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
+    } else {
+        (Some(knowledge.ask_of(tables)), None)
+    };
     let opening = {
         let session = Arc::clone(&session);
         let begins = job.place.begins;
         let text = text.unwrap_or_else(|| job.text.clone());
         let printing = printing.clone();
         async move {
+            // In front of the statement's rows: it holds its tables already.
+            let described = async {
+                if let Some((tables, tell)) = within {
+                    let _ = tell.send(relations::seen_by(&session, tables).await?);
+                }
+                Ok(())
+            };
             if let Some(printing) = printing {
                 drop(ready);
                 if !begins {
                     session.batch_execute(PREPARED).await?;
                 }
-                return printing.run(session, bound).await;
+                described.await?;
+                return printing.run(Arc::clone(&session), bound).await;
             }
             let rows = if session.pooled {
                 // Its rows would keep the named statement, and close it at any time: also between the
@@ -58,10 +78,11 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
                 session.query_raw(&ready, bound).right_future()
             };
             if begins {
-                return rows.await.map(running::rows);
+                let (described, rows) = join(described, rows).await;
+                return described.and(rows).map(running::rows);
             }
-            let (released, rows) = join(session.batch_execute(PREPARED), rows).await;
-            released.and(rows).map(running::rows)
+            let (released, described, rows) = join3(session.batch_execute(PREPARED), described, rows).await;
+            released.and(described).and(rows).map(running::rows)
         }
         .boxed()
     };
@@ -82,7 +103,7 @@ pub(super) async fn prepared(session: Arc<Session>, job: &Job, clock: &Clock) ->
         let (affected, session) = finish(running, clock, job.place).await?.map_err(failed)?;
         Progress::Over(affected, session)
     };
-    Ok(Answer { columns, forms, first, progress, shift })
+    Ok(Answer { columns, forms, first, progress, shift, asked, shape: None })
 }
 
 /// A prepared statement with its values, its transaction open.

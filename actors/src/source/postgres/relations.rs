@@ -2,13 +2,21 @@
 //! with every row description.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::timeout;
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use super::catalog::visible_table;
+use super::connecting::Wire;
+use super::housekeeping::Housekeeping;
 use super::own::ask;
+use super::statement::Seen;
+use super::walls::shape::Shape;
 use crate::error::{Error, Result};
 use crate::source::{MOST_TABLES, Table};
 
@@ -16,11 +24,11 @@ use crate::source::{MOST_TABLES, Table};
 /// does not; and a constraint may have been added without a look at the rows that there are.
 const RELATIONS: &str = "\
 SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
-    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass)
-        AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint x
-            WHERE x.conrelid = c.oid AND x.contype = 'n' AND NOT x.convalidated AND a.attnum = ANY (x.conkey))
+    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND a.attnum <> ALL (x.unproven)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated) AS unproven OFFSET 0) x
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
 WHERE c.oid = ANY ($1)";
 
@@ -64,9 +72,6 @@ pub(super) async fn definitions(client: &Client, roles: Option<&str>) -> Result<
     rows.iter().map(|row| table(row).map_err(Error::internal)).collect()
 }
 
-/// More tables than this are not kept; the next miss begins anew.
-const MOST_RELATIONS: usize = 10_000;
-
 /// A table or view as descriptors name it.
 #[derive(Debug, Default)]
 pub(super) struct Relation {
@@ -76,59 +81,118 @@ pub(super) struct Relation {
     pub(super) columns: HashMap<i16, (String, bool)>,
 }
 
-/// Relations seen so far.
+/// Tables and views by their numbers.
+pub(super) type Relations = HashMap<Oid, Relation>;
+
+/// The tables that `columns` come from, each once.
+pub(super) fn tables(columns: &[Seen]) -> Vec<Oid> {
+    let mut tables: Vec<Oid> = columns.iter().filter_map(|column| column.table).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    tables
+}
+
+/// What the catalogue says of `tables`, as `client` sees it.
+pub(super) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
+    if tables.is_empty() {
+        return Ok(Relations::new());
+    }
+    read(&client.query_typed(RELATIONS, &[(&tables, Type::OID_ARRAY)]).await?)
+}
+
+/// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
+async fn current(wire: &Wire, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
+    let question = wire.relations.get_or_try_init(|| wire.prepare_typed(RELATIONS, &[Type::OID_ARRAY])).await?;
+    read(&wire.query(question, &[&tables]).await?)
+}
+
+fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
+    let mut found = Relations::new();
+    for row in rows {
+        let relation = found.entry(row.try_get(0)?).or_default();
+        relation.schema = row.try_get(1)?;
+        relation.name = row.try_get(2)?;
+        relation.columns.insert(row.try_get(3)?, (row.try_get(4)?, row.try_get(5)?));
+    }
+    Ok(found)
+}
+
+/// A stream may wait so long for names that it could also do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What was asked before the statement had its tables holds so long: whoever changed one that the statement
+/// waited for has changed it since.
+const FORESIGHT: Duration = Duration::from_millis(50);
+
+/// What is to be told of a result's tables: asked beside the statement, so that nothing waits for it.
+///
+/// Another session may change a table at any time, so that nothing is remembered of it. A statement holds
+/// its tables from when it is prepared until its transaction ends, and what is asked meanwhile is true of
+/// its rows.
+pub(super) struct Question {
+    tables: Vec<Oid>,
+    /// Until when an answer counts for a statement that has not answered yet.
+    until: Option<Instant>,
+    answer: BoxFuture<'static, Option<Relations>>,
+}
+
+impl Question {
+    /// Asked on a session of our own, at once.
+    pub(super) fn beside(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
+        let (housekeeping, asked) = (Arc::clone(housekeeping), tables.clone());
+        if tables.is_empty() {
+            return Self::within(tables, std::future::ready(Some(Relations::new())));
+        }
+        let asking = tokio::spawn(timeout(PATIENCE, async move {
+            let client = housekeeping.client().await.ok()?;
+            current(client.wire(), asked).await.ok()
+        }));
+        Self::within(tables, async move { asking.await.ok()?.ok()? })
+    }
+
+    /// The same for a statement that is about to be sent.
+    pub(super) fn before(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
+        Self { until: Some(Instant::now() + FORESIGHT), ..Self::beside(housekeeping, tables) }
+    }
+
+    /// Asked in the statement's own transaction.
+    pub(super) fn within(tables: Vec<Oid>, answer: impl Future<Output = Option<Relations>> + Send + 'static) -> Self {
+        Self { tables, until: None, answer: answer.boxed() }
+    }
+
+    /// Whether its answer says what there is to say of `tables`, whose statement has just answered.
+    pub(super) fn is_of(&self, tables: &[Oid]) -> bool {
+        self.until.is_none_or(|until| Instant::now() <= until) && tables.iter().all(|table| self.tables.contains(table))
+    }
+
+    /// Without the names the columns are still right, only less well described.
+    pub(super) async fn answer(self) -> Relations {
+        self.answer.await.unwrap_or_default()
+    }
+}
+
+/// Statements of one connection whose tables are remembered at most.
+const MOST_FORESEEN: usize = 4_096;
+
+/// Which tables the columns of statements came from lately, to ask for them before the next one answers.
 #[derive(Default)]
-pub(super) struct Relations(Mutex<HashMap<Oid, Arc<Relation>>>);
+pub(super) struct Foreseen(Mutex<HashMap<Shape, Arc<[Oid]>>>);
 
-impl Relations {
-    /// Those of `oids` that are not known yet, each once.
-    pub(super) fn missing(&self, oids: &[Oid]) -> Vec<Oid> {
-        let mut missing: Vec<Oid> = oids.iter().copied().filter(|oid| self.known(*oid).is_none()).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        missing
+impl Foreseen {
+    /// The tables of the statement of `shape`, if one was seen.
+    pub(super) fn of(&self, shape: &Shape) -> Option<Vec<Oid>> {
+        self.lock().get(shape).map(|tables| tables.to_vec())
     }
 
-    /// A relation that is known already.
-    pub(super) fn known(&self, oid: Oid) -> Option<Arc<Relation>> {
-        self.lock().get(&oid).cloned()
+    /// Remembers what was seen.
+    pub(super) fn keep(&self, shape: Shape, tables: &[Oid]) {
+        let mut foreseen = self.lock();
+        if foreseen.len() >= MOST_FORESEEN {
+            foreseen.clear();
+        }
+        foreseen.insert(shape, tables.into());
     }
 
-    /// Reads the relations `oids` anew.
-    pub(super) async fn learn(&self, client: &Client, oids: &[Oid]) -> Result<()> {
-        if oids.is_empty() {
-            return Ok(());
-        }
-        let oids = oids.to_vec();
-        let rows = ask(client, RELATIONS, &[(&oids, Type::OID_ARRAY)]).await?;
-        let mut found: HashMap<Oid, Relation> = HashMap::new();
-        for row in &rows {
-            let relation = found.entry(row.try_get(0).map_err(Error::internal)?).or_default();
-            relation.schema = row.try_get(1).map_err(Error::internal)?;
-            relation.name = row.try_get(2).map_err(Error::internal)?;
-            let column = (row.try_get(4).map_err(Error::internal)?, row.try_get(5).map_err(Error::internal)?);
-            relation.columns.insert(row.try_get(3).map_err(Error::internal)?, column);
-        }
-        let mut known = self.lock();
-        if known.len() + found.len() > MOST_RELATIONS {
-            known.clear();
-        }
-        for oid in oids {
-            match found.remove(&oid) {
-                Some(relation) => drop(known.insert(oid, Arc::new(relation))),
-                None => drop(known.remove(&oid)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads every relation seen so far anew.
-    pub(super) async fn refresh(&self, client: &Client) -> Result<()> {
-        let oids: Vec<Oid> = self.lock().keys().copied().collect();
-        self.learn(client, &oids).await
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Oid, Arc<Relation>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Shape, Arc<[Oid]>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

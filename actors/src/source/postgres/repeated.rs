@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, MaybeDone, join_all, maybe_done};
+use futures_util::future::{self, BoxFuture, MaybeDone, join, join_all, maybe_done};
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio_postgres::Statement;
 
@@ -14,6 +14,7 @@ use super::clock::Clock;
 use super::inference::Apart;
 use super::prepared::{Made, bound, make_ready};
 use super::printed::Printing;
+use super::relations::{self, Question};
 use super::rows::{self, Rows};
 use super::running::{self, Fetched, Rows as Answer};
 use super::session::Session;
@@ -111,7 +112,7 @@ struct Ready {
     apart: Option<Arc<Apart>>,
     /// Set where each run is several messages, of which none can be sent ahead.
     printing: Option<Arc<Printing>>,
-    columns: Arc<[Column]>,
+    columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
     forms: Arc<[Form]>,
     shift: usize,
 }
@@ -121,7 +122,6 @@ type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>
 /// The runs of one statement. Dropped before their end they leave a session that nobody vouches
 /// for: it is closed, and with it everything undone.
 struct Runs {
-    session: Arc<Session>,
     name: Arc<str>,
     /// The statement with the values of the first set.
     job: Arc<Job>,
@@ -141,6 +141,8 @@ struct Runs {
     clock: Clock,
     knowledge: Arc<super::Knowledge>,
     over: bool,
+    /// The last of them to be dropped: what was prepared on it is closed before it goes to the next caller.
+    session: Arc<Session>,
 }
 
 impl Runs {
@@ -175,7 +177,7 @@ impl Runs {
             self.close().await?;
             self.over = true;
         }
-        Ok(Part::Done { affected: self.job.affected(affected, !ready.columns.is_empty()) })
+        Ok(Part::Done { affected: self.job.affected(affected, !ready.forms.is_empty()) })
     }
 
     /// Prepares a variant while nothing is under way, and has its columns described.
@@ -185,12 +187,19 @@ impl Runs {
         let job = Arc::new(self.job.again(values.clone(), begins));
         let made = self.clock.bound(async {
             let made = make_ready(&self.session, &job, &self.clock).await?;
-            if !job.place.begins {
-                self.session.batch_execute(PREPARED).await.map_err(|error| job.failure(&error, 0))?;
-            }
-            Ok::<Made, Error>(made)
+            let tables = if job.terms.describes { relations::tables(&made.columns) } else { Vec::new() };
+            let released = async { if job.place.begins { Ok(()) } else { self.session.batch_execute(PREPARED).await } };
+            let asked = if job.asks_within() {
+                let (released, found) = join(released, relations::seen_by(&self.session, tables.clone())).await;
+                let found = released.and(found).map_err(|error| job.failure(&error, 0))?;
+                Question::within(tables, std::future::ready(Some(found)))
+            } else {
+                released.await.map_err(|error| job.failure(&error, 0))?;
+                self.knowledge.ask_of(tables)
+            };
+            Ok::<(Made, Question), Error>((made, asked))
         });
-        let made = match made.await? {
+        let (made, asked) = match made.await? {
             Ok(made) => made,
             Err(error) => {
                 let of_a_set = !job.place.begins || error.message.starts_with("parameter @");
@@ -202,7 +211,10 @@ impl Runs {
             }
         };
         let Made { ready: statement, apart, columns, forms, shift, printing, .. } = made;
-        let columns = rows::columns(&columns, &job.text, &self.name, &self.knowledge).await;
+        let (name, text) = (Arc::clone(&self.name), Arc::clone(&job));
+        // The runs need not wait for what is told of them.
+        let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
+        let columns = described.boxed().shared();
         let apart = apart.map(Arc::new);
         let ready = Ready { job, statement, apart, printing, columns, forms: self.knowledge.forms(forms), shift };
         if self.made.len() >= MOST_PREPARED
@@ -279,7 +291,7 @@ impl Runs {
         let Some((ready, _)) = first else { return Err(Error::internal("a set of values was not sent")) };
         match opened {
             Ok(rows) => {
-                let columns = Arc::clone(&ready.columns);
+                let columns = self.clock.bound(ready.columns.clone()).await?;
                 self.reading = Some((ready, rows));
                 self.complete = false;
                 Ok(Part::Columns(columns))

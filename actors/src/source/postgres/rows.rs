@@ -11,7 +11,7 @@ use super::catalog::Described;
 use super::cells::{Form, Raw, decode};
 use super::clock::Clock;
 use super::knowledge::Knowledge;
-use super::relations::Relations;
+use super::relations::{self, Relations};
 use super::running::{Fetched, Running};
 use super::session::Session;
 use super::statement::{Answer, Job, Progress, Seen, Values, finish};
@@ -42,9 +42,7 @@ pub(super) async fn results(
 }
 
 /// A result's columns in the terms of the wire.
-pub(super) async fn columns(seen: &[Seen], text: &str, connection: &str, knowledge: &Knowledge) -> Arc<[Column]> {
-    let tables: Vec<_> = seen.iter().filter_map(|column| column.table).collect();
-    let relations = knowledge.relations(&tables).await;
+pub(super) fn columns(seen: &[Seen], text: &str, connection: &str, relations: &Relations) -> Arc<[Column]> {
     let may_be_outer = widens(text);
     seen.iter().map(|seen| describe(seen, relations, connection, may_be_outer)).collect()
 }
@@ -89,7 +87,15 @@ impl Reading {
         };
         let columns = match facet {
             Some(facet) => catalog::columns(facet),
-            None => columns(&answer.columns, &job.text, connection, &knowledge).await,
+            None => {
+                let relations = match relations::tables(&answer.columns) {
+                    tables if job.terms.describes && !tables.is_empty() => {
+                        knowledge.relations(answer.asked, answer.shape, tables).await
+                    }
+                    _ => Relations::new(),
+                };
+                columns(&answer.columns, &job.text, connection, &relations)
+            }
         };
         let is_cursor = |(number, seen): (usize, &Seen)| (seen.type_ == Type::REFCURSOR).then_some(number);
         let cursor_columns =
@@ -228,14 +234,14 @@ impl Batch for Rows {
 
 fn describe(seen: &Seen, relations: &Relations, connection: &str, may_be_outer: bool) -> Column {
     let traits = types::traits(&seen.type_, seen.modifier);
-    let relation = seen.table.and_then(|table| relations.known(table));
-    let underlying = relation.as_ref().zip(seen.attribute).and_then(|(r, attribute)| r.columns.get(&attribute));
+    let relation = seen.table.and_then(|table| relations.get(&table));
+    let underlying = relation.zip(seen.attribute).and_then(|(r, attribute)| r.columns.get(&attribute));
     Column {
         name: underlying.map_or_else(|| seen.label.clone(), |(name, _)| name.clone()),
         label: seen.label.clone(),
-        table: relation.as_ref().map(|relation| relation.name.clone()),
-        schema: relation.as_ref().map(|relation| relation.schema.clone()),
-        catalog: relation.as_ref().map(|_| connection.to_owned()),
+        table: relation.map(|relation| relation.name.clone()),
+        schema: relation.map(|relation| relation.schema.clone()),
+        catalog: relation.map(|_| connection.to_owned()),
         data_type: traits.data_type,
         length: traits.length,
         precision: traits.precision,

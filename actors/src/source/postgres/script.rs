@@ -4,11 +4,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::join;
 use futures_util::stream;
 
 use super::clock::Clock;
 use super::inference::inferred;
 use super::prepared::prepared;
+use super::relations;
 use super::rows::{self, Reading};
 use super::session::Session;
 use super::statement::{Job, admit, seen};
@@ -66,12 +68,12 @@ pub(super) async fn columns(
     asked: Asked<'_>,
     clock: Clock,
 ) -> Result<Results> {
-    let terms = Terms { access: Access::ReadOnly, dry_run: false };
+    let terms = Terms { access: Access::ReadOnly, dry_run: false, describes: true };
     let jobs = jobs(shared, statements, Asked { terms, ..asked }, Extent::Described)?;
     let mut jobs = jobs;
     let session = clock.bound(shared.sessions.take(&clock)).await??;
     admit_all(&mut jobs, &shared.knowledge, &session, &clock).await?;
-    let mut parts = Vec::with_capacity(jobs.len() * 2);
+    let mut described = Vec::with_capacity(jobs.len());
     for job in &jobs {
         let ready = match clock.bound(inferred(&session, job, &clock)).await? {
             Ok(ready) => ready,
@@ -82,13 +84,19 @@ pub(super) async fn columns(
                 return Err(clock.judge(error));
             }
         };
-        let seen = seen(ready.statement.columns());
-        parts.push(Ok(Part::Columns(rows::columns(&seen, &job.text, &shared.name, &shared.knowledge).await)));
-        parts.push(Ok(Part::Done { affected: -1 }));
+        described.push((seen(ready.statement.columns()), &job.text));
     }
-    if clock.bound(session.after_reading()).await? {
+    let tables = described.iter().flat_map(|(seen, _)| relations::tables(seen)).collect();
+    let (relations, clean) = clock.bound(join(relations::seen_by(&session, tables), session.after_reading())).await?;
+    if clean {
         session.settle();
     }
+    let relations = relations.map_err(|error| clock.judge(failure::statement(&error, None, 0)))?;
+    let parts: Vec<_> = described
+        .iter()
+        .map(|(seen, text)| Part::Columns(rows::columns(seen, text, &shared.name, &relations)))
+        .flat_map(|columns| [Ok(columns), Ok(Part::Done { affected: -1 })])
+        .collect();
     Ok(Results::new(false, stream::iter(parts)))
 }
 
@@ -148,7 +156,8 @@ impl Script {
     async fn start(&mut self, session: Arc<Session>) -> Result<()> {
         let Some(job) = self.jobs.front() else { return Ok(()) };
         admit(&self.knowledge, &session, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
-        let answer = prepared(session, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
+        let answer =
+            prepared(session, &self.knowledge, job, &self.clock).await.map_err(|error| self.clock.judge(error))?;
         let Some(job) = self.jobs.pop_front() else { return Ok(()) };
         let knowledge = Arc::clone(&self.knowledge);
         self.current = Some(Reading::begin(answer, job, self.clock.clone(), &self.name, knowledge).await);

@@ -18,15 +18,18 @@ use super::identity;
 use super::inference::Apart;
 use super::knowledge::Knowledge;
 use super::prepared::{described, prepared};
+use super::relations::Question;
 use super::running::{self, Fetched, Running};
 use super::session::Session;
 use super::transaction::{Frame, Place, Terms, beginning, ending, give_up, search_path};
+use super::walls::shape::Shape;
 use super::walls::{self, Guarded};
 use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
 use crate::source::Access;
 use crate::sql::{Class, Statement};
+use crate::trace::TraceParent;
 
 /// How long a silent statement goes on before we look whether it is the wire that is stuck.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -91,6 +94,10 @@ pub(super) struct Answer {
     pub(super) progress: Progress,
     /// Characters in front of the statement's own text in what was sent.
     pub(super) shift: usize,
+    /// What was asked of its tables meanwhile.
+    pub(super) asked: Option<Question>,
+    /// By what its tables can be foreseen the next time.
+    pub(super) shape: Option<Shape>,
 }
 
 /// How far a statement is.
@@ -122,6 +129,20 @@ impl Job {
                 values.is_empty() && no_rows
             }
         }
+    }
+
+    /// By what the tables of its columns are foreseen, where somebody is told of them.
+    fn shape(&self) -> Option<Shape> {
+        let is_told = self.terms.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
+        let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
+        let text = TraceParent::uncommented(&self.text).unwrap_or(&self.text);
+        is_told.then(|| Shape::of(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
+    }
+
+    /// Whether what is told of its tables has to be asked in its own transaction: behind a pooler a session
+    /// of our own is another connection, and what ran before it may have changed them.
+    pub(super) fn asks_within(&self) -> bool {
+        self.place.pooled || (!self.place.begins && self.terms.access == Access::ReadWrite)
     }
 
     /// The rows of a cursor that the transaction has open.
@@ -257,7 +278,7 @@ async fn attempt(session: Arc<Session>, shared: &Shared, job: &Job, clock: &Cloc
     admit(knowledge, &session, job, clock).await?;
     // Of a role's own session nobody else is told whether it is stuck (`knowledge.rs`).
     if !job.goes_direct() || (session.is_login() && matches!(job.values, Values::Inferred(_))) {
-        return prepared(session, job, clock).await;
+        return prepared(session, knowledge, job, clock).await;
     }
     let again = match direct(session, knowledge, job, clock).await? {
         Direct::Answered(answer) => return Ok(answer),
@@ -268,7 +289,7 @@ async fn attempt(session: Arc<Session>, shared: &Shared, job: &Job, clock: &Cloc
         Some(session) => session,
         None => clock.bound(sessions.take(clock)).await??,
     };
-    prepared(session, job, clock).await
+    prepared(session, knowledge, job, clock).await
 }
 
 enum Direct {
@@ -283,6 +304,8 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
     let frame = job.frame();
     // Our own queries hold nothing that would need it.
     let may_repeat = job.terms.access == Access::ReadOnly && matches!(job.values, Values::Inferred(_));
+    let shape = job.shape();
+    let asked = shape.and_then(|shape| knowledge.foresee(&shape));
     let opening = {
         let begin = beginning(frame, clock, session.pooled);
         let (session, text) = (Arc::clone(&session), job.text.clone());
@@ -339,11 +362,11 @@ async fn direct(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: 
     };
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     Ok(match (natively, progress) {
-        (Some(forms), progress) => Direct::Answered(Answer { columns, forms, first, progress, shift: 0 }),
+        (Some(forms), progress) => Direct::Answered(Answer { columns, forms, first, progress, shift: 0, asked, shape }),
         (None, Progress::Running(running)) if may_repeat => Direct::NeedsText(running),
         (None, progress) => {
             let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
-            Direct::Answered(Answer { columns, forms, first, progress, shift: 0 })
+            Direct::Answered(Answer { columns, forms, first, progress, shift: 0, asked, shape })
         }
     })
 }

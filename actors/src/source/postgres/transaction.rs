@@ -29,6 +29,8 @@ pub(super) struct Terms {
     pub(super) access: Access,
     /// Whether everything is undone at the end.
     pub(super) dry_run: bool,
+    /// Whether it is told which columns of which tables the results' columns are.
+    pub(super) describes: bool,
 }
 
 impl Terms {

@@ -167,7 +167,7 @@ impl Drop for Inner {
 impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // The engine says nothing beside its results, keeps no comments, and knows nobody.
-        let Plan { task, access, limits, abandoned, dry_run, notices: _, identity: _, trace: _ } = plan;
+        let Plan { task, access, limits, abandoned, dry_run, notices: _, identity: _, trace: _, describes: _ } = plan;
         let terms = Terms { access, limits, dry_run };
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,

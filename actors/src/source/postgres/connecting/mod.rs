@@ -18,12 +18,13 @@ use std::time::Duration;
 use rand::seq::SliceRandom;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::lookup_host;
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{Client, Config, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(super) use self::cancel::Canceller;
@@ -75,6 +76,8 @@ pub(super) struct Wire {
     name: String,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(super) pooled: bool,
+    /// What is asked of tables (`relations.rs`), where it was prepared.
+    pub(super) relations: OnceCell<Statement>,
 }
 
 impl Connector {
@@ -317,7 +320,7 @@ impl Connector {
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&hearer)));
         let pooled = self.pooler == Pooler::Transaction;
         let (tls, name) = (tls.clone(), name.to_owned());
-        let wire = Wire { client, driver, hearer, tls, pin, lent, place, name, pooled };
+        let wire = Wire { client, driver, hearer, tls, pin, lent, place, name, pooled, relations: OnceCell::new() };
         if target == Target::Any {
             return Ok(wire);
         }

@@ -13,7 +13,7 @@ mod mask;
 pub(super) mod names;
 mod plan;
 mod redaction;
-mod shape;
+pub(super) mod shape;
 mod told;
 mod tree;
 

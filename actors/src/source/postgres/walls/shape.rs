@@ -18,11 +18,11 @@ static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), 
 
 /// What a statement was judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Shape([u64; 2]);
+pub(in super::super) struct Shape([u64; 2]);
 
 impl Shape {
     /// The shape of `text`, where `terms` say all else that decides about it.
-    pub(super) fn of(text: &str, terms: &[&str]) -> Self {
+    pub(in super::super) fn of(text: &str, terms: &[&str]) -> Self {
         let masked = masked(text.as_bytes());
         Self(KEYS.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
