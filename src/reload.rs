@@ -30,6 +30,16 @@ pub struct Report {
     pub down: Vec<String>,
     /// Whether TLS shows another certificate now.
     pub certificate: bool,
+    /// Grants of people that open nothing, because clients of their kind are not admitted.
+    #[serde(default, rename = "shutOut")]
+    pub shut_out: usize,
+}
+
+/// That so many grants open nothing, and what ends them.
+pub fn shut_out(grants: usize) -> String {
+    format!(
+        "{grants} grants are of clients that [oauth] does not admit, and open nothing; portico client remove ends them"
+    )
 }
 
 impl fmt::Display for Report {
@@ -48,6 +58,9 @@ impl fmt::Display for Report {
             .collect();
         if self.certificate {
             said.push("a new certificate".to_owned());
+        }
+        if self.shut_out > 0 {
+            said.push(shut_out(self.shut_out));
         }
         f.write_str(&if said.is_empty() { "no connection has changed".to_owned() } else { said.join("; ") })
     }
@@ -137,6 +150,10 @@ impl App {
         }
         self.current.store(Arc::new(Current::new(config)));
         self.auth.reconfigure(reconfigured).await;
+        match self.people.shut_out().await {
+            Ok(grants) => report.shut_out = grants,
+            Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
+        }
         self.directory.reload(start, removed).await.map_err(|error| internal(&error))?;
         let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();

@@ -36,9 +36,8 @@ pub fn nearest_qualified<'a>(
         if candidate == name { Some(0) } else { like.iter().position(|near| *near == candidate).map(|at| at + 1) }
     };
     let schema_start = schema.map(start);
-    let distance = |candidate: &str| {
-        schema_start.map_or(0.0, |schema| 1.0 - strsim::jaro_winkler(schema, start(candidate)))
-    };
+    let distance =
+        |candidate: &str| schema_start.map_or(0.0, |schema| 1.0 - strsim::jaro_winkler(schema, start(candidate)));
     let mut ranked: Vec<(usize, f64, (&str, &str))> = known
         .iter()
         .filter(|(in_schema, candidate)| *candidate != name || Some(*in_schema) != schema)

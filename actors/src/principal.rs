@@ -171,6 +171,11 @@ impl Rights {
         }
     }
 
+    /// Whether they open nothing.
+    pub fn is_empty(&self) -> bool {
+        self.list().is_some_and(<[_]>::is_empty)
+    }
+
     /// Whether they make an administrator: of the service, or of what lies within the connections that
     /// they name.
     pub fn administer(&self) -> bool {

@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::edge::listener::{Listener, Listeners, Made};
 use crate::observe::{Log, queue};
+use crate::reload::shut_out;
 use crate::strangers::SUM_AT_MOST;
 
 /// How often the state of the connections is told to the service manager, if it has changed.
@@ -151,9 +152,7 @@ async fn told(app: Arc<App>, notify: Rc<Notify>) {
     log::info!("ready: {said}");
     notify.ready(&said);
     if let Ok(shut @ 1..) = app.people.shut_out().await {
-        log::warn!(
-            "{shut} grants are of clients that [oauth] does not admit, and open nothing; portico client remove ends them"
-        );
+        log::warn!("{}", shut_out(shut));
     }
     let mut ticks = interval(STATUS_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,6 +1,7 @@
 //! `portico service-account create|list|change|rotate|disable|enable|remove`.
 
 use clap::{Args, Subcommand};
+use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account};
 use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
@@ -89,17 +90,25 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
                             account.client_id.clone(),
                             account.rights.widest().word().to_owned(),
                             describe_rights(&config, &account.rights),
+                            of_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
                             account.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
                         ]
                     })
                     .collect();
-                print_table(&["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "DISABLED"], &rows);
+                print_table(&["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "SECRET OPENS", "DISABLED"], &rows);
             }
         }
         ServiceAccount::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
             let (scope, reach) = (account.rights.widest().word(), describe_rights(&config, &account.rights));
             tell(&account, &format!("{} has the scope {scope} on {reach}", account.name));
+            if let Some(secret) = of_secret(&config, &account).filter(|_| !common.json) {
+                eprintln!(
+                    "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
+                     `portico service-account rotate {:?}` makes one that opens all.",
+                    account.name
+                );
+            }
         }
         ServiceAccount::Rotate { account } => {
             let (account, secret) = store.rotate_service_account(&account)?;
@@ -119,6 +128,15 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+/// What the secret opens, where that is not all that the account has.
+fn of_secret(config: &Config, account: &Account) -> Option<String> {
+    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now()) {
+        return Some("nothing; it has ended".to_owned());
+    }
+    let opens = &account.secret_opens;
+    (*opens != account.rights).then(|| format!("{} on {}", opens.widest().word(), describe_rights(config, opens)))
 }
 
 fn show(account: &Account, secret: &SecretString, common: &Common) {

@@ -21,7 +21,7 @@ pub(crate) async fn connections(app: &TestApp, name: &str, secret: &str) -> Resp
 }
 
 /// Every door where something secret is shown, and what is wrong there.
-pub(crate) const DOORS: [&str; 13] = [
+pub(crate) const DOORS: [&str; 14] = [
     "a personal access token",
     "an access token",
     "a service account's secret",
@@ -35,6 +35,7 @@ pub(crate) const DOORS: [&str; 13] = [
     "a secret at revocation",
     "a token at revocation",
     "a refresh token at revocation",
+    "a session's cookie",
 ];
 
 /// An application without a secret, and one with.
@@ -93,6 +94,11 @@ pub(crate) async fn show_wrong(app: &TestApp, clients: &Clients, door: &str) -> 
         "a secret at revocation" => oauth("revoke", [&[("token", "x")], &wrong(confidential)[..]].concat()).await,
         "a token at revocation" => oauth("revoke", vec![("token", "a.b.c"), ("client_id", public)]).await,
         "a refresh token at revocation" => oauth("revoke", vec![("token", &refresh), ("client_id", public)]).await,
+        "a session's cookie" => {
+            let cookie = format!("portico=ptc_se_{}", "a".repeat(43));
+            let page = app.http.get(format!("{}/sign-in", app.url)).header("cookie", cookie);
+            page.send().await.unwrap().status().as_u16()
+        }
         other => panic!("{other}"),
     }
 }

@@ -115,6 +115,26 @@ async fn a_hangup_reloads_and_nobody_to_ask_is_said() {
 }
 
 #[actix_web::test]
+async fn a_reload_says_how_many_grants_it_shuts_out() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let mut service = Service::start(folder, "", &shop).await;
+    let raw = rusqlite::Connection::open(service.folder.path().join("portico.db")).unwrap();
+    raw.execute_batch(
+        "INSERT INTO grants (id, user_id, client_id, client_name, scope, connections, created_at, expires_at, used_at)
+         SELECT '00000000-0000-0000-0000-000000000001', id, 'https://client.example/id', 'client', 'read', '[]',
+                unixepoch(), unixepoch() + 1000, unixepoch() FROM users LIMIT 1",
+    )
+    .unwrap();
+    assert_eq!(service.reload().await.1["report"]["shutOut"], 0);
+    service.configure("", &format!("{shop}\n[oauth]\nclient_documents = false\n"));
+    let (done, said) = service.reload().await;
+    assert!(done && said["report"]["shutOut"] == 1, "{said}");
+    assert!(said["message"].as_str().unwrap().contains("1 grants are of clients"), "{said}");
+    service.line("1 grants are of clients that [oauth] does not admit").await;
+}
+
+#[actix_web::test]
 async fn calls_that_run_end_on_the_old_settings() {
     let url = fixture::postgres().await;
     let lock = connect(&url).await;

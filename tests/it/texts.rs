@@ -9,7 +9,7 @@ use tokio_postgres::error::ErrorPosition;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::app::TestApp;
-use crate::support::dice::Dice;
+use crate::support::dice::{Random, cases};
 use crate::support::fixture::{self, on_both};
 use crate::support::postgres::{TestPostgres, connect};
 
@@ -153,13 +153,13 @@ async fn run(client: &Client, texts: &[&str]) -> Outcome {
 
 #[tokio::test]
 async fn postgresql_and_the_reader_agree_on_where_statements_end() {
-    let (mut dice, cases) = Dice::thrown(3_000);
+    let (mut random, cases) = (Random::seeded("texts"), cases(3_000));
     let client = connect(&TestPostgres::shared().database("texts").await).await;
     client.batch_execute("CREATE TABLE it (a int)").await.unwrap();
     let (whole, parts) = ([WHOLE, WHOLE_POSTGRES].concat(), [PIECES, PIECES_POSTGRES].concat());
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..cases {
-        let text = dice.text(&whole, &parts);
+        let text = random.text(&whole, &parts);
         // What stands there is a parameter, or ends the transaction that undoes the rest.
         let Some(all) = read(&text, Dialect::PostgreSql) else { continue };
         if all.iter().any(|one| !one.placeholders.is_empty() || one.class == Class::Transaction) {
@@ -194,13 +194,13 @@ async fn postgresql_and_the_reader_agree_on_where_statements_end() {
 
 #[test]
 fn sqlite_and_the_reader_agree_on_where_statements_end() {
-    let (mut dice, cases) = Dice::thrown(3_000);
+    let (mut random, cases) = (Random::seeded("texts"), cases(3_000));
     let engine = rusqlite::Connection::open_in_memory().unwrap();
     engine.execute_batch("CREATE TABLE it (a int)").unwrap();
     let (whole, pieces) = ([WHOLE, WHOLE_SQLITE].concat(), [PIECES, PIECES_SQLITE].concat());
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..cases {
-        let text = dice.text(&whole, &pieces);
+        let text = random.text(&whole, &pieces);
         let Some(all) = read(&text, Dialect::Sqlite) else { continue };
         // Placeholders are ours.
         if text.contains('@') {

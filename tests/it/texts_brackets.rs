@@ -3,7 +3,7 @@
 
 use portico_actors::sql::{Dialect, Naming, statements};
 
-use crate::support::dice::Dice;
+use crate::support::dice::{Random, cases};
 use crate::support::postgres::{TestPostgres, connect};
 
 const NAMING: Naming<'static> = Naming { connection: "shop", others: &[] };
@@ -66,7 +66,7 @@ const OPERANDS: &[&str] = &[
 
 #[tokio::test]
 async fn a_bracket_is_what_its_place_in_the_grammar_says() {
-    let (mut dice, cases) = Dice::thrown(1_500);
+    let (mut random, cases) = (Random::seeded("brackets"), cases(1_500));
     let client = connect(&TestPostgres::shared().database("brackets").await).await;
     client
         .batch_execute("CREATE TABLE t (id int, arr int[], n text, index int[], view int[], set int[])")
@@ -78,10 +78,10 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
     };
     let (mut subscripts, mut names) = (0, 0);
     for _ in 0..cases {
-        let (before, operand) = (dice.one(OPERANDS), dice.one(OPERANDS));
-        let space = dice.one(&["", " ", "\n", " /* c */ "]);
-        let bracket = dice.one(&["id", "index", "arr"]);
-        let (head, tail) = match dice.below(9) {
+        let (before, operand) = (random.of(OPERANDS), random.of(OPERANDS));
+        let space = *random.of(&["", " ", "\n", " /* c */ "]);
+        let bracket = random.of(&["id", "index", "arr"]);
+        let (head, tail) = match random.below(9) {
             0 => (format!("select {operand}"), ", 1 from t at, t"),
             1 => (format!("select {before}, {operand}"), " from t at, t"),
             2 => (format!("select id from t at, t where {before} is null and {operand}"), " is null"),

@@ -93,7 +93,7 @@ async fn an_administrator_of_one_connection_stays_within_it() {
     let form = [("name", "mine"), ("scope", "admin"), ("connection", here.as_str())];
     assert_eq!(person.act("/users/accounts", &form).await.status, 200);
     let rotated = person.act("/users/accounts/change", &[("id", "mine"), ("action", "rotate")]).await;
-    assert!(rotated.html.contains("ptc_cs_"), "{}", rotated.html);
+    assert!(rotated.html.contains("ptc_cs_") && rotated.html.contains("it ends with your token"), "{}", rotated.html);
     let form = [("id", "new@example.com"), ("action", "disable")];
     assert_eq!(person.act("/users/people/change", &form).await.status, 303);
 }

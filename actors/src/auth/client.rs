@@ -55,10 +55,10 @@ pub struct Introspection {
 }
 
 impl AuthActor {
-    /// The client id of the service account that `proof` is of.
-    pub(super) fn known(&self, proof: &ClientProof) -> Option<String> {
-        let account = self.snapshot.client(&proof.client_id, &proof.client_secret)?;
-        Some(account.holder.subject.clone())
+    /// The client id of the service account that `proof` is of, and what the secret opens at most.
+    pub(super) fn known(&self, proof: &ClientProof) -> Option<(String, Rights)> {
+        let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.clock.now())?;
+        Some((account.holder.subject.clone(), account.seen.clone()))
     }
 
     /// Counts a failed attempt of a client: the refusal, or the limit that is used up.
@@ -178,7 +178,7 @@ impl Question for Find<Revoke> {
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
         let Self(Revoke { client, token, door }) = self;
         match actor.known(client) {
-            Some(client_id) => {
+            Some((client_id, _)) => {
                 let door = Door { principal: Some(client_id.clone()), ..door.clone() };
                 actor.to_refuse(&client_id, token, client.from, door)
             }
@@ -256,7 +256,7 @@ impl Question for Introspect {
     type Failure = GrantError;
 
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Introspection>, GrantError>> {
-        let Some(client_id) = actor.known(&self.client) else { return unknown() };
+        let Some((client_id, _)) = actor.known(&self.client) else { return unknown() };
         match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.clock.now()) {
             Ok(token) if token.client_id == client_id => {
                 Answer::Certain(Ok(Some(described(token, actor.tokens.issuer()))))

@@ -6,7 +6,6 @@ use super::AuthActor;
 use super::asking::{Answer, Question};
 use super::client;
 use super::grant::{AccessToken, Grant, GrantError, Minting, Ticket};
-use crate::principal::Rights;
 
 impl AuthActor {
     /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
@@ -50,12 +49,12 @@ impl Question for Exchange {
 
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<AccessToken, GrantError>> {
         let Self(Grant::ClientCredentials { client, scope, resource }) = self;
-        let Some(subject) = actor.known(client) else { return client::unknown() };
+        let Some((subject, rights)) = actor.known(client) else { return client::unknown() };
         actor.issue(&Ticket {
             client_id: subject.clone(),
             subject,
             scope: scope.clone(),
-            rights: Rights::ALL,
+            rights,
             resource: resource.clone(),
             grant: None,
         })

@@ -137,6 +137,13 @@ pub struct ServiceAccount {
     pub rotated_at: Option<Timestamp>,
     /// Since when it is refused, if it is.
     pub disabled_at: Option<Timestamp>,
+    /// What its secret opens: of the rights no more than whoever has seen it reached then.
+    #[serde(serialize_with = "with_connections")]
+    pub secret_opens: Rights,
+    /// The token that began the session in which its secret was made: it ends with that one.
+    pub secret_parent: Option<Uuid>,
+    /// When its secret ends, or has ended, with that token; absent means not by itself.
+    pub secret_ends_at: Option<Timestamp>,
 }
 
 /// A service account to make.

@@ -33,10 +33,18 @@ struct Token {
 pub(crate) type Personal = (Arc<Principal>, Option<Timestamp>);
 
 /// How long what a token opens goes on: no longer than what it was made out of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Life {
     is_revoked: bool,
+    /// Whether a user of one of them is.
+    is_disabled: bool,
     ends: Option<Timestamp>,
+}
+
+impl Life {
+    fn is_over(self, now: Timestamp) -> bool {
+        self.is_revoked || self.is_disabled || self.ends.is_some_and(|ends| now >= ends)
+    }
 }
 
 /// The lives of personal access tokens, each of which is added behind its parent.
@@ -46,14 +54,15 @@ struct Lives(HashMap<Uuid, Life>);
 impl Lives {
     /// That of what came of a token, or of none. A token that is not there was revoked long ago.
     fn of(&self, token: Option<Uuid>) -> Life {
-        let Some(token) = token else { return Life { is_revoked: false, ends: None } };
-        self.0.get(&token).copied().unwrap_or(Life { is_revoked: true, ends: None })
+        let Some(token) = token else { return Life::default() };
+        self.0.get(&token).copied().unwrap_or(Life { is_revoked: true, ..Life::default() })
     }
 
     fn add(&mut self, row: &TokenRow) -> Life {
         let parent = self.of(row.parent);
         let ends = [row.expires_at, parent.ends].into_iter().flatten().min();
-        let life = Life { is_revoked: row.is_revoked || parent.is_revoked, ends };
+        let (is_revoked, is_disabled) = (row.is_revoked || parent.is_revoked, row.is_disabled || parent.is_disabled);
+        let life = Life { is_revoked, is_disabled, ends };
         self.0.insert(row.id, life);
         life
     }
@@ -67,6 +76,8 @@ pub(crate) struct Holder {
     /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
     /// ended.
     since: Timestamp,
+    /// That of a service account's secret.
+    life: Life,
     claims: Claims,
 }
 
@@ -74,6 +85,8 @@ pub(crate) struct Holder {
 pub(crate) struct Account {
     pub(crate) holder: Holder,
     secret: Digest,
+    /// What the secret opens at most.
+    pub(crate) seen: Rights,
 }
 
 /// One grant of a person to a client, in force.
@@ -114,7 +127,7 @@ impl Snapshot {
             .into_iter()
             .map(|row| {
                 let life = lives.add(&row);
-                let refused = match (life.is_revoked, row.is_disabled) {
+                let refused = match (life.is_revoked, life.is_disabled) {
                     (true, _) => Some(Refusal::RevokedToken),
                     (false, true) => Some(Refusal::DisabledUser),
                     (false, false) => None,
@@ -136,23 +149,26 @@ impl Snapshot {
             .map(|row| {
                 let since = row.created_at;
                 let claims = claims(&[("email", &row.email)]);
-                (row.email_key, Holder { subject: row.email, rights: row.rights, since, claims })
+                let holder = Holder { subject: row.email, rights: row.rights, since, life: Life::default(), claims };
+                (row.email_key, holder)
             })
             .collect();
         let accounts = accounts
             .into_iter()
             .map(|row| {
-                let claims = claims(&[("client_id", &row.client_id), ("name", &row.name)]);
-                let (subject, since) = (row.client_id.clone(), row.since);
-                let holder = Holder { subject, rights: row.rights, since, claims };
-                (row.client_id, Account { holder, secret: row.digest })
+                // A name that an administrator of some connections chose leads to nobody's role.
+                let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
+                let claims = claims(if row.named { &known } else { &known[..1] });
+                let (subject, since, life) = (row.client_id.clone(), row.since, lives.of(row.parent));
+                let holder = Holder { subject, rights: row.rights, since, life, claims };
+                (row.client_id, Account { holder, secret: row.digest, seen: row.seen })
             })
             .collect();
         let grants = grants.into_iter().filter_map(|row| {
-            let Life { is_revoked, ends } = lives.of(row.token);
-            let expires_at = ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
+            let life = lives.of(row.token);
+            let expires_at = life.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
             let granted = Granted { rights: row.rights, expires_at, kind: row.kind };
-            (!is_revoked).then_some((row.id, granted))
+            (!life.is_revoked && !life.is_disabled).then_some((row.id, granted))
         });
         let mut snapshot = Self {
             tokens,
@@ -231,11 +247,11 @@ impl Snapshot {
     }
 
     /// The service account with this id and this secret. Each way to fail takes the same steps.
-    pub(crate) fn client(&self, client_id: &str, secret: &SecretString) -> Option<&Account> {
+    pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Timestamp) -> Option<&Account> {
         let shown = Digest::of(secret.expose_secret());
         let account = self.accounts.get(client_id);
         let fits = account.map_or(&Digest::NONE, |account| &account.secret).fits(&shown);
-        account.filter(|_| fits)
+        account.filter(|account| fits && !account.holder.life.is_over(now))
     }
 
     /// The user or service account of that name, unless it is disabled.
@@ -254,9 +270,10 @@ impl Snapshot {
             return Err(Refusal::Revoked);
         }
         let holder = self.holder(&verified.subject).ok_or(Refusal::UnknownAccount)?;
-        if verified.issued_at < holder.since {
+        if verified.issued_at < holder.since || holder.life.is_over(now) {
             return Err(Refusal::UnknownAccount);
         }
+        verified.until = holder.life.ends.map_or(verified.until, |ends| verified.until.min(ends));
         if let Some(grant) = verified.grant {
             let in_force = |granted: &&Granted| now < granted.expires_at && self.admission.takes(granted.kind);
             let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;

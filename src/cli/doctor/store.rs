@@ -141,7 +141,19 @@ fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
             format!("portico service-account rotate {:?}", account.name),
         )
     });
-    Ok(tokens.chain(users).chain(accounts).collect())
+    let secrets = found.secrets.iter().map(|account| {
+        Finding::warning(
+            "origin",
+            format!(
+                "the secret of the service account {:?} opens {}, and may have been made in a session of a token that \
+                 has ended since",
+                account.name,
+                opens(&account.secret_opens)
+            ),
+            format!("portico service-account rotate {:?}", account.name),
+        )
+    });
+    Ok(tokens.chain(users).chain(accounts).chain(secrets).collect())
 }
 /// Grants that open nothing, because their clients are not admitted any more.
 fn unadmitted(config: &Config, store: &Store) -> Result<Option<Finding>, Error> {

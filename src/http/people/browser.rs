@@ -9,8 +9,8 @@ use portico_actors::auth::people::session::{self, Session};
 use portico_actors::error::{Error, Result};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::super::ending;
 use super::super::trail::Person;
+use super::super::{ending, peer};
 use super::form::Form;
 use crate::app::App;
 
@@ -94,7 +94,7 @@ impl Visitor {
     /// The visitor of this request, if there is a session.
     pub(super) async fn find(request: &HttpRequest, app: &App) -> Result<Option<Self>> {
         let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
-        let session = app.people.session(&secret).await?;
+        let session = app.people.session(&secret, peer::client(request, app)).await?;
         if let Some(session) = &session {
             request.extensions_mut().insert(Person(session.clone()));
         }

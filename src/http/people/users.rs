@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::people::Change;
-use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
+use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
@@ -28,6 +28,8 @@ struct AccountRow {
     reach: String,
     created: String,
     rotated: String,
+    /// What its secret opens, where that is not all that the account has.
+    secret: Option<String>,
     disabled: bool,
 }
 
@@ -100,11 +102,8 @@ pub(super) async fn create_account(request: HttpRequest, payload: web::Payload, 
             rights: Rights::only(connections, scope(form)?).and(&visitor.session.rights),
         };
         let (account, secret) = visitor.people.create_account(&visitor.secret, new).await?;
-        let fresh = secret_of(
-            &format!("The new service account {:?}", account.name),
-            &account.client_id,
-            secret.expose_secret(),
-        );
+        let what = format!("The new service account {:?}{}", account.name, ending_with(visitor));
+        let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
         show(app, visitor, false, Some(fresh)).await
     })
     .await
@@ -117,7 +116,7 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
         let change = match form.need("action")? {
             "rotate" => {
                 let (account, secret) = visitor.people.rotate_account(&visitor.secret, id).await?;
-                let what = format!("The new secret of {:?}", account.name);
+                let what = format!("The new secret of {:?}{}", account.name, ending_with(visitor));
                 let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
                 return show(app, visitor, false, Some(fresh)).await;
             }
@@ -143,7 +142,11 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
         let (user, secret) = visitor.people.add_user(&visitor.secret, new, first).await?;
         let fresh = Fresh {
-            what: format!("A first token for {}, to sign in with, valid for a week", user.email),
+            what: format!(
+                "A first token for {}, to sign in with, valid for a week{}",
+                user.email,
+                ending_with(visitor)
+            ),
             values: vec![("Address", user.email), ("Token", secret.expose_secret().to_owned())],
         };
         show(app, visitor, true, Some(fresh)).await
@@ -167,6 +170,21 @@ pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app
     .await
 }
 
+/// What a secret that is made in this session ends with besides.
+fn ending_with(visitor: &Visitor) -> String {
+    let token = visitor.session.token.as_ref();
+    token.map(|token| format!("; it ends with your token {token:?}, with which you signed in")).unwrap_or_default()
+}
+
+/// What the secret opens, where that is not all that the account has.
+fn of_secret(app: &App, account: &ServiceAccount) -> Option<String> {
+    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now()) {
+        return Some("it has ended".to_owned());
+    }
+    let opens = &account.secret_opens;
+    (*opens != account.rights).then(|| format!("it opens {} on {}", opens.widest().word(), describe(app, opens)))
+}
+
 fn scope(form: &Form) -> Result<Scope> {
     Scope::from_word(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
 }
@@ -184,6 +202,7 @@ async fn show(app: &App, visitor: &Visitor, people: bool, fresh: Option<Fresh>) 
         scope: account.rights.widest().word(),
         reach: describe(app, &account.rights),
         created: when(account.created_at),
+        secret: of_secret(app, &account),
         rotated: account.rotated_at.map_or_else(|| "never".to_owned(), when),
         disabled: account.disabled_at.is_some(),
         client_id: account.client_id,

@@ -1,46 +1,64 @@
-//! Chance for tests that compare with the databases: from a seed that is printed. `PORTICO_SEED` sets it,
-//! `PORTICO_CASES` how many cases there are.
+//! Chance for tests: from a seed that is printed. `PORTICO_SEED` sets it, `PORTICO_CASES` how many cases there are.
 
-/// A generator whose sequence follows from its seed.
-pub(crate) struct Dice(u64);
+use std::time::{SystemTime, UNIX_EPOCH};
 
-impl Dice {
-    /// A fresh one, and how many cases are to be made of it.
-    pub(crate) fn thrown(cases: usize) -> (Self, usize) {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-        let seed = number("PORTICO_SEED").unwrap_or(now.as_secs());
-        crate::walls::server::say(&format!("PORTICO_SEED={seed}"));
-        let cases = number("PORTICO_CASES").map_or(cases, |cases| usize::try_from(cases).unwrap());
-        (Self(seed), cases)
+/// A generator of numbers that a seed determines (`SplitMix64`).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// With the seed that `PORTICO_SEED` names, or another one at each run; it is printed.
+    pub(crate) fn seeded(what: &str) -> Self {
+        let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
+        let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        let seed = given.unwrap_or_else(now);
+        crate::walls::server::say(&format!("{what}: PORTICO_SEED={seed}"));
+        Self(seed)
     }
 
-    /// A number below `bound` (splitmix64).
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) const fn of_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(bound).unwrap()).unwrap()
+        mixed ^ (mixed >> 31)
     }
 
-    pub(crate) fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
+    }
+
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
     }
 
     /// Statements and pieces of them, end to end; now and then a character is missing.
     pub(crate) fn text(&mut self, whole: &[&str], pieces: &[&str]) -> String {
         let mut text = String::new();
         for _ in 0..=self.below(7) {
-            let next = if self.below(2) == 0 { self.one(whole) } else { self.one(pieces) };
+            let next = if self.once_in(2) { self.of(whole) } else { self.of(pieces) };
             text.push_str(next);
-            text.push_str(self.one(&["", "", " ", "\n", ";", "; ", " ;\n"]));
+            let end = *self.of(&["", "", " ", "\n", ";", "; ", " ;\n"]);
+            text.push_str(end);
         }
-        if self.below(4) == 0 {
+        if self.once_in(4) {
             let characters: Vec<char> = text.chars().collect();
             let left_out = self.below(characters.len());
             text = characters.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, it)| it).collect();
         }
         text
     }
+}
+
+/// How many cases: `PORTICO_CASES`, or so many.
+pub(crate) fn cases(usual: usize) -> usize {
+    std::env::var("PORTICO_CASES").map_or(usual, |text| text.parse().expect("PORTICO_CASES is a number"))
 }

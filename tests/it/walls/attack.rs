@@ -1,57 +1,13 @@
 //! How generated attacks are drawn, sent and told.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use super::server::say;
 use crate::support::app::{CONNECTION, Caller};
+pub(crate) use crate::support::dice::{Random, cases};
 use crate::support::process::Service;
-
-/// A generator of numbers that a seed determines (`SplitMix64`).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// With the seed that `PORTICO_SEED` names, or another one at each run; it is printed.
-    pub(crate) fn seeded(what: &str) -> Self {
-        let given = std::env::var("PORTICO_SEED").ok().map(|text| text.parse().expect("PORTICO_SEED is a number"));
-        let now = || u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
-        let seed = given.unwrap_or_else(now);
-        say(&format!("{what}: PORTICO_SEED={seed}"));
-        Self(seed)
-    }
-
-    pub(crate) const fn of_seed(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
-    }
-
-    pub(crate) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.below(choices.len())]
-    }
-}
-
-/// How many cases: `PORTICO_CASES`, or so many.
-pub(crate) fn cases(usual: usize) -> usize {
-    std::env::var("PORTICO_CASES").map_or(usual, |text| text.parse().expect("PORTICO_CASES is a number"))
-}
 
 /// The ways in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use super::super::secret::Digest;
 use super::People;
 use super::authorization::Consent;
 use crate::error::Result;
-use crate::principal::Rights;
 
 /// Everything that an administrator's page shows.
 #[derive(Clone, Debug)]
@@ -70,17 +69,7 @@ impl People {
     /// Adds a user, with a first token to sign in with.
     pub async fn add_user(&self, session: &SecretString, new: NewUser, first: NewPat) -> Result<(User, SecretString)> {
         let digest = Digest::of(session.expose_secret());
-        self.store(move |store| {
-            store.acting(&digest, |store| {
-                let user = store.add_user(new)?;
-                // Whoever hands it over knows it: it does not grow with the user.
-                let first =
-                    if first.rights == Rights::ALL { NewPat { rights: user.rights.clone(), ..first } } else { first };
-                let (_, secret) = store.create_pat(&user.email, first)?;
-                Ok((user, secret))
-            })
-        })
-        .await
+        self.store(move |store| store.acting(&digest, |store| store.add_user_with_token(&new, first))).await
     }
 
     /// What people have allowed applications, within an administrator's own rights.

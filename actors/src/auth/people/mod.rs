@@ -195,10 +195,24 @@ impl People {
         self.failures.of_client(client.from, Some(&client.id), refusal)
     }
 
-    /// The session in force that has this secret.
-    pub async fn session(&self, secret: &SecretString) -> Result<Option<Session>> {
+    /// The session in force that has this secret, which is shown from that address.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] after too many that nobody was given.
+    pub async fn session(&self, secret: &SecretString, from: Option<IpAddr>) -> Result<Option<Session>> {
         let digest = Digest::of(secret.expose_secret());
-        self.store(move |store| store.session(&digest)).await
+        let found = self.store(move |store| match store.session(&digest)? {
+            None => Ok(Err(store.knows_session(&digest)?)),
+            Some(session) => Ok(Ok(session)),
+        });
+        match found.await? {
+            Ok(session) => Ok(Some(session)),
+            Err(true) => Ok(None),
+            Err(false) => match self.failures.count(from, None) {
+                None => Ok(None),
+                Some(quota) => Err(Error::throttled("too many sessions that are unknown; sign in again later", quota)),
+            },
+        }
     }
 
     /// Ends a session, or with `everywhere` every session of its person.

@@ -5,9 +5,10 @@ use secrecy::SecretString;
 
 use super::actor::Authority;
 use super::change::Change;
-use super::columns::{connections, rights};
+use super::columns::{Id, connections, rights};
 use super::connection::{Connection, Read, Row};
 use super::{Store, broken, check_name, hint, named, one_named, shown};
+use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewServiceAccount, ServiceAccount};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};
 use crate::error::{Error, Result};
@@ -32,14 +33,16 @@ impl Store {
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let actor = self.actor;
         let account = self.change(|connection, now| {
-            actor.authority(connection, now)?.within(&new.rights)?;
+            let authority = actor.authority(connection, now)?;
+            authority.within(&new.rights)?;
             if !named(all(connection)?, &new.name, |account| &account.name).is_empty() {
                 return Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
                     .hint("remove that one first, rotate its secret, or choose another name"));
             }
             let made = connection.execute(
-                "INSERT INTO service_accounts (client_id, name, digest, scope, connections, created_at, judged)
-                 VALUES (:client_id, :name, :digest, :scope, :connections, :now, 1)",
+                "INSERT INTO service_accounts
+                     (client_id, name, digest, scope, connections, created_at, judged, secret_parent_known, named)
+                 VALUES (:client_id, :name, :digest, :scope, :connections, :now, 1, 1, :named)",
                 named_params! {
                     ":client_id": client_id,
                     ":name": new.name,
@@ -47,9 +50,11 @@ impl Store {
                     ":scope": new.rights.widest(),
                     ":connections": listed,
                     ":now": now,
+                    ":named": authority.reaches_all(),
                 },
             );
             made.map_err(broken)?;
+            note_origin(connection, &client_id, &authority)?;
             let account = by_id(connection, &client_id)?;
             let change = Change::of("service-account create", None, Some(&account));
             Ok((account, change))
@@ -58,7 +63,8 @@ impl Store {
     }
 
     /// Gives the service account of that name other connections and another scope, also to the
-    /// tokens that it holds already.
+    /// tokens that it holds already. Its secret opens no more than whoever has seen it reaches: of what is
+    /// beyond that nothing, until the secret is replaced by somebody who reaches it.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
@@ -78,6 +84,11 @@ impl Store {
                     },
                 )
                 .map_err(broken)?;
+            if authority.reaches_all() {
+                // They know what it is called.
+                let named = "UPDATE service_accounts SET named = 1 WHERE client_id = ?1";
+                connection.execute(named, [&account.client_id]).map_err(broken)?;
+            }
             changed("service-account change", connection, &account)
         })
     }
@@ -88,7 +99,8 @@ impl Store {
     }
 
     /// Replaces the secret of the service account with that name or client id. Tokens that it holds
-    /// stay valid until they expire: to end them too, disable it.
+    /// stay valid until they expire, unless the secret before would have ended with a token: to end them too,
+    /// disable it.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is none.
@@ -96,13 +108,17 @@ impl Store {
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
         let actor = self.actor;
         let account = self.change(|connection, now| {
-            let account = find(connection, &actor.authority(connection, now)?, which)?;
+            let authority = actor.authority(connection, now)?;
+            let account = find(connection, &authority, which)?;
             connection
                 .execute(
-                    "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1 WHERE client_id = :id",
+                    "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1, secret_parent_known = 1,
+                            ended_at = CASE WHEN secret_parent IS NULL THEN ended_at ELSE :now END
+                     WHERE client_id = :id",
                     named_params! { ":digest": digest, ":now": now, ":id": account.client_id },
                 )
                 .map_err(broken)?;
+            note_origin(connection, &account.client_id, &authority)?;
             let (account, change) = changed("service-account rotate", connection, &account)?;
             Ok((account, change.of_secret("clientSecret")))
         })?;
@@ -164,6 +180,20 @@ impl Store {
     }
 }
 
+/// Notes who has seen the secret, and out of which token it was made.
+fn note_origin(connection: &Connection, client_id: &str, authority: &Authority) -> Result<()> {
+    let sql = "UPDATE service_accounts SET secret_scope = :scope, secret_reach = :reach, secret_parent = :parent
+               WHERE client_id = :id";
+    let seen = authority.rights();
+    let values = named_params! {
+        ":scope": seen.widest(),
+        ":reach": connections(seen)?,
+        ":parent": authority.token().map(|token| token.to_string()),
+        ":id": client_id,
+    };
+    connection.execute(sql, values).map(drop).map_err(broken)
+}
+
 /// The account as it is now, and how that came about.
 fn changed(action: &'static str, connection: &Connection, before: &ServiceAccount) -> Result<(ServiceAccount, Change)> {
     let account = by_id(connection, &before.client_id)?;
@@ -171,23 +201,34 @@ fn changed(action: &'static str, connection: &Connection, before: &ServiceAccoun
     Ok((account, change))
 }
 
-const SELECT: &str =
-    "SELECT client_id, name, scope, connections, created_at, rotated_at, disabled_at FROM service_accounts";
+const SELECT: &str = "SELECT a.client_id, a.name, a.scope, a.connections, a.created_at, a.rotated_at, a.disabled_at,
+        a.secret_scope, a.secret_reach, a.secret_parent, t.revoked_at, t.expires_at, t.id IS NULL AS is_gone
+    FROM service_accounts a LEFT JOIN personal_access_tokens t ON t.id = a.secret_parent";
 
 fn record(row: &Row<'_>) -> Read<ServiceAccount> {
+    let rights_now = rights(row, "scope", "connections")?;
+    let secret_parent = row.get::<_, Option<Id>>("secret_parent")?.map(|Id(id)| id);
+    let (created_at, rotated_at): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("rotated_at")?);
+    let ends: [Option<Timestamp>; 2] = [row.get("revoked_at")?, row.get("expires_at")?];
+    let is_gone: bool = row.get("is_gone")?;
+    // That of a token which is gone has ended, whenever that was.
+    let gone = secret_parent.filter(|_| is_gone).map(|_| rotated_at.unwrap_or(created_at));
     Ok(ServiceAccount {
         client_id: row.get("client_id")?,
         name: row.get("name")?,
-        rights: rights(row, "scope", "connections")?,
-        created_at: row.get("created_at")?,
-        rotated_at: row.get("rotated_at")?,
+        secret_opens: rights_now.and(&rights(row, "secret_scope", "secret_reach")?),
+        rights: rights_now,
+        created_at,
+        rotated_at,
         disabled_at: row.get("disabled_at")?,
+        secret_parent,
+        secret_ends_at: ends.into_iter().chain([gone]).flatten().min(),
     })
 }
 
 /// Every account, by name.
 fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
-    connection.query(&format!("{SELECT} ORDER BY name"), (), record).map_err(broken)
+    connection.query(&format!("{SELECT} ORDER BY a.name"), (), record).map_err(broken)
 }
 
 /// Those that may be seen.
@@ -196,7 +237,7 @@ fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<ServiceAcc
 }
 
 fn by_id(connection: &Connection, client_id: &str) -> Result<ServiceAccount> {
-    connection.query_row(&format!("{SELECT} WHERE client_id = ?1"), [client_id], record).map_err(broken)
+    connection.query_row(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record).map_err(broken)
 }
 
 /// The one that may be seen by name or client id; the two never look alike.

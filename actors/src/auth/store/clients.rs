@@ -31,6 +31,7 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`] when the name is taken, or an address is none that answers may go to.
     pub fn add_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
+        self.authority()?.must_reach_all()?;
         self.keep_client(new, ClientKind::Registered)
     }
 
@@ -92,7 +93,11 @@ impl Store {
 
     /// Every client that is kept, by name, and behind them those that people have given access without being
     /// kept here.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`] for whoever administers a part of the service.
     pub fn clients(&self) -> Result<Vec<Client>> {
+        self.authority()?.must_reach_all()?;
         let mut clients = all(&self.connection)?;
         clients.extend(documents(&self.connection, None)?);
         Ok(clients)
@@ -110,7 +115,9 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`] when there is none.
     pub fn remove_client(&mut self, which: &str) -> Result<Client> {
-        self.change_if(|connection, _| {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
             let client = match documents(connection, Some(which))?.pop() {
                 Some(client) => client,
                 None => find(connection, which)?,

@@ -63,6 +63,12 @@ pub(crate) struct AccountRow {
     pub(crate) rights: Rights,
     /// When it was made, or the second after it was last disabled.
     pub(crate) since: Timestamp,
+    /// What the secret opens at most.
+    pub(crate) seen: Rights,
+    /// The token that began the session in which the secret was made.
+    pub(crate) parent: Option<Uuid>,
+    /// Whether somebody who reaches the whole service gave it its name.
+    pub(crate) named: bool,
 }
 
 /// What a person granted to a client.
@@ -144,7 +150,8 @@ impl Store {
             )?,
             accounts: rows(
                 connection,
-                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name
+                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
+                        secret_scope, secret_reach, secret_parent, named
                  FROM service_accounts WHERE disabled_at IS NULL",
                 |row| {
                     Ok(AccountRow {
@@ -153,6 +160,9 @@ impl Store {
                         digest: row.get(1)?,
                         rights: rights(row, 2, 3)?,
                         since: row.get(4)?,
+                        seen: rights(row, 6, 7)?,
+                        parent: row.get::<_, Option<Id>>(8)?.map(|Id(id)| id),
+                        named: row.get(9)?,
                     })
                 },
             )?,

@@ -1,12 +1,11 @@
 //! What ends with what: a token with the tokens, sessions and grants that came of it, and what a person is
 //! signed in to. Each in the transaction of its cause, and recorded behind it.
 
-use rusqlite::named_params;
 use uuid::Uuid;
 
 use super::change::Change;
 use super::columns::Id;
-use super::connection::Connection;
+use super::connection::{Connection, Values};
 use super::{Store, broken, consents, tokens, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::records::{SignedOut, User};
@@ -44,35 +43,45 @@ pub(super) fn end_person(connection: &Connection, user: i64) -> Result<(usize, V
     Ok((sessions, consents::end_those(connection, "SELECT id FROM grants WHERE user_id = ?1", [user])?))
 }
 
-/// A change of a user that ends what they are signed in to.
-pub(super) fn changed_and_ended(
-    action: &'static str,
-    connection: &Connection,
-    id: i64,
-    before: User,
-) -> Result<(User, Vec<Change>)> {
-    let (_, ended) = end_person(connection, id)?;
-    let (user, change) = users::changed(action, connection, before)?;
+/// What ends when a user is disabled: what they are signed in to and have allowed, and the same of others that came
+/// of tokens of theirs.
+pub(super) fn disabled(connection: &Connection, id: i64, before: User) -> Result<(User, Vec<Change>)> {
+    let (_, mut ended) = end_person(connection, id)?;
+    for token in line(connection, "user_id = ?1", [id])? {
+        ended.extend(end_begun(connection, token)?);
+    }
+    let (user, change) = users::changed("user disable", connection, before)?;
     Ok((user, std::iter::once(change).chain(ended).collect()))
 }
 
 /// Ends everything that came of a token: tokens that were made in its sessions, and theirs, with their
 /// sessions and grants.
 pub(super) fn end_descendants(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Vec<Change>> {
-    let line = "WITH RECURSIVE line (id) AS (
-                    SELECT id FROM personal_access_tokens WHERE id = :token
-                    UNION SELECT t.id FROM personal_access_tokens t JOIN line l ON t.parent_id = l.id)
-                SELECT id FROM line";
-    let values = named_params! { ":token": token.to_string() };
-    let line = connection.query(line, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
     let mut changes = Vec::new();
-    for Id(each) in line {
+    for each in line(connection, "id = ?1", [token.to_string()])? {
         if each != token {
             changes.extend(tokens::mark_revoked(connection, each, now)?);
         }
-        let token = each.to_string();
-        connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token]).map_err(broken)?;
-        changes.extend(consents::end_those(connection, "SELECT id FROM grants WHERE token_id = ?1", [&token])?);
+        changes.extend(end_begun(connection, each)?);
     }
     Ok(changes)
+}
+
+/// The tokens of which `condition` holds, and those that came of them.
+fn line(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Uuid>> {
+    let sql = format!(
+        "WITH RECURSIVE line (id) AS (
+             SELECT id FROM personal_access_tokens WHERE {condition}
+             UNION SELECT t.id FROM personal_access_tokens t JOIN line l ON t.parent_id = l.id)
+         SELECT id FROM line"
+    );
+    let line = connection.query(&sql, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
+    Ok(line.into_iter().map(|Id(id)| id).collect())
+}
+
+/// Ends the sessions that a token began, and the grants that were given in them.
+fn end_begun(connection: &Connection, token: Uuid) -> Result<Vec<Change>> {
+    let token = token.to_string();
+    connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token]).map_err(broken)?;
+    consents::end_those(connection, "SELECT id FROM grants WHERE token_id = ?1", [&token])
 }

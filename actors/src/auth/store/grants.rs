@@ -9,7 +9,7 @@ use super::clients::Authentication;
 use super::columns::{Id, connections};
 use super::connection::{Connection, Optional, Read, Row};
 use super::consents::{FROM, GivenAccess, RIGHTS, left};
-use super::{Store, broken, clients, consents, sessions};
+use super::{Store, broken, clients, consents, sessions, tokens};
 use crate::auth::clock::Timestamp;
 use crate::auth::grant::GrantError;
 use crate::auth::people::authorization::{
@@ -225,16 +225,20 @@ fn shown_token(
 /// What the grant opens for that client now, if it is in force.
 fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp) -> Result<Option<Granted>> {
     let sql = format!(
-        "SELECT {RIGHTS}, u.email, g.resource, c.kind {FROM}
+        "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind {FROM}
          WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :now
            AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
     );
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":now": now };
     let read = |row: &Row<'_>| {
         let (subject, kind) = (row.get("email")?, clients::kind_of(client_id, row.get("kind")?));
-        Ok(Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind })
+        let token = row.get::<_, Option<Id>>("token_id")?.map(|Id(id)| id);
+        Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
     };
-    connection.query_row(&sql, values, read).optional().map_err(broken)
+    match connection.query_row(&sql, values, read).optional().map_err(broken)? {
+        Some((_, Some(token))) if !tokens::stands(connection, token, now)? => Ok(None),
+        found => Ok(found.map(|(granted, _)| granted)),
+    }
 }
 
 /// What is known of a refresh token.

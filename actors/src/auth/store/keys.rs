@@ -38,10 +38,11 @@ impl Store {
     /// Makes a new key that signs from now on. The one before it loses its private part and keeps
     /// verifying until what it signed has expired.
     pub fn rotate_key(&mut self, algorithm: Algorithm) -> Result<Key> {
-        let sealing = self.key.clone();
+        let (sealing, actor) = (self.key.clone(), self.actor);
         // Making a key may take a while: not under the lock.
         let key = NewKey::generate_for(algorithm)?;
         let key = self.change(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
             let before = in_use(connection).optional().map_err(broken)?;
             connection
                 .execute("UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL", [now])
@@ -60,9 +61,10 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when there is no such key.
     pub fn end_key(&mut self, which: Option<&str>, algorithm: Algorithm) -> Result<Key> {
-        let sealing = self.key.clone();
+        let (sealing, actor) = (self.key.clone(), self.actor);
         let key = NewKey::generate_for(algorithm)?;
         let ended = self.change(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
             let found = match which {
                 Some(kid) => connection.query_row(&format!("{SELECT} WHERE kid = ?1"), [kid], record),
                 None => in_use(connection),
@@ -81,6 +83,7 @@ impl Store {
 
     /// Every key, the newest first.
     pub fn keys(&self) -> Result<Vec<Key>> {
+        self.authority()?.must_reach_all()?;
         let sql = format!("{SELECT} ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC");
         self.connection.query(&sql, (), record).map_err(broken)
     }

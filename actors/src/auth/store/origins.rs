@@ -22,19 +22,26 @@ pub struct OfUnknownOrigin {
     pub users: Vec<User>,
     /// Service accounts beyond those of one who may have made them, or have replaced their secret.
     pub accounts: Vec<ServiceAccount>,
+    /// Those whose secret may have been made in a session of a token that has ended since.
+    pub secrets: Vec<ServiceAccount>,
 }
 
 impl Store {
     /// What is in force and of unknown origin, as far as it could be more than it should.
     pub fn of_unknown_origin(&self) -> Result<OfUnknownOrigin> {
+        self.authority()?.must_reach_all()?;
         let now = self.clock.now();
         self.connection.read(|connection| {
             let administrators = confined_administrators(connection)?;
             let beyond = |since: Timestamp, opens: &Rights| {
                 administrators.iter().any(|(known, rights)| *known <= since && !rights.contains(opens))
             };
-            let (emails, clients) =
-                (unjudged(connection, "users", "email")?, unjudged(connection, "service_accounts", "client_id")?);
+            let (emails, clients) = (
+                not_noted(connection, "users", "email", "judged")?,
+                not_noted(connection, "service_accounts", "client_id", "judged")?,
+            );
+            let secrets = not_noted(connection, "service_accounts", "client_id", "secret_parent_known")?;
+            let ended = tokens_of_administrators(connection, now)?;
             let in_doubt = "t.parent_known = 0 AND t.revoked_at IS NULL AND u.disabled_at IS NULL
                             AND (t.expires_at IS NULL OR t.expires_at > :now)
                             AND EXISTS (SELECT 1 FROM personal_access_tokens o
@@ -42,14 +49,19 @@ impl Store {
             let users = self.users()?.into_iter().filter(|user| {
                 emails.contains(&user.email) && user.disabled_at.is_none() && beyond(user.created_at, &user.rights)
             });
-            let accounts = self.service_accounts()?.into_iter().filter(|account| {
-                let since = account.rotated_at.unwrap_or(account.created_at);
-                clients.contains(&account.client_id) && account.disabled_at.is_none() && beyond(since, &account.rights)
+            let accounts = self.service_accounts()?.into_iter().filter(|account| account.disabled_at.is_none());
+            let since = |account: &ServiceAccount| account.rotated_at.unwrap_or(account.created_at);
+            let (accounts, others): (Vec<_>, Vec<_>) = accounts
+                .partition(|account| clients.contains(&account.client_id) && beyond(since(account), &account.rights));
+            let secrets = others.into_iter().filter(|account| {
+                let within = |(made, ends): &(Timestamp, Timestamp)| (*made..=*ends).contains(&since(account));
+                secrets.contains(&account.client_id) && ended.iter().any(within)
             });
             Ok(OfUnknownOrigin {
                 tokens: tokens::matching(connection, in_doubt, named_params! { ":now": now })?,
                 users: users.collect(),
-                accounts: accounts.collect(),
+                accounts,
+                secrets: secrets.collect(),
             })
         })
     }
@@ -61,8 +73,18 @@ fn confined_administrators(connection: &Connection) -> Result<Vec<(Timestamp, Ri
     connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?))).map_err(broken)
 }
 
-fn unjudged(connection: &Connection, table: &str, name: &str) -> Result<HashSet<String>> {
-    let sql = format!("SELECT {name} FROM {table} WHERE judged = 0");
+/// From when to when there were tokens of administrators that have ended.
+fn tokens_of_administrators(connection: &Connection, now: Timestamp) -> Result<Vec<(Timestamp, Timestamp)>> {
+    let sql = "SELECT t.created_at, coalesce(t.revoked_at, t.expires_at)
+               FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
+               WHERE u.admin = 1 AND (t.revoked_at IS NOT NULL OR t.expires_at <= :now)";
+    let values = named_params! { ":now": now };
+    connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
+}
+
+/// The names of those of a table of whose origin `column` says that it was not noted.
+fn not_noted(connection: &Connection, table: &str, name: &str, column: &str) -> Result<HashSet<String>> {
+    let sql = format!("SELECT {name} FROM {table} WHERE {column} = 0");
     let names = connection.query(&sql, (), |row| row.get(0)).map_err(broken)?;
     Ok(names.into_iter().collect())
 }

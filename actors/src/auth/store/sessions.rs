@@ -4,7 +4,7 @@ use rusqlite::named_params;
 
 use super::columns::{Id, rights};
 use super::connection::{Connection, Optional, Row};
-use super::{Store, broken, email_key, endings, users};
+use super::{Store, broken, email_key, endings, tokens, users};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;
@@ -81,9 +81,13 @@ impl Store {
                        WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL
                          AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
             let values = named_params! { ":token": token, ":email": email_key(email), ":now": now };
-            let found: Option<(i64, String)> =
+            let found: Option<(i64, Id)> =
                 connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
-            let (user, token_id) = found.ok_or_else(refused)?;
+            let (user, Id(token)) = found.ok_or_else(refused)?;
+            if !tokens::stands(connection, token, now)? {
+                return Err(refused().because("what the personal access token was made out of is refused"));
+            }
+            let token_id = token.to_string();
             let used = named_params! { ":now": now, ":id": token_id };
             connection
                 .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
@@ -103,6 +107,13 @@ impl Store {
             })?;
         }
         Ok(Some(session))
+    }
+
+    /// Whether there is such a session, also one that has ended and is not swept yet.
+    pub(crate) fn knows_session(&self, digest: &Digest) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sessions WHERE digest = ?1";
+        let known: i64 = self.connection.query_row(sql, [digest], |row| row.get(0)).map_err(broken)?;
+        Ok(known > 0)
     }
 
     /// The session in force, or the request to sign in.
@@ -172,7 +183,11 @@ pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> 
         };
         Ok((session, row.get(9)?))
     };
-    connection.query_row(sql, values, read).optional().map_err(broken)
+    let found: Option<(Session, Timestamp)> = connection.query_row(sql, values, read).optional().map_err(broken)?;
+    match found.as_ref().and_then(|(session, _)| session.token_id) {
+        Some(token) if !tokens::stands(connection, token, now)? => Ok(None),
+        _ => Ok(found),
+    }
 }
 
 /// The session in force, or the request to sign in.

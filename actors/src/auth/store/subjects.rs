@@ -25,7 +25,9 @@ impl Store {
         if subject.len() > LONGEST || subject.split_once('#').is_none_or(|(_, sub)| sub.is_empty()) {
             return Err(Error::invalid("a subject of another issuer has the form issuer#sub"));
         }
+        let actor = self.actor;
         self.change_if(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
             if let Some(known) = find(connection, subject)? {
                 return Ok((known, None));
             }
@@ -47,7 +49,9 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](crate::error::Kind::NotFound) when that subject is not refused.
     pub fn enable_subject(&mut self, subject: &str) -> Result<RefusedSubject> {
-        self.change(|connection, _| {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
             let known = find(connection, subject)?.ok_or_else(|| {
                 Error::not_found("no such subject of another issuer is refused").hint("portico user list names them")
             })?;
@@ -59,6 +63,7 @@ impl Store {
 
     /// Every subject of another issuer that is refused.
     pub fn refused_subjects(&self) -> Result<Vec<RefusedSubject>> {
+        self.authority()?.must_reach_all()?;
         all(&self.connection)
     }
 }

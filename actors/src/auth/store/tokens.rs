@@ -12,7 +12,7 @@ use super::columns::{Id, connections, rights};
 use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken, check_name, endings, hint, named, sessions, shown, users};
 use crate::auth::clock::Timestamp;
-use crate::auth::records::{NewPat, PersonalAccessToken};
+use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
 use crate::error::{Error, Result};
 use crate::near;
@@ -27,11 +27,10 @@ impl Store {
     /// already, an end in the past, or more than the user has.
     pub fn create_pat(&mut self, email: &str, new: NewPat) -> Result<(PersonalAccessToken, SecretString)> {
         let actor = self.actor;
-        self.keep_pat(new, |connection, now, new| {
+        self.keep_pat(|connection, now, digest| {
             let authority = actor.authority(connection, now)?;
-            let (user_id, user) = users::find(connection, &authority, email)?;
-            check_within(&user.email, &user.rights, &new.rights)?;
-            Ok((user_id, user.email, new, None))
+            let (id, user) = users::find(connection, &authority, email)?;
+            add_for(connection, now, &authority, (id, &user), new, digest)
         })
     }
 
@@ -46,59 +45,22 @@ impl Store {
         session: &Digest,
         new: NewPat,
     ) -> Result<(PersonalAccessToken, SecretString)> {
-        self.keep_pat(new, |connection, now, new| {
+        self.keep_pat(|connection, now, digest| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
             check_within(&session.email, &session.rights, &new.rights)?;
             let new = session.bound(new);
-            Ok((session.user_id, session.email, new, session.token_id))
+            add(connection, now, (session.user_id, &session.email), new, session.token_id, digest)
         })
     }
 
-    /// Keeps a token for whom `owner` says, by row and address, with the token that it is made out of.
+    /// Keeps the token that `add` adds under a digest.
     fn keep_pat(
         &mut self,
-        new: NewPat,
-        owner: impl FnOnce(&Connection, Timestamp, NewPat) -> Result<(i64, String, NewPat, Option<Uuid>)>,
+        add: impl FnOnce(&Connection, Timestamp, &Digest) -> Result<(PersonalAccessToken, Change)>,
     ) -> Result<(PersonalAccessToken, SecretString)> {
-        let id = Uuid::new_v4();
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
-        let record = self.change(|connection, now| {
-            let (user_id, email, new, parent) = owner(connection, now, new)?;
-            let name = match new.name {
-                Some(name) => name,
-                None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
-            };
-            check_name("a token", &name)?;
-            if new.expires_at.is_some_and(|end| end <= now) {
-                return Err(Error::invalid("the token would have expired already; choose a later end"));
-            }
-            let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
-            if !named(own, &name, |token| &token.name).is_empty() {
-                return Err(Error::invalid(format!("{email} already has a token named {name:?}"))
-                    .hint("revoke that one first, or choose another name"));
-            }
-            let made = connection.execute(
-                "INSERT INTO personal_access_tokens
-                     (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
-                 VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at, :parent, 1)",
-                named_params! {
-                    ":id": id.to_string(),
-                    ":user_id": user_id,
-                    ":name": name,
-                    ":digest": digest,
-                    ":scope": new.rights.widest(),
-                    ":reach": connections(&new.rights)?,
-                    ":now": now,
-                    ":expires_at": new.expires_at,
-                    ":parent": parent.map(|parent| parent.to_string()),
-                },
-            );
-            made.map_err(broken)?;
-            let token = by_id(connection, id)?;
-            let change = Change::of("pat create", None, Some(&token));
-            Ok((token, change))
-        })?;
+        let record = self.change(|connection, now| add(connection, now, &digest))?;
         Ok((record, secret))
     }
 
@@ -168,6 +130,78 @@ impl Store {
             Ok(())
         })
     }
+}
+
+/// Adds a token for a user, by row and record, that whoever acts hands over.
+pub(super) fn add_for(
+    connection: &Connection,
+    now: Timestamp,
+    authority: &Authority,
+    (id, user): (i64, &User),
+    new: NewPat,
+    digest: &Digest,
+) -> Result<(PersonalAccessToken, Change)> {
+    check_within(&user.email, &user.rights, &new.rights)?;
+    let new = authority.handed_over(new, &user.rights);
+    add(connection, now, (id, &user.email), new, authority.token(), digest)
+}
+
+/// Adds a token for a user, by row and address, with the token that it is made out of.
+fn add(
+    connection: &Connection,
+    now: Timestamp,
+    (user_id, email): (i64, &str),
+    new: NewPat,
+    parent: Option<Uuid>,
+    digest: &Digest,
+) -> Result<(PersonalAccessToken, Change)> {
+    let id = Uuid::new_v4();
+    let name = match new.name {
+        Some(name) => name,
+        None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
+    };
+    check_name("a token", &name)?;
+    if new.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::invalid("the token would have expired already; choose a later end"));
+    }
+    let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
+    if !named(own, &name, |token| &token.name).is_empty() {
+        return Err(Error::invalid(format!("{email} already has a token named {name:?}"))
+            .hint("revoke that one first, or choose another name"));
+    }
+    let made = connection.execute(
+        "INSERT INTO personal_access_tokens
+             (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
+         VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at, :parent, 1)",
+        named_params! {
+            ":id": id.to_string(),
+            ":user_id": user_id,
+            ":name": name,
+            ":digest": digest,
+            ":scope": new.rights.widest(),
+            ":reach": connections(&new.rights)?,
+            ":now": now,
+            ":expires_at": new.expires_at,
+            ":parent": parent.map(|parent| parent.to_string()),
+        },
+    );
+    made.map_err(broken)?;
+    let token = by_id(connection, id)?;
+    let change = Change::of("pat create", None, Some(&token));
+    Ok((token, change))
+}
+
+/// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
+pub(super) fn stands(connection: &Connection, token: Uuid, now: Timestamp) -> Result<bool> {
+    let sql = "WITH RECURSIVE line (id) AS (
+                   SELECT id FROM personal_access_tokens WHERE id = :token
+                   UNION SELECT t.parent_id FROM personal_access_tokens t JOIN line l ON t.id = l.id
+                         WHERE t.parent_id IS NOT NULL)
+               SELECT count(*) FROM line l JOIN personal_access_tokens t ON t.id = l.id JOIN users u ON u.id = t.user_id
+               WHERE t.revoked_at IS NOT NULL OR t.expires_at <= :now OR u.disabled_at IS NOT NULL";
+    let values = named_params! { ":token": token.to_string(), ":now": now };
+    let over: i64 = connection.query_row(sql, values, |row| row.get(0)).map_err(broken)?;
+    Ok(over == 0)
 }
 
 /// Revokes a token, and everything that came of it: the changes.

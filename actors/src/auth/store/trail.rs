@@ -45,6 +45,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn audit_after(&self, after: i64, most: u32) -> Result<Vec<(i64, String)>> {
+        self.authority()?.must_reach_all()?;
         let sql = "SELECT id, record FROM audit_records WHERE id > ?1 ORDER BY id LIMIT ?2";
         let values = params![after, most];
         self.connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)

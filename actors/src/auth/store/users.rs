@@ -7,10 +7,11 @@ use super::actor::Authority;
 use super::change::Change;
 use super::columns::{connections, rights};
 use super::connection::{Connection, Failure, Optional, Read, Row};
-use super::{Store, broken, email_key, endings, hint};
+use super::{Store, broken, email_key, endings, hint, tokens};
 use crate::auth::clock::Timestamp;
 use crate::auth::people::password;
-use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
+use crate::auth::records::{LONGEST_EMAIL, NewPat, NewUser, User};
+use crate::auth::secret::{self, PAT_PREFIX};
 use crate::error::{Error, Result};
 use crate::name;
 use crate::near;
@@ -21,40 +22,29 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the address is taken, or is none.
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
-        check_email(&new.email)?;
         let actor = self.actor;
         self.change(|connection, now| {
-            actor.authority(connection, now)?.within(&new.rights)?;
-            // One that was set apart from a namesake (`namesakes`) keeps its spelling.
-            let apart = "SELECT count(*) FROM users WHERE email = ?1";
-            let apart: i64 = connection.query_row(apart, [&new.email], |row| row.get(0)).map_err(broken)?;
-            if apart > 0 {
-                return Err(Error::invalid(format!("there is already a user {}", new.email))
-                    .hint("remove that user first, or choose another address"));
-            }
-            let added = connection.execute(
-                "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
-                 VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",
-                named_params! {
-                    ":email": new.email,
-                    ":email_key": email_key(&new.email),
-                    ":admin": new.rights.administer(),
-                    ":scope": new.rights.widest(),
-                    ":reach": connections(&new.rights)?,
-                    ":now": now,
-                },
-            );
-            match added {
-                Err(Failure::Taken) => Err(Error::invalid(format!("there is already a user {}", new.email))
-                    .hint("remove that user first, or choose another address")),
-                Err(error) => Err(broken(error)),
-                Ok(_) => {
-                    let (_, user) = by_email(connection, &new.email).map_err(broken)?;
-                    let change = Change::of("user add", None, Some(&user));
-                    Ok((user, change))
-                }
-            }
+            let (_, user) = add(connection, now, &actor.authority(connection, now)?, &new)?;
+            let change = Change::of("user add", None, Some(&user));
+            Ok((user, change))
         })
+    }
+
+    /// Adds a user with a first token to sign in with, which is in nobody's hands but the caller's.
+    ///
+    /// # Errors
+    /// As [`Store::add_user`] and [`Store::create_pat`]; then there is neither.
+    pub fn add_user_with_token(&mut self, new: &NewUser, first: NewPat) -> Result<(User, SecretString)> {
+        let (secret, digest) = secret::mint(PAT_PREFIX)?;
+        let actor = self.actor;
+        let user = self.change_if(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, user) = add(connection, now, &authority, new)?;
+            let added = Change::of("user add", None, Some(&user));
+            let (_, made) = tokens::add_for(connection, now, &authority, (id, &user), first, &digest)?;
+            Ok((user, [added, made]))
+        })?;
+        Ok((user, secret))
     }
 
     /// Gives the user of that address another reach and scope. Tokens keep their own narrowing.
@@ -117,7 +107,7 @@ impl Store {
             let change = named_params! { ":now": now, ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change).map_err(broken)?;
-            endings::changed_and_ended("user disable", connection, id, before)
+            endings::disabled(connection, id, before)
         })
     }
 
@@ -151,6 +141,31 @@ impl Store {
         let kept = password.map(password::hash).transpose()?;
         self.set_password(email, kept.as_deref())
     }
+}
+
+/// Adds a user: the row, and what it holds.
+fn add(connection: &Connection, now: Timestamp, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
+    check_email(&new.email)?;
+    authority.within(&new.rights)?;
+    // Whoever was set apart from a namesake (`namesakes`) keeps that spelling.
+    if by_email(connection, &new.email).optional().map_err(broken)?.is_some() {
+        return Err(Error::invalid(format!("there is already a user {}", new.email))
+            .hint("remove that user first, or choose another address"));
+    }
+    let added = connection.execute(
+        "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
+         VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",
+        named_params! {
+            ":email": new.email,
+            ":email_key": email_key(&new.email),
+            ":admin": new.rights.administer(),
+            ":scope": new.rights.widest(),
+            ":reach": connections(&new.rights)?,
+            ":now": now,
+        },
+    );
+    added.map_err(broken)?;
+    by_email(connection, &new.email).map_err(broken)
 }
 
 /// The user as they are now, and how that came about.

@@ -6,6 +6,7 @@
 
 mod assertions;
 mod attacks;
+mod authority;
 mod changes;
 mod issuers;
 mod on_a_file;

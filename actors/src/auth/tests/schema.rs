@@ -33,7 +33,7 @@ fn a_fresh_store_is_for_its_owner_alone() {
     }
     let raw = Connection::open(&path).unwrap();
     let pragma = |name| raw.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(pragma("user_version"), 7);
+    assert_eq!(pragma("user_version"), 8);
     assert_eq!(raw.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0)).unwrap(), "wal");
 }
 
@@ -96,7 +96,7 @@ fn an_older_programs_store_is_brought_up_to_date_with_its_triggers_replaced() {
     .unwrap();
     raw.execute_batch(&older_rows("zeroblob(32)")).unwrap();
     drop(raw);
-    look_at_older_rows(&house.store());
+    look_at_older_rows(&mut house.store());
     assert_eq!(triggers(&house), made);
 }
 
@@ -107,7 +107,7 @@ fn a_newer_programs_store_is_refused_with_the_remedy() {
     Connection::open(house.path()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = Store::open(house.path()).unwrap_err();
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer portico: it has format 99, and this program knows 7"), "{error}");
+    assert!(error.message.contains("newer portico: it has format 99, and this program knows 8"), "{error}");
     assert!(error.get_hint().is_some());
 }
 

@@ -223,7 +223,9 @@ pub(super) fn older_rows(digest: &str) -> String {
                              revoked_at)
              VALUES ('{grant}', 1, 'https://c.example.org/c', 'c', 'read', '[]', 1700000000, 4000000000, 1700000000, NULL),
                     ('{ended}', 1, 'https://c.example.org/c', 'c', 'read', '[]', 1700000000, 4000000000, 1700000000, 1);
-         INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES ({digest}, '{grant}', 4000000000)",
+         INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES ({digest}, '{grant}', 4000000000);
+         INSERT INTO service_accounts (client_id, name, digest, scope, connections, created_at)
+             VALUES ('ptc_ci_old', 'nightly', {digest}, 'read', '[\"{SALES}\"]', 1700000000)",
         token = Uuid::from_u128(1),
         grant = Uuid::from_u128(2),
         ended = Uuid::from_u128(3),
@@ -231,12 +233,17 @@ pub(super) fn older_rows(digest: &str) -> String {
 }
 
 /// What has become of them.
-pub(super) fn look_at_older_rows(store: &Store) {
+pub(super) fn look_at_older_rows(store: &mut Store) {
     let token = store.pats(None).unwrap().remove(0);
     assert_eq!((token.name.as_str(), token.parent, token.parent_known), ("old", None, false));
     let consents = store.consents(Some("ann@example.com")).unwrap();
     assert_eq!(consents.iter().map(|consent| consent.id).collect::<Vec<_>>(), [Uuid::from_u128(2)]);
     assert_eq!(consents[0].client_kind, Some(crate::auth::people::client::ClientKind::Document));
+    // Nobody knows who has seen the secret: it does not grow with the account.
+    let wider = store.change_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
+    assert_eq!((wider.secret_opens, wider.secret_parent), (only(&[SALES], Scope::Read), None));
+    let (rotated, _) = store.rotate_service_account("nightly").unwrap();
+    assert_eq!(rotated.secret_opens, rotated.rights);
 }
 
 /// Paces a loop that waits; one that goes on for too long has failed.

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("../migrations/sqlite/0005_stamps.sql")),
     (6, include_str!("../migrations/sqlite/0006_parents.sql")),
     (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
+    (8, include_str!("../migrations/sqlite/0008_secrets.sql")),
 ];
 
 /// Tells our files from other databases: "Port" in ASCII.

@@ -20,6 +20,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("../migrations/postgres/0005_stamps.sql")),
     (6, include_str!("../migrations/postgres/0006_parents.sql")),
     (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
+    (8, include_str!("../migrations/postgres/0008_secrets.sql")),
 ];
 
 /// The version that this program reads and writes.

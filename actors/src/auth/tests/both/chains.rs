@@ -86,8 +86,10 @@ struct Node {
     made: Made,
     /// What it was made out of.
     from: Vec<usize>,
-    /// What was asked for, or agreed to.
+    /// What was asked for, or agreed to, or is within reach of who handed it over.
     most: Rights,
+    /// The token in whose session an administrator made it.
+    ends_with: Option<usize>,
 }
 
 struct Chain {
@@ -141,7 +143,14 @@ impl Chain {
     }
 
     fn node(&mut self, made: Made, from: &[usize], most: Rights) {
-        self.nodes.push(Node { made, from: from.to_vec(), most });
+        self.nodes.push(Node { made, from: from.to_vec(), most, ends_with: None });
+    }
+
+    /// The same of what an administrator makes in a session.
+    fn handed_over(&mut self, made: Made, from: &[usize], most: Rights, session: usize) {
+        let ends_with = self.nodes[session].from.first().copied();
+        let ends_with = ends_with.filter(|at| matches!(self.nodes[*at].made, Made::Token { .. }));
+        self.nodes.push(Node { made, from: from.to_vec(), most, ends_with });
     }
 
     /// One of a kind by chance.
@@ -201,8 +210,19 @@ impl Chain {
             "service-account change" => {
                 let rights = self.dice.listed();
                 self.done.push_back(format!("the service account has {rights:?}"));
-                let change = NewServiceAccount { name: "nightly".to_owned(), rights };
+                let all = self.store.service_accounts().unwrap();
+                let change = NewServiceAccount { name: self.dice.one(&all).name, rights };
                 refused(self.store.change_service_account(change));
+            }
+            "pat revoke" => {
+                let Some((at, secret)) = self.any(|made| match made {
+                    Made::Token { secret, .. } => Some(secret.clone()),
+                    _ => None,
+                }) else {
+                    return;
+                };
+                self.done.push_back(format!("{at} is revoked"));
+                refused(self.store.revoke_pat(secrecy::ExposeSecret::expose_secret(&secret)));
             }
             "time passes" => {
                 let seconds = [1, 60, 600][self.dice.below(3)];
@@ -237,7 +257,7 @@ impl Chain {
     async fn create_token(&mut self, rights: Rights) {
         let (people, _) = self.replica_by_chance().await;
         let Some((at, session)) = self.session() else { return };
-        let Some(email) = people.session(&session).await.unwrap().map(|session| session.email) else { return };
+        let Some(email) = people.session(&session, None).await.unwrap().map(|session| session.email) else { return };
         self.done.push_back(format!("a token in {at}: {rights:?}"));
         let new = NewPat { rights: rights.clone(), ..NewPat::default() };
         if let Some((_, secret)) = refused(people.create_token(&session, new).await) {
@@ -248,7 +268,7 @@ impl Chain {
     async fn consent(&mut self) {
         let (people, _) = self.replica_by_chance().await;
         let Some((at, session)) = self.session() else { return };
-        let Some(held) = people.session(&session).await.unwrap() else { return };
+        let Some(held) = people.session(&session, None).await.unwrap() else { return };
         let asked = self.dice.listed();
         // What a form sends that was made up; one scope for all connections; and what the page makes of it.
         let ids = [SALES, STOCK, LABEL].into_iter().filter(|id| held.rights.covers(*id));
@@ -343,7 +363,7 @@ impl Chain {
                 Self::ask(auth, credential, Endpoint::Api).await.into_iter().collect()
             }
             Made::Session(secret) => {
-                people.session(secret).await.unwrap().map(|session| session.rights).into_iter().collect()
+                people.session(secret, None).await.unwrap().map(|session| session.rights).into_iter().collect()
             }
             Made::Consent(_) => Vec::new(),
             Made::Access(token) => {
@@ -365,15 +385,26 @@ impl Chain {
         }
         for (at, node) in self.nodes.iter().enumerate() {
             for rights in &opened[at] {
+                let is_account = matches!(node.made, Made::Account { .. });
+                // An account may be given more than its secret opens.
                 assert!(
-                    node.most.contains(rights),
+                    is_account || node.most.contains(rights),
                     "{at} opens {rights:?}, of {:?}: {node:?} {:#?}",
                     node.most,
                     self.done
                 );
+                if let Some(token) = node.ends_with.filter(|token| opened[*token].is_empty() && !is_account) {
+                    panic!("{at} opens {rights:?}, and {token} has ended: {:#?}", self.done);
+                }
                 let mut ancestors = node.from.clone();
                 while let Some(ancestor) = ancestors.pop() {
                     let older = &self.nodes[ancestor];
+                    if let Some(token) = older.ends_with.filter(|token| opened[*token].is_empty()) {
+                        panic!(
+                            "{at} opens {rights:?}, and {token} has ended, out of which {ancestor} came: {:#?}",
+                            self.done
+                        );
+                    }
                     assert!(
                         older.most.contains(rights),
                         "{at} opens {rights:?}: {ancestor} {older:?} {:#?}",

@@ -46,7 +46,7 @@ impl Desk {
     }
 
     async fn is_in(&self, session: &SecretString) -> bool {
-        self.people.session(session).await.unwrap().is_some()
+        self.people.session(session, None).await.unwrap().is_some()
     }
 
     /// Whether session, token and grant of a line are there.

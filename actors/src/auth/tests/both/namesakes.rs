@@ -76,7 +76,9 @@ fn make_older(house: &House, keys: &[(&str, &str)]) {
         None => "UPDATE store_format SET version = 6",
     };
     let keys = keys.iter().map(|(email, key)| format!("UPDATE users SET email_key = '{key}' WHERE email = '{email}';"));
-    house.execute(&format!("{}{version}", keys.collect::<String>()));
+    let later = ["secret_parent", "secret_parent_known", "secret_scope", "secret_reach", "named"];
+    let later = later.map(|column| format!("ALTER TABLE service_accounts DROP COLUMN {column};")).concat();
+    house.execute(&format!("{later}{}{version}", keys.collect::<String>()));
 }
 
 #[actix::test]

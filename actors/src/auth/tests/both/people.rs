@@ -24,7 +24,7 @@ async fn a_code_is_good_for_a_minute() {
 #[actix::test]
 async fn a_session_ends_unused_and_after_half_a_day_in_any_case() {
     let desk = Desk::open().await;
-    let alive = async || desk.people.session(&desk.session).await.unwrap().is_some();
+    let alive = async || desk.people.session(&desk.session, None).await.unwrap().is_some();
     let step = SESSION_IDLE.as_secs() - 1;
     for _ in 0..SESSION_LIFETIME.as_secs() / step {
         desk.house.pass(step);
@@ -34,7 +34,7 @@ async fn a_session_ends_unused_and_after_half_a_day_in_any_case() {
     assert!(!alive().await, "it is too old");
     let desk = Desk::open().await;
     desk.house.pass(SESSION_IDLE.as_secs());
-    assert!(desk.people.session(&desk.session).await.unwrap().is_none(), "it was not used");
+    assert!(desk.people.session(&desk.session, None).await.unwrap().is_none(), "it was not used");
     let refused = desk.people.approve(&desk.session, desk.approval(Scope::Read, &[SALES])).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Unauthenticated);
 }
@@ -42,7 +42,7 @@ async fn a_session_ends_unused_and_after_half_a_day_in_any_case() {
 #[actix::test]
 async fn a_person_has_a_bounded_number_of_sessions_and_the_newest_stay() {
     let desk = Desk::open().await;
-    let in_force = async |session: &SecretString| desk.people.session(session).await.unwrap().is_some();
+    let in_force = async |session: &SecretString| desk.people.session(session, None).await.unwrap().is_some();
     let mut sessions = vec![desk.session.clone()];
     for _ in 1..MOST_SESSIONS {
         desk.house.pass(1);
@@ -103,7 +103,7 @@ async fn what_a_token_began_ends_with_it() {
     let pat = desk.house.store().pats(None).unwrap().remove(0);
     let issued = desk.redeem(desk.code().await).await.unwrap();
     desk.house.store().revoke_pat(&pat.id.to_string()).unwrap();
-    assert!(desk.people.session(&desk.session).await.unwrap().is_none());
+    assert!(desk.people.session(&desk.session, None).await.unwrap().is_none());
     assert!(bearer(&desk.auth.address(), &issued.access).await.is_err());
     assert_eq!(desk.refresh(&issued.refresh).await.unwrap_err().code, "invalid_grant");
     let ends =
@@ -112,7 +112,7 @@ async fn what_a_token_began_ends_with_it() {
     let issued = desk.redeem(desk.code().await).await.unwrap();
     desk.house.pass(600);
     assert!(bearer(&desk.auth.address(), &issued.access).await.is_err());
-    assert!(desk.people.session(&desk.session).await.unwrap().is_none());
+    assert!(desk.people.session(&desk.session, None).await.unwrap().is_none());
 }
 
 #[actix::test]
@@ -213,9 +213,9 @@ async fn signing_in_and_being_used_are_no_change_of_who_may_call() {
         let by_token = desk.people.sign_in("ann@example.com".to_owned(), desk.token.clone(), None).await.unwrap().0;
         let by_password = desk.people.sign_in("ann@example.com".to_owned(), password.clone(), None).await.unwrap().0;
         moved("a sign-in", false);
-        assert!(desk.people.session(&by_token).await.unwrap().is_some());
+        assert!(desk.people.session(&by_token, None).await.unwrap().is_some());
         desk.house.pass(100);
-        assert!(desk.people.session(&by_token).await.unwrap().is_some());
+        assert!(desk.people.session(&by_token, None).await.unwrap().is_some());
         moved("the stamp of a session", false);
         let credential = Credential::Basic { email: "ann@example.com".to_owned(), token: desk.token.clone() };
         ask(&desk.auth.address(), credential).await.unwrap();

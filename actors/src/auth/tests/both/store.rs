@@ -198,7 +198,8 @@ fn listings_are_camel_case_and_hold_no_secret() {
     assert_eq!(
         serde_json::to_value(&nightly).unwrap(),
         json!({"clientId": nightly.client_id, "name": "nightly", "scope": "read", "connections": [SALES],
-               "createdAt": time, "rotatedAt": null, "disabledAt": null})
+               "createdAt": time, "rotatedAt": null, "disabledAt": null,
+               "secretOpens": {"scope": "read", "connections": [SALES]}, "secretParent": null, "secretEndsAt": null})
     );
     let key = store.ensure_key().unwrap();
     assert_eq!(

@@ -12,6 +12,8 @@ mod desk;
 mod endings;
 #[path = "../both/grants.rs"]
 mod grants;
+#[path = "../both/handed_over.rs"]
+mod handed_over;
 #[path = "../both/in_force.rs"]
 mod in_force;
 #[path = "../both/keys.rs"]

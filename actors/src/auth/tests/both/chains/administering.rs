@@ -10,7 +10,7 @@ impl Chain {
     pub(super) async fn administer(&mut self, way: &str, rights: Rights) {
         let (people, _) = self.replica_by_chance().await;
         let Some((at, session)) = self.session() else { return };
-        let Some(held) = people.session(&session).await.unwrap() else { return };
+        let Some(held) = people.session(&session, None).await.unwrap() else { return };
         let (users, accounts) = (self.store.users().unwrap(), self.store.service_accounts().unwrap());
         let (user, account) = (self.dice.one(&users), self.dice.one(&accounts));
         let name = format!("made-{}", self.nodes.len());
@@ -21,11 +21,8 @@ impl Chain {
                 if let Some((made, secret)) = &made {
                     let person = self.nodes.len();
                     self.node(Made::Person(made.email.clone()), &[], Rights::ALL);
-                    self.node(
-                        Made::Token { email: made.email.clone(), secret: secret.clone() },
-                        &[person],
-                        Rights::ALL,
-                    );
+                    let first = Made::Token { email: made.email.clone(), secret: secret.clone() };
+                    self.handed_over(first, &[person], rights.clone(), at);
                 }
                 (made.is_some(), rights)
             }
@@ -35,7 +32,8 @@ impl Chain {
                 let made = refused(people.create_account(&session, new).await);
                 let done = made.is_some();
                 if let Some((made, secret)) = made {
-                    self.node(Made::Account { client_id: made.client_id, secret }, &[], Rights::ALL);
+                    let made = Made::Account { client_id: made.client_id, secret };
+                    self.handed_over(made, &[], held.rights.administered(), at);
                 }
                 (done, rights)
             }
@@ -43,7 +41,8 @@ impl Chain {
                 let rotated = refused(people.rotate_account(&session, account.client_id.clone()).await);
                 if let Some((_, secret)) = &rotated {
                     let client_id = account.client_id.clone();
-                    self.node(Made::Account { client_id, secret: secret.clone() }, &[], Rights::ALL);
+                    let made = Made::Account { client_id, secret: secret.clone() };
+                    self.handed_over(made, &[], held.rights.administered(), at);
                 }
                 (rotated.is_some(), account.rights)
             }
