@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use portico::cli::Cli;
 use tikv_jemallocator::Jemalloc;
 
 /// Thousands of streams, each with buffers that are hardly used, in a process that runs for years:
@@ -12,5 +10,5 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
-    portico::cli::run(Cli::parse())
+    portico::cli::read().map_or_else(|code| code, portico::cli::run)
 }

@@ -70,8 +70,9 @@ impl Drop for End {
     }
 }
 
+/// Until the thread ends, or nobody looks any more.
 async fn keep(end: End) {
-    loop {
+    while Arc::strong_count(&end.0) > 1 {
         end.0.store(now(), Ordering::Relaxed);
         tokio::time::sleep(EVERY).await;
     }

@@ -311,6 +311,10 @@ impl Recorder for Changes {
         let audit = Arc::clone(&self.0);
         async move { audit.change(Record::of_change(change, door)).await }.boxed()
     }
+
+    fn check(&self) -> Result<()> {
+        if self.0.refuses() { Err(cannot_record()) } else { Ok(()) }
+    }
 }
 
 impl Shared {

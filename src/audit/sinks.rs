@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use portico_actors::auth::store::{NewRecord, Place, Store};
+use portico_actors::auth::clock::Clock;
+use portico_actors::auth::store::{Handle, NewRecord, Place};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
@@ -18,16 +19,20 @@ pub struct Sinks {
 }
 
 struct Kept {
-    place: Place,
+    store: Handle,
+    is_file: bool,
     most: u64,
-    store: Option<Store>,
 }
 
 impl Sinks {
     /// Those of `settings`; `store` is where the store is. Nothing is opened yet.
     pub fn new(settings: &Settings, store: &Place) -> Self {
         let file = settings.file.clone().map(|path| LogFile::new(path, settings.max_size, settings.keep));
-        let kept = settings.store.then(|| Kept { place: store.clone(), most: settings.store_records, store: None });
+        let kept = settings.store.then(|| Kept {
+            store: Handle::new(store.clone(), Clock::system()),
+            is_file: store.file().is_some(),
+            most: settings.store_records,
+        });
         Self { file, lines: Vec::new(), store: kept, records: Vec::new() }
     }
 
@@ -41,7 +46,7 @@ impl Sinks {
             let opened = LogFile::new(file.path().to_owned(), u64::MAX, 1).open();
             opened.map_err(failed)?;
         }
-        self.store.as_mut().map_or(Ok(()), |kept| kept.open().map(drop))
+        self.store.as_mut().map_or(Ok(()), |kept| kept.store.with(|_| Ok(())))
     }
 
     /// The same for a service, which starts while its database is away: what it could not write then is
@@ -50,7 +55,7 @@ impl Sinks {
     /// # Errors
     /// When the file cannot be opened, or the place of the store holds something else.
     pub fn open_what_is_there(&mut self) -> Result<()> {
-        let is_database = self.store.as_ref().is_some_and(|kept| kept.place.file().is_none());
+        let is_database = self.store.as_ref().is_some_and(|kept| !kept.is_file);
         match self.open() {
             Err(error) if is_database && error.kind == Kind::Unavailable && error.get_retry_after().is_some() => Ok(()),
             opened => opened,
@@ -89,12 +94,10 @@ impl Sinks {
             outcome = Err(failure(file.path(), &error));
         }
         if let Some(kept) = self.store.as_mut().filter(|_| !self.records.is_empty()) {
-            match kept.append(&self.records) {
+            let (records, most) = (&self.records, kept.most);
+            match kept.store.with(|store| store.append_audit(records, most)) {
                 Ok(()) => self.records.clear(),
-                Err(error) => {
-                    kept.store = None;
-                    outcome = outcome.and(Err(error));
-                }
+                Err(error) => outcome = outcome.and(Err(error)),
             }
         }
         outcome
@@ -107,21 +110,6 @@ impl Sinks {
         self.lines.clear();
         self.records.clear();
         lost as u64
-    }
-}
-
-impl Kept {
-    fn open(&mut self) -> Result<&mut Store> {
-        let store = match self.store.take() {
-            Some(store) => store,
-            None => Store::open(&self.place)?,
-        };
-        Ok(self.store.insert(store))
-    }
-
-    fn append(&mut self, records: &[NewRecord]) -> Result<()> {
-        let most = self.most;
-        self.open()?.append_audit(records, most)
     }
 }
 

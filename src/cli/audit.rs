@@ -15,7 +15,7 @@ use portico_actors::auth::store::{Change, Store};
 use portico_actors::error::Kind;
 use serde_json::Value;
 
-use super::{Common, Failure, is_read, read_config};
+use super::{Common, Failure, existing_store, is_read, read_config};
 use crate::audit::reading::{self, Follower, Wanted};
 use crate::audit::sinks::Sinks;
 use crate::audit::{Happening, OnFailure, Record};
@@ -155,7 +155,7 @@ fn pause() {
 
 /// The same where the records are in the store alone.
 fn from_store(command: Audit, config: &Config, common: &Common) -> Result<(), Failure> {
-    let store = Store::open(&config.store.place)?;
+    let store = existing_store(config)?;
     match command {
         Audit::Search { filter, limit } => {
             let (wanted, mut left) = (filter.into(), limit.unwrap_or(u64::MAX));

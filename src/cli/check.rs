@@ -116,6 +116,6 @@ pub(super) fn words(error: &Error) -> String {
     words
 }
 
-fn describe(problem: &Problem) -> Value {
+pub(super) fn describe(problem: &Problem) -> Value {
     json!({"line": problem.line, "key": problem.key, "message": problem.message, "remedy": problem.remedy})
 }

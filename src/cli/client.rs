@@ -31,7 +31,7 @@ pub(super) enum Client {
 }
 
 pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
-    let (_, mut store) = open_store(common)?;
+    let (_, mut store) = open_store(common, matches!(command, Client::List))?;
     match command {
         Client::Add { name, redirect_uris, confidential } => {
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;

@@ -22,7 +22,7 @@ pub(super) enum Consent {
 }
 
 pub(super) fn run(command: Consent, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common, matches!(command, Consent::List { .. }))?;
     match command {
         Consent::List { user } => {
             let consents = store.consents(user.as_deref())?;

@@ -11,6 +11,8 @@ use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Key {
+    /// Make the store and its signing key where there is none, or bring them to this program's format.
+    Ensure,
     /// List the keys that sign access tokens, or did.
     List,
     /// Make a new key that signs from now on; older tokens stay valid until they expire.
@@ -26,7 +28,7 @@ pub(super) enum Key {
 }
 
 pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common, matches!(command, Key::List))?;
     let now = Clock::system().now();
     match command {
         Key::List => {
@@ -45,6 +47,14 @@ pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
                     })
                     .collect();
                 print_table(&["KID", "ALGORITHM", "CREATED", "STATE"], &rows);
+            }
+        }
+        Key::Ensure => {
+            let key = store.ensure_key()?;
+            if common.json {
+                print_json(&described(&key, &config.tokens, now));
+            } else {
+                say(format_args!("{} signs, with {}", key.kid, key.algorithm));
             }
         }
         Key::Rotate { algorithm, compromised } => {

@@ -32,7 +32,7 @@ use portico_actors::auth::store::Store;
 use portico_actors::error::Error;
 use portico_actors::near;
 use portico_actors::principal::{Rights, Scope};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::config::{self, Config, Log, Problems};
@@ -100,6 +100,9 @@ enum Command {
     Generate(generate::Generate),
 }
 
+/// How a process ends whose command line is wrong.
+const USAGE: u8 = 2;
+
 /// Why a command failed, for people.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -123,6 +126,21 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
+}
+
+/// Reads the command line. What is wrong with it is told to programs as JSON where `--json` is among its words.
+///
+/// # Errors
+/// How the process ends where no command is to be run.
+pub fn read() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let json = std::env::args_os().any(|word| word == "--json");
+        if json && error.use_stderr() {
+            print_json(&json!({"ok": false, "message": error.to_string().trim_end()}));
+            return ExitCode::from(USAGE);
+        }
+        error.exit()
+    })
 }
 
 /// Runs one command.
@@ -155,7 +173,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(()) if audit::lacks_a_record() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            queue::say(&words(&failure, &common));
+            tell(&failure, &common);
             ExitCode::FAILURE
         }
     };
@@ -186,8 +204,38 @@ fn start_log_of_service(log: &Log) {
             BacktraceStatus::Captured => format!("\n{backtrace}"),
             _ => String::new(),
         };
-        log::error!("thread {} panicked: {panic}{trace}", thread.name().unwrap_or("without a name"));
+        log::error!("thread {}: {panic}{trace}", thread.name().unwrap_or("without a name"));
     }));
+}
+
+/// Says why a command failed: with `--json` to programs, on standard output.
+fn tell(failure: &Failure, common: &Common) {
+    if common.json && !matches!(failure, Failure::Said) {
+        print_json(&describe(failure, common));
+    } else {
+        queue::say(&words(failure, common));
+    }
+}
+
+fn describe(failure: &Failure, common: &Common) -> Value {
+    let text = |message: String| json!({"ok": false, "message": message});
+    match failure {
+        Failure::Said => Value::Null,
+        Failure::Config(problems) => {
+            let problems: Vec<Value> = problems.0.iter().map(check::describe).collect();
+            json!({"ok": false, "message": format!("{} is not valid", common.config.display()), "problems": problems})
+        }
+        Failure::Io(what, error) => text(format!("{what}: {error}")),
+        Failure::Error(error) => {
+            let mut told = text(error.message.clone());
+            for (name, more) in [("hint", error.get_hint()), ("cause", error.cause())] {
+                if let Some(more) = more {
+                    told[name] = more.into();
+                }
+            }
+            told
+        }
+    }
 }
 
 fn words(failure: &Failure, common: &Common) -> String {
@@ -204,12 +252,26 @@ fn words(failure: &Failure, common: &Common) -> String {
     }
 }
 
-/// The configuration and its store, for commands that change who may call: each change is recorded. Passwords of
-/// connections are not needed for that, so their variables may be unset.
-fn open_store(common: &Common) -> Result<(Config, Store), Failure> {
+/// The store that there is.
+fn existing_store(config: &Config) -> Result<Store, Error> {
+    let place = &config.store.place;
+    if let Some(path) = place.file().filter(|path| !path.exists()) {
+        let missing = Error::not_found(format!("there is no store yet: {} is not there", path.display()));
+        return Err(missing.hint("the first start or portico user add makes it"));
+    }
+    Store::open_existing(place, config.store.key.clone())
+}
+
+/// The configuration and its store, for commands about who may call: each change is recorded. One that `only_looks` makes
+/// nothing. Passwords of connections are not needed for that, so their variables may be unset.
+fn open_store(common: &Common, only_looks: bool) -> Result<(Config, Store), Failure> {
     let config = read_config(common)?;
-    let store = Store::open(&config.store.place)?.sealed_with(config.store.key.clone());
+    if only_looks {
+        let store = existing_store(&config)?;
+        return Ok((config, store));
+    }
     audit::ensure(&config)?;
+    let store = Store::open(&config.store.place)?.sealed_with(config.store.key.clone());
     let recorder = audit::recorder(&config);
     Ok((config, store.recording(recorder)))
 }

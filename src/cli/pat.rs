@@ -44,7 +44,7 @@ pub(super) enum Pat {
 }
 
 pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common, matches!(command, Pat::List { .. }))?;
     match command {
         Pat::Create { email, name, expires, connections, scope } => {
             let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));

@@ -64,7 +64,7 @@ impl Rights {
 }
 
 pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common, matches!(command, ServiceAccount::List))?;
     let tell = |account: &Account, words: &str| {
         if common.json {
             print_json(&json!(account));

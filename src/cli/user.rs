@@ -95,7 +95,7 @@ impl Rights {
 }
 
 pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
-    let (config, mut store) = open_store(common)?;
+    let (config, mut store) = open_store(common, matches!(command, User::List))?;
     let tell = |user: &Record, words: &str| {
         if common.json {
             print_json(&json!(user));

@@ -1,13 +1,14 @@
 //! What the audit trail says of changes on people's pages, and of sign-ins that failed.
 
 use portico_actors::auth::records::{NewPat, NewUser};
+use portico_actors::event::Event;
 use portico_actors::principal::Rights;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::audit::{records, service, trail};
-use crate::support::app::{CONNECTION, Caller, read};
+use super::audit::{full_disk, records, service, told, trail};
+use crate::support::app::{CONNECTION, Caller, eventually, read};
 use crate::support::person::Person;
 
 #[actix_web::test]
@@ -127,4 +128,19 @@ async fn a_failed_sign_in_is_a_failure_and_who_it_claims_to_be_is_no_principal()
         (&json!("the personal access token was revoked"), &json!(pat.id), &json!(app.reader.name))
     );
     assert!(last.get("principal").is_none());
+}
+
+#[actix_web::test]
+async fn a_change_that_cannot_be_recorded_is_not_made() {
+    let (folder, path) = full_disk();
+    let app = service(folder, "file = \"audit.jsonl\"\n[oauth]\ndynamic_registration = true").await;
+    eventually(|| told(&app, |event| matches!(event, Event::AuditFailed { refuses: true, .. }))).await;
+    let register = async || {
+        let body = json!({"redirect_uris": ["http://localhost/x"]});
+        read(app.http.post(format!("{}/oauth/register", app.url)).json(&body).send().await.unwrap()).await.0
+    };
+    assert_eq!((register().await, app.store().clients().unwrap().len()), (503, 0));
+    std::fs::remove_file(&path).unwrap();
+    eventually(|| told(&app, |event| matches!(event, Event::AuditResumed { .. }))).await;
+    assert_eq!((register().await, app.store().clients().unwrap().len()), (201, 1));
 }

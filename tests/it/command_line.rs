@@ -219,7 +219,8 @@ async fn passwords_and_clients_are_looked_after_by_commands() {
     let folder = app.config.parent().unwrap();
     let add = ["user", "add", "new@example.com", "--password", "--config", config, "--json"];
     let short = portico_with("short\n", &add, folder);
-    assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("at least 12 characters"));
+    let told = json_of(&short);
+    assert!(!short.status.success() && told["message"].as_str().unwrap().contains("at least 12 characters"), "{told}");
     let added = portico_with("correct horse battery\r\n", &add, folder);
     assert_eq!(json_of(&added)["hasPassword"], true, "nothing of the failed command was left behind");
     let person = Person::new(&app);

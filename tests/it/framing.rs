@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::app::{CONNECTION, Caller, TestApp, eventually, read};
+use crate::support::app::{CONNECTION, Caller, TestApp, eventually, read, within};
 use crate::support::fixture;
 
 /// Sends `head` and `body` as they are; what comes back until the connection ends, in head and body.
@@ -89,6 +89,27 @@ async fn heads_in_a_pipeline_are_answered_each() {
         assert_eq!(parts.len(), 4, "three heads and one content: {answers}");
         assert!(parts.iter().take(3).all(|head| head.starts_with("HTTP/1.1 200")), "{first}: {answers}");
         assert_eq!(parts[3], "{\"status\":\"ok\"}");
+    }
+}
+
+#[actix_web::test]
+async fn many_requests_in_a_pipeline_are_answered_each() {
+    const REQUESTS: usize = 64;
+    let app = fixture::on_sqlite().await;
+    let Caller { name, secret } = &app.writer;
+    let basic = STANDARD.encode(format!("{name}:{secret}"));
+    let body = json!({"query": "SELECT 'answered'"}).to_string();
+    for (line, body) in [("GET /healthz", ""), ("GET /api/connections", ""), ("POST /api/query", body.as_str())] {
+        let request = |more: &str| {
+            let fields = format!("Host: localhost\r\nAuthorization: Basic {basic}\r\nContent-Type: application/json");
+            format!("{line} HTTP/1.1\r\n{fields}\r\nContent-Length: {}\r\n{more}\r\n{body}", body.len())
+        };
+        let requests = request("").repeat(REQUESTS - 1) + &request("Connection: close\r\n");
+        let mut socket = TcpStream::connect(app.url.trim_start_matches("http://")).await.unwrap();
+        socket.write_all(requests.as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        within("the answers", socket.read_to_string(&mut answers)).await.unwrap();
+        assert_eq!(answers.matches("HTTP/1.1 200").count(), REQUESTS, "{line}: {answers}");
     }
 }
 

@@ -45,6 +45,7 @@ mod instructions;
 mod issuers;
 mod limits;
 mod login;
+mod looking;
 mod mcp_any_bytes;
 mod mcp_envelope;
 mod mcp_listen;

@@ -215,6 +215,9 @@ impl Handler<Refuse> for AuthActor {
     type Result = Response<Result<()>>;
 
     fn handle(&mut self, refuse: Refuse, context: &mut Self::Context) -> Self::Result {
+        if let Err(refusal) = self.recording.check() {
+            return Response::reply(Err(refusal));
+        }
         let Refuse { jti, client_id, until, door } = refuse;
         let written =
             self.watch.work(Box::new(move |store: &mut Store| store.revoke_access_token(jti, &client_id, until)));

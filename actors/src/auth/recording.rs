@@ -34,6 +34,14 @@ pub trait Recorder: Send + Sync {
     /// # Errors
     /// [`Kind::Unavailable`] when it could not be.
     fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>>;
+
+    /// Whether changes can be recorded now, as far as that is known.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`] when they cannot, and are not to be made.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Where changes are recorded, if they are.
@@ -44,6 +52,14 @@ impl Recording {
     /// By `recorder`.
     pub fn by(recorder: Arc<dyn Recorder>) -> Self {
         Self(Some(recorder))
+    }
+
+    /// Refuses what could not be recorded, before it is done.
+    ///
+    /// # Errors
+    /// As [`Recorder::check`].
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |recorder| recorder.check())
     }
 
     /// Records `changes`, in their order, also when nobody waits for that. Must be called on a thread of

@@ -36,9 +36,12 @@ impl Actor for PeopleActor {
 }
 
 impl PeopleActor {
-    /// Does `work` at the store. What it has changed of who may do what is recorded, whatever came of it and
+    /// Does `work` at the store, unless that could not be recorded. What it has changed of who may do what is recorded, whatever came of it and
     /// whether or not somebody still waits.
     pub(super) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> (Result<T>, Recorded) {
+        if let Err(refusal) = self.recording.check() {
+            return (Err(refusal), None);
+        }
         let mut changes = Vec::new();
         let done = self.store.with(|store| {
             let done = work(store);

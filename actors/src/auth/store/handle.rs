@@ -1,25 +1,30 @@
 //! A store that is opened when it is needed and again when it failed: for whoever outlives an outage. It is
 //! worked with on behalf of nobody, unless an administrator is named.
+//!
+//! A file that was there and is there no more is an outage: no empty one is made in its place, and what is written to
+//! one that was taken away would be lost.
 
 use std::time::Instant;
 
 use super::super::clock::Clock;
-use super::{Place, RETRY, Store};
+use super::{Identity, Place, RETRY, Store, identity};
 use crate::error::{Kind, Result};
 
 /// A store that may be away for a while.
 #[derive(Debug)]
-pub(crate) struct Handle {
+pub struct Handle {
     place: Place,
     clock: Clock,
     open: Option<Store>,
+    /// The file that was opened last.
+    file: Option<Identity>,
     failed: Option<Instant>,
 }
 
 impl Handle {
-    /// The store at `place`; nothing is opened yet.
-    pub(crate) fn new(place: Place, clock: Clock) -> Self {
-        Self { place, clock, open: None, failed: None }
+    /// The store at `place`; nothing is opened yet. The first opening makes a file that is not there.
+    pub fn new(place: Place, clock: Clock) -> Self {
+        Self { place, clock, open: None, file: None, failed: None }
     }
 
     /// Does `work` at the store.
@@ -27,7 +32,7 @@ impl Handle {
     /// # Errors
     /// What `work` says; [`Kind::Unavailable`] when the store is away, and for a moment afterwards
     /// without another attempt: those who wait are not made to wait one after the other.
-    pub(crate) fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+    pub fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         let done = self.open().and_then(work);
         match &done {
             Err(error) if error.kind == Kind::Unavailable => {
@@ -49,10 +54,19 @@ impl Handle {
             }
             self.failed = None;
         }
-        let store = match self.open.take().filter(|store| !store.is_closed()) {
-            Some(store) => store,
-            None => Store::open_with(&self.place, self.clock.clone())?.of_nobody(),
+        let now = match (self.place.file(), self.file) {
+            (Some(path), Some(_)) => Some(identity(path)?),
+            _ => None,
         };
-        Ok(self.open.insert(store))
+        let kept = self.open.take().filter(|store| !store.is_closed() && now == self.file);
+        if let Some(store) = kept {
+            return Ok(self.open.insert(store));
+        }
+        let store = match self.file {
+            Some(_) => Store::open_existing(&self.place, None)?.by(self.clock.clone()),
+            None => Store::open_with(&self.place, self.clock.clone())?,
+        };
+        self.file = self.place.file().map(identity).transpose()?;
+        Ok(self.open.insert(store.of_nobody()))
     }
 }

@@ -33,7 +33,8 @@ pub use self::change::Change;
 use self::change::Changes;
 use self::connection::{Connection, broken};
 pub(crate) use self::contents::{Contents, TokenRow};
-pub(crate) use self::handle::Handle;
+pub(crate) use self::file::{Identity, identity};
+pub use self::handle::Handle;
 pub use self::origins::OfUnknownOrigin;
 pub use self::place::Place;
 use self::remote::Remote;
@@ -134,6 +135,11 @@ impl Store {
             }
         };
         Ok(Self { connection, clock: Clock::system(), key, changes: Changes::default(), actor: Actor::Operator })
+    }
+
+    /// The same store, which asks `clock` for the time.
+    pub(crate) fn by(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// A number that changes whenever another connection has written to the same file; `None` where

@@ -87,7 +87,7 @@ async fn a_store_that_a_newer_program_took_over_is_not_misread() {
 fn records_of_the_audit_trail_are_no_change_and_everything_else_is() {
     let house = House::new();
     let mut store = house.store();
-    let mut watch = FileWatch::open(house.path(), house.clock(), None).unwrap();
+    let mut watch = FileWatch::open(house.path(), house.clock(), None, true).unwrap();
     assert!(watch.changed().unwrap().is_some(), "nothing was read yet");
     let record = NewRecord { time: "t".to_owned(), record: "{}".to_owned() };
     store.append_audit(&[record.clone(), record], 1).unwrap();

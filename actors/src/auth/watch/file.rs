@@ -1,25 +1,18 @@
 //! Notices that another process has changed the file, before the next answer: one `stat` and one
 //! `PRAGMA data_version`.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::clock::Clock;
 use super::super::sealing::StoreKey;
 use super::super::snapshot::Snapshot;
-use super::super::store::{Place, Revision, Store};
+use super::super::store::{Identity, Place, Revision, Store, identity};
 use crate::error::{Error, Kind, Result};
 
 /// Readers never wait for writers in WAL mode. What still could make one wait is an accident, and
 /// while it lasts memory answers.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// A file's device and inode: another file under the same name, such as a restored backup, would
-/// stay unnoticed by an open connection.
-type Identity = (u64, u64);
 
 /// Looks at the file and tells what is new.
 pub(crate) struct FileWatch {
@@ -38,10 +31,16 @@ struct Open {
 }
 
 impl FileWatch {
-    /// Opens the store at `path`, makes the first signing key if there is none, and watches.
-    pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>) -> Result<Self> {
-        let mut store = Store::open_with(&path, clock)?.sealed_with(key.clone());
-        store.ensure_key()?;
+    /// Opens the store at `path`, and watches. At the first opening a file that is not there is made, and the first
+    /// signing key; later on one that is not there is an outage.
+    pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>, first: bool) -> Result<Self> {
+        let store = if first {
+            let mut store = Store::open_with(&path, clock)?.sealed_with(key.clone());
+            store.ensure_key()?;
+            store
+        } else {
+            Store::open_existing(&Place::File(path.clone()), key.clone())?
+        };
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
         Ok(Self { path, key, open: Some(Open { store, identity, version: None, revision: None }) })
@@ -72,7 +71,6 @@ impl FileWatch {
     }
 
     fn look(&mut self) -> Result<Option<Snapshot>> {
-        // Only a `stat`: opening and closing the file here would drop SQLite's own locks on it.
         let identity = identity(&self.path)?;
         let known = self.open.take().filter(|open| open.identity == identity);
         let open = self.open.insert(match known {
@@ -100,10 +98,4 @@ impl FileWatch {
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }
-}
-
-fn identity(path: &PathBuf) -> Result<Identity> {
-    let lost = |error: io::Error| Error::internal(format!("{}: {error}", path.display()));
-    let metadata = fs::metadata(path).map_err(lost)?;
-    Ok((metadata.dev(), metadata.ino()))
 }

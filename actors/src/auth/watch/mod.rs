@@ -4,6 +4,8 @@
 mod file;
 mod replica;
 
+use std::sync::atomic::Ordering;
+
 use tokio::sync::oneshot;
 
 use super::AuthSettings;
@@ -35,7 +37,10 @@ impl Watch {
     pub(crate) fn open(settings: &AuthSettings) -> Result<Self> {
         let (clock, key) = (settings.clock.clone(), settings.store_key.clone());
         Ok(match &settings.store {
-            Place::File(path) => Self::File(Box::new(FileWatch::open(path.clone(), clock, key)?)),
+            Place::File(path) => {
+                let first = !settings.store_read.load(Ordering::Acquire);
+                Self::File(Box::new(FileWatch::open(path.clone(), clock, key, first)?))
+            }
             Place::Postgres(_) => Self::Replica(Replica::start(settings)?),
         })
     }

@@ -5,7 +5,7 @@ mod schema;
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +16,16 @@ use crate::error::{Error, Kind, Result};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A file's device and inode: another file under the same name, such as a restored backup, would stay unnoticed by an
+/// open connection.
+pub(crate) type Identity = (u64, u64);
+
+/// Which file is at `path` now. Only a `stat`: opening and closing it here would drop SQLite's own locks on it.
+pub(crate) fn identity(path: &Path) -> Result<Identity> {
+    let metadata = path.metadata().map_err(|error| cannot_open().because(format!("{}: {error}", path.display())))?;
+    Ok((metadata.dev(), metadata.ino()))
+}
 
 /// Opens the store at `path`. A missing file is made, an older format is brought up to date.
 pub(super) fn open(path: &Path) -> Result<Connection> {
