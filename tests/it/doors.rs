@@ -127,3 +127,25 @@ async fn every_door_counts_what_is_wrong_and_they_count_together() {
         assert_eq!(Person::new(&app).sign_in(&app.writer.name, &app.writer.secret).await.status, 303, "{door}");
     }
 }
+
+#[actix_web::test]
+async fn a_browser_is_told_to_forget_a_session_that_is_over() {
+    let app = fixture::limited("failures_per_address = 2").await;
+    let shown = |cookie: &str| app.http.get(format!("{}/sign-in", app.url)).header("cookie", cookie.to_owned()).send();
+    let unknown = format!("portico=ptc_se_{}", "a".repeat(43));
+    for status in [200, 200, 429] {
+        let answer = shown(&unknown).await.unwrap();
+        assert_eq!(answer.status(), status);
+        let cookies: Vec<_> = answer.headers().get_all("set-cookie").iter().map(|it| it.to_str().unwrap()).collect();
+        assert!(cookies.iter().any(|it| it.starts_with("portico=; ") && it.contains("Max-Age=0")), "{cookies:?}");
+    }
+    // Without it the page is there again, and a session opens what it opens.
+    assert_eq!(shown("other=1").await.unwrap().status(), 200);
+    let person = Person::signed_in(&app, &app.reader).await;
+    for _ in 0..4 {
+        assert_eq!(person.get("/account").await.status, 200);
+    }
+    app.store().disable_user(&app.reader.name).unwrap();
+    assert_eq!(person.get("/account").await.status, 429, "it is nobody's any more");
+    assert!(!person.cookies.borrow().contains_key("portico"));
+}

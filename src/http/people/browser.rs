@@ -6,7 +6,7 @@ use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
 use portico_actors::auth::people::People;
 use portico_actors::auth::people::session::{self, Session};
-use portico_actors::error::{Error, Result};
+use portico_actors::error::{Error, Kind, Result};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::super::trail::Person;
@@ -80,6 +80,9 @@ fn secure(app: &App) -> bool {
     app.config().server.public_url.starts_with("https://")
 }
 
+/// The browser shows a session that is over, or that nobody has: it is told to forget it.
+pub(super) struct Ended;
+
 /// A signed-in person's browser.
 pub(super) struct Visitor {
     /// The session's secret.
@@ -94,10 +97,13 @@ impl Visitor {
     /// The visitor of this request, if there is a session.
     pub(super) async fn find(request: &HttpRequest, app: &App) -> Result<Option<Self>> {
         let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
-        let session = app.people.session(&secret, peer::client(request, app)).await?;
-        if let Some(session) = &session {
-            request.extensions_mut().insert(Person(session.clone()));
+        let found = app.people.session(&secret, peer::client(request, app)).await;
+        match &found {
+            Ok(Some(session)) => drop(request.extensions_mut().insert(Person(session.clone()))),
+            Err(error) if error.kind != Kind::Busy => {}
+            _ => drop(request.extensions_mut().insert(Ended)),
         }
+        let session = found?;
         Ok(session.map(|session| {
             let people = app.people.at(ending::door(request, app, Some(&session.email)));
             Self { secret, session, people }

@@ -1,7 +1,7 @@
 //! How a page goes out: its headers, its errors, and the two files that it may fetch.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use askama::Template;
 use portico_actors::error::{Error, Kind, Result};
@@ -9,6 +9,7 @@ use portico_actors::error::{Error, Kind, Result};
 use super::super::ending::{self, Ending};
 use super::super::error;
 use super::super::trail::Person;
+use super::browser::{Cookie, Ended};
 use crate::app::App;
 
 const STYLESHEET: &str = include_str!("../../../templates/portico.css");
@@ -79,7 +80,7 @@ pub(super) async fn answer(
     work: impl AsyncFnOnce(&mut Ending) -> Result<HttpResponse>,
 ) -> HttpResponse {
     let mut ending = Ending::begin(request, app);
-    match work(&mut ending).await {
+    let mut response = match work(&mut ending).await {
         Ok(response) => {
             ending.finish(0, None);
             response
@@ -91,12 +92,14 @@ pub(super) async fn answer(
             }
             ending.finish(0, Some(&failure));
             // Whoever has no session is asked to begin one, and then has to begin again.
-            if failure.kind == Kind::Unauthenticated {
-                return go("/sign-in", &[]);
-            }
-            failed(request, &failure)
+            if failure.kind == Kind::Unauthenticated { go("/sign-in", &[]) } else { failed(request, &failure) }
         }
+    };
+    if request.extensions().get::<Ended>().is_some() {
+        let cleared = Cookie::Session.clear(app).into_iter().filter_map(|value| HeaderValue::try_from(value).ok());
+        cleared.for_each(|value| response.headers_mut().append(header::SET_COOKIE, value));
     }
+    response
 }
 
 fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
@@ -113,7 +116,7 @@ fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
     match show_as(error::status(failure.kind), &page, "", &[]) {
         Ok(mut response) => {
             if let Some(delay) = failure.get_retry_after() {
-                response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from(delay.as_secs().max(1)));
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(delay.as_secs().max(1)));
             }
             response
         }

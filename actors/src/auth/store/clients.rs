@@ -31,7 +31,6 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`] when the name is taken, or an address is none that answers may go to.
     pub fn add_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
-        self.authority()?.must_reach_all()?;
         self.keep_client(new, ClientKind::Registered)
     }
 
@@ -58,7 +57,11 @@ impl Store {
         let minted = if new.confidential { Some(secret::mint(CLIENT_SECRET_PREFIX)?) } else { None };
         let (secret, digest) = minted.unzip();
         let action = if kind == ClientKind::Dynamic { "client register" } else { "client add" };
+        let actor = self.actor;
         let client = self.change(|connection, now| {
+            if kind == ClientKind::Registered {
+                actor.authority(connection, now)?.must_reach_all()?;
+            }
             if kind == ClientKind::Dynamic && count_dynamic(connection)? >= MOST_DYNAMIC {
                 return Err(Error::new(Kind::Busy, "too many clients have registered themselves")
                     .hint("try again later, or ask an administrator to register the client")

@@ -238,4 +238,14 @@ fn what_an_older_program_made_is_told_where_it_could_be_more_than_it_should() {
     store.rotate_service_account("beyond").unwrap();
     store.change_user(user("bob@example.com")).unwrap();
     assert!(told(&store).is_empty());
+    // A secret that was there while a token of an administrator's was, which has ended since.
+    let (token, _) = store.create_pat("local@example.com", NewPat::default()).unwrap();
+    house.execute("UPDATE service_accounts SET secret_parent_known = 0 WHERE name = 'within'");
+    let secrets = |store: &Store| store.of_unknown_origin().unwrap().secrets.len();
+    assert_eq!(secrets(&store), 0);
+    store.revoke_pat(&token.id.to_string()).unwrap();
+    assert_eq!(secrets(&store), 1);
+    house.pass(1);
+    store.rotate_service_account("within").unwrap();
+    assert_eq!(secrets(&store), 0);
 }
