@@ -156,7 +156,7 @@ fn write(out: &mut impl Write, mut lines: &[u8]) -> u64 {
             Ok(written @ 1..) => lines = lines.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // Standard error is shared with whoever began the process, and may be as they want it.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => thread::park_timeout(PAUSE),
             Ok(0) | Err(_) => break,
         }
     }
@@ -176,6 +176,9 @@ impl Write for Queue {
 
 #[cfg(test)]
 mod tests {
+    // Threads, and no async worker.
+    #![allow(clippy::disallowed_types)]
+
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
     use std::time::Instant;
 

@@ -105,12 +105,16 @@ async fn a_store_that_is_taken_away_is_an_outage_and_no_empty_one() {
     std::fs::create_dir(&away).unwrap();
     let files = ["portico.db", "portico.db-wal", "portico.db-shm"];
     // The last two may be gone by themselves.
-    files.iter().for_each(|file| drop(std::fs::rename(folder.join(file), away.join(file))));
+    for file in files {
+        drop(std::fs::rename(folder.join(file), away.join(file)));
+    }
     assert_eq!(register().await, 503);
     assert_eq!(service.query("SELECT count(*) FROM orders").await.0, 200, "who is known stays known");
     assert_eq!(register().await, 503);
     assert!(!folder.join("portico.db").exists(), "{:?}", names(folder));
-    files.iter().for_each(|file| drop(std::fs::rename(away.join(file), folder.join(file))));
+    for file in files {
+        drop(std::fs::rename(away.join(file), folder.join(file)));
+    }
     let mut pace = pace();
     while register().await != 201 {
         pace.tick().await;
