@@ -144,7 +144,8 @@ impl Minting<'_> {
             .signing_key()
             .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
             .and_then(|key| {
-                let issued = self.tokens.issue(key, self.now, &issue);
+                // What is issued in the second in which those from before have ended is none of them.
+                let issued = self.tokens.issue(key, self.now.max(holder.since), &issue);
                 issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
             })
             .map_err(|cause| Failed {

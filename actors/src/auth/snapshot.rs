@@ -75,7 +75,7 @@ pub(crate) struct Holder {
     pub(crate) rights: Rights,
     /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
     /// ended.
-    since: Timestamp,
+    pub(crate) since: Timestamp,
     /// That of a service account's secret.
     life: Life,
     claims: Claims,
