@@ -165,7 +165,7 @@ impl App {
         tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
-            seal: Seal::new(auth.shared_secret()),
+            seal: Seal::new(auth.shared_secret(), config.tokens.clock_skew),
             budget,
             certificates: config.server.tls.as_ref().map(Certificates::new),
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),

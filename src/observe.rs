@@ -40,17 +40,87 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Writes `event`, unless it is a stranger's and there were too many.
+    /// Writes `event` to the log, unless it is a call of a stranger's and there were too many. Values of parameters and
+    /// secrets are in no event.
     pub fn write(&self, event: &Event) {
         match event {
-            Event::CallEnded(call) if is_written(call) && !self.takes(call) => {
-                self.unwritten.fetch_add(1, Ordering::Relaxed);
+            Event::CallEnded(call) => self.write_call(call),
+            Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
+            Event::ConnectionFinding { name, finding } => {
+                // Names of what is hidden are in no log.
+                let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
+                let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
+                let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
+                log::log!(level, "connection {name}: {}{names}{remedy}", finding.message);
+            }
+            Event::CatalogueChanged { name, told, .. } => {
+                let how = if *told { ", as another process said" } else { "" };
+                log::debug!("connection {name} offers something else than before{how}");
+            }
+            Event::ConnectionIdle { name, after } => {
+                let seconds = after.as_secs();
+                log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");
+            }
+            Event::ConnectionDown { name, cause, retry_in } => {
+                log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
+            }
+            Event::ConnectionDied { name, panicked, restart_in } => {
+                let how = if *panicked { "panicked" } else { "ended" };
+                match restart_in {
+                    Some(delay) => {
+                        log::error!("actor of connection {name} {how}; a new one starts in {} ms", delay.as_millis());
+                    }
+                    None => log::error!("actor of connection {name} {how} too often; it is not started again"),
+                }
+            }
+            Event::AuthDied { panicked, restart_in } => {
+                let how = if *panicked { "panicked" } else { "ended" };
+                log::error!(
+                    "the actor that judges credentials {how}; a new one starts in {} ms",
+                    restart_in.as_millis()
+                );
+            }
+            Event::IssuerFailed { issuer, cause } => {
+                log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
+            }
+            Event::StoreFailed { cause } => {
+                log::error!("the store cannot be read: {cause}; what is in memory stays in force");
+            }
+            // The line of the call that was refused has the cause too.
+            Event::StoreWorkFailed { cause } => log::debug!("something could not be done at the store: {cause}"),
+            Event::StoreResumed => log::info!("the store can be read again"),
+            Event::AuditFailed { cause, refuses: true } => {
+                log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
+            }
+            Event::AuditFailed { cause, refuses: false } => {
+                log::error!("the audit trail cannot be written: {cause}; calls go on, and their records are lost");
+            }
+            Event::AuditResumed { lost } => log::warn!("the audit trail is written again; {lost} records were lost"),
+            Event::Reloaded { summary } => log::info!("reloaded; {summary}"),
+            Event::ReloadRefused { problems } => {
+                for problem in problems {
+                    log::warn!("the configuration was not taken over: {problem}");
+                }
             }
             Event::Stopped => {
                 self.sum_up();
-                log_event(event);
+                log::info!("stopped");
             }
-            event => log_event(event),
+        }
+    }
+
+    fn write_call(&self, call: &CallEnded) {
+        let level = if call.cause.is_some() { Level::Error } else { Level::Info };
+        let metadata = Metadata::builder().level(level).target("portico::call").build();
+        if level > log::max_level() || !log::logger().enabled(&metadata) {
+            return;
+        }
+        if self.takes(call) {
+            let members = Members(call);
+            let record = Record::builder().metadata(metadata).key_values(&members).args(format_args!("")).build();
+            log::logger().log(&record);
+        } else {
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -69,86 +139,6 @@ impl Log {
             0 => {}
             count => log::warn!("{count} more requests of callers who are not known have no line of their own"),
         }
-    }
-}
-
-/// Writes `event` to the log. Values of parameters and secrets are in no event.
-fn log_event(event: &Event) {
-    match event {
-        Event::CallEnded(call) => log_call(call),
-        Event::ConnectionUp { name, product } => log::info!("connection {name} is up: {product}"),
-        Event::ConnectionFinding { name, finding } => {
-            // Names of what is hidden are in no log.
-            let names = if finding.names.is_empty() { "" } else { " (portico check names them)" };
-            let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; {}", finding.remedy) };
-            let level = if finding.grade == Grade::Warning { Level::Warn } else { Level::Info };
-            log::log!(level, "connection {name}: {}{names}{remedy}", finding.message);
-        }
-        Event::CatalogueChanged { name, told, .. } => {
-            let how = if *told { ", as another process said" } else { "" };
-            log::debug!("connection {name} offers something else than before{how}");
-        }
-        Event::ConnectionIdle { name, after } => {
-            let seconds = after.as_secs();
-            log::info!("connection {name} is idle: nobody used it for {seconds} s; its next use connects anew");
-        }
-        Event::ConnectionDown { name, cause, retry_in } => {
-            log::warn!("connection {name} is down: {cause}; next attempt in {} ms", retry_in.as_millis());
-        }
-        Event::ConnectionDied { name, panicked, restart_in } => {
-            let how = if *panicked { "panicked" } else { "ended" };
-            match restart_in {
-                Some(delay) => {
-                    log::error!("actor of connection {name} {how}; a new one starts in {} ms", delay.as_millis());
-                }
-                None => log::error!("actor of connection {name} {how} too often; it is not started again"),
-            }
-        }
-        Event::AuthDied { panicked, restart_in } => {
-            let how = if *panicked { "panicked" } else { "ended" };
-            log::error!("the actor that judges credentials {how}; a new one starts in {} ms", restart_in.as_millis());
-        }
-        Event::IssuerFailed { issuer, cause } => {
-            log::warn!("the keys of {issuer} cannot be fetched: {cause}; those that are known stay in force");
-        }
-        Event::StoreFailed { cause } => {
-            log::error!("the store cannot be read: {cause}; what is in memory stays in force");
-        }
-        // The line of the call that was refused has the cause too.
-        Event::StoreWorkFailed { cause } => log::debug!("something could not be done at the store: {cause}"),
-        Event::StoreResumed => log::info!("the store can be read again"),
-        Event::AuditFailed { cause, refuses: true } => {
-            log::error!("the audit trail cannot be written: {cause}; calls are refused until it can");
-        }
-        Event::AuditFailed { cause, refuses: false } => {
-            log::error!("the audit trail cannot be written: {cause}; calls go on, and their records are lost");
-        }
-        Event::AuditResumed { lost } => log::warn!("the audit trail is written again; {lost} records were lost"),
-        Event::Reloaded { summary } => log::info!("reloaded; {summary}"),
-        Event::ReloadRefused { problems } => {
-            for problem in problems {
-                log::warn!("the configuration was not taken over: {problem}");
-            }
-        }
-        Event::Stopped => log::info!("stopped"),
-    }
-}
-
-fn metadata(call: &CallEnded) -> Metadata<'static> {
-    let level = if call.cause.is_some() { Level::Error } else { Level::Info };
-    Metadata::builder().level(level).target("portico::call").build()
-}
-
-fn is_written(call: &CallEnded) -> bool {
-    let metadata = metadata(call);
-    metadata.level() <= log::max_level() && log::logger().enabled(&metadata)
-}
-
-fn log_call(call: &CallEnded) {
-    if is_written(call) {
-        let members = Members(call);
-        let record = Record::builder().metadata(metadata(call)).key_values(&members).args(format_args!("")).build();
-        log::logger().log(&record);
     }
 }
 

@@ -28,6 +28,8 @@ const PURPOSE: &str = "requestState";
 #[derive(Debug)]
 pub struct Seal {
     secret: SharedSecret,
+    /// How far the clocks of two processes may be apart.
+    skew: Duration,
 }
 
 /// What a state is bound to: it opens for the same holder and request alone.
@@ -54,9 +56,9 @@ fn now() -> u64 {
 }
 
 impl Seal {
-    /// One whose key comes of `secret`.
-    pub fn new(secret: SharedSecret) -> Self {
-        Self { secret }
+    /// One whose key comes of `secret`, for processes whose clocks are at most `skew` apart.
+    pub fn new(secret: SharedSecret, skew: Duration) -> Self {
+        Self { secret, skew }
     }
 
     fn code(&self, bound: &Bound, ends: [u8; TIME], state: &[u8]) -> Result<Hmac<Sha256>> {
@@ -104,7 +106,7 @@ impl Seal {
         let expected = self.code(bound, ends, state)?;
         // Compares in constant time.
         expected.verify_slice(code).map_err(|_| refused())?;
-        if u64::from_be_bytes(ends) < now() {
+        if u64::from_be_bytes(ends).saturating_add(self.skew.as_secs()) < now() {
             return Err(refused());
         }
         serde_json::from_slice(state).map_err(|_| refused())
@@ -119,12 +121,14 @@ mod tests {
 
     use super::*;
 
+    const SKEW: Duration = Duration::from_secs(30);
+
     fn holder(subject: &str) -> Holder {
         Holder::of(subject, 1, Scope::Read)
     }
 
     fn seal(secret: &str) -> Seal {
-        Seal::new(SharedSecret::of(secret.as_bytes()))
+        Seal::new(SharedSecret::of(secret.as_bytes()), SKEW)
     }
 
     #[test]
@@ -146,7 +150,7 @@ mod tests {
         }
         assert_eq!(self::seal("one").open(&bound, &sealed).unwrap(), state, "another process on the same store");
         assert!(self::seal("two").open(&bound, &sealed).is_err(), "another key opened it");
-        let unread = Seal::new(SharedSecret::default());
+        let unread = Seal::new(SharedSecret::default(), SKEW);
         assert_eq!(unread.open(&bound, &sealed).unwrap_err().kind, Kind::Unavailable);
         assert_eq!(unread.close(&bound, &state).unwrap_err().kind, Kind::Unavailable);
     }
@@ -164,6 +168,8 @@ mod tests {
         for wrong in ["", "!", "AAAA", &format!("{sealed}-TAMPERED")] {
             assert!(seal.open(&bound, wrong).is_err(), "{wrong}");
         }
-        assert!(seal.open(&bound, &seal.close_until(&bound, &json!("x"), now() - 1).unwrap()).is_err());
+        let ended = |ago: u64| seal.open(&bound, &seal.close_until(&bound, &json!("x"), now() - ago).unwrap());
+        // The clock of the process that closed it may be behind this one's.
+        assert!(ended(SKEW.as_secs() / 2).is_ok() && ended(SKEW.as_secs() + 1).is_err());
     }
 }
