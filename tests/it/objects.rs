@@ -320,7 +320,7 @@ async fn routines_and_batches_take_values_as_statements_take_literals() {
             }
         }
         // Sets of values, beside the same rows as literals.
-        let sets: Vec<Vec<&str>> = (0..1 + dice.below(8)).map(|_| values(&mut dice, &types)).collect();
+        let sets: Vec<Vec<&str>> = (0..=dice.below(8)).map(|_| values(&mut dice, &types)).collect();
         let marks = (0..width).map(|at| format!("@p{at}")).collect::<Vec<_>>().join(", ");
         let texts = shown.join(", ");
         let insert = format!("INSERT INTO made.rows ({listed}) VALUES ({marks}) RETURNING number, {texts}");
