@@ -289,7 +289,9 @@ async fn answers_are_the_server_s() {
     let named =
         "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v')";
     let tables: Vec<String> = admin.query(named, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
-    let corpus = corpus();
+    let mut corpus = corpus();
+    // Chance may say the same twice.
+    corpus.retain(|text| !["random()", "tablesample"].iter().any(|word| text.to_lowercase().contains(word)));
     assert!(corpus.len() > 200, "{}", corpus.len());
     let (mut dice, count) = Dice::thrown(600);
     let (mut answers, mut refusals, mut wrong) = (0, 0, Vec::new());
