@@ -10,6 +10,7 @@
 mod conformance_fixture;
 
 mod admission;
+mod answers;
 mod arrow_form;
 mod audit;
 mod audit_changes;
@@ -66,6 +67,7 @@ mod metadata;
 mod metrics;
 mod near_names;
 mod oauth;
+mod objects;
 #[cfg(feature = "otel")]
 mod otel;
 mod output_schemas;

@@ -316,6 +316,11 @@ impl Catalogue {
             expression.pieces.last_mut().unwrap().push_str(&operand);
         }
         expression.pieces.last_mut().unwrap().push_str(rest);
+        // The grammar makes IS NOT NULL of the literal, also for types that have no equality; a parameter has to
+        // be compared.
+        if template.starts_with("# is distinct from") {
+            expression.values[0] = if expression.values[0] == "null" { "1" } else { expression.values[0] };
+        }
         // The grammar makes two literals of this one, and one parameter has one type.
         if ["? between", "? in ("].iter().any(|form| template.starts_with(form)) && expression.values[0] == "null" {
             expression.values[0] = "1";

@@ -83,6 +83,25 @@ async fn nothing_is_left_for_the_next_caller() {
         subject.write(statement).await.unwrap();
         assert_eq!(subject.read(state).await.unwrap().rows, before, "after writing {statement}");
     }
+    // What was prepared for a caller is closed before the session goes on; what the driver looks types up with
+    // is its own.
+    let prepared = "SELECT statement FROM pg_prepared_statements WHERE statement NOT LIKE 'SELECT t.typname%'
+        AND statement NOT LIKE '%pg\\_prepared%'";
+    for (text, values) in [
+        ("SELECT @v::int4 AS theirs", &[("v", "1")][..]),
+        ("SELECT @v::int4 / 0 AS theirs", &[("v", "1")]),
+        ("SELECT @v::money AS theirs", &[("v", "\"1\"")]),
+        ("SELECT @v::nothing AS theirs", &[("v", "1")]),
+        ("SELECT generate_series(1, @v::int4) AS theirs", &[("v", "100000")]),
+    ] {
+        drop(subject.bind(text, values).await);
+        assert_eq!(
+            subject.bind(&format!("{prepared} AND @v"), &[("v", "true")]).await.unwrap().rows.len(),
+            0,
+            "{text}"
+        );
+        assert_eq!(subject.read(prepared).await.unwrap().rows.len(), 0, "{text}");
+    }
     // A seed that a caller chose says what the next one gets.
     let chance = async || subject.read("SELECT random()").await.unwrap().rows;
     let mut seen = Vec::new();
