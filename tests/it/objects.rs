@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_postgres::Client;
 
 use crate::support::app::{TestApp, read};
-use crate::support::dice::Dice;
+use crate::support::dice::{Random, cases};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 use crate::walls::server::say;
@@ -85,7 +85,7 @@ fn of_json(json: &str) -> String {
 }
 
 /// Names that are each another.
-fn names(dice: &mut Dice, count: usize) -> Vec<&'static str> {
+fn names(dice: &mut Random, count: usize) -> Vec<&'static str> {
     let mut names = Vec::new();
     while names.len() < count {
         let name = dice.one(NAMES);
@@ -97,7 +97,7 @@ fn names(dice: &mut Dice, count: usize) -> Vec<&'static str> {
 }
 
 /// Tables of one schema, each with keys and comments of its own, and references to those before it.
-fn tables(dice: &mut Dice) -> String {
+fn tables(dice: &mut Random) -> String {
     let mut text = String::new();
     let mut keyed: Vec<(String, Vec<(&str, &str)>)> = Vec::new();
     let count = 1 + dice.below(4);
@@ -213,7 +213,7 @@ async fn objects_are_told_as_the_server_tells_them() {
     let types = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN positive AS numeric CHECK (VALUE > 0)";
     admin.batch_execute(types).await.unwrap();
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
-    let (mut dice, count) = Dice::thrown(12);
+    let (mut dice, count) = (Random::seeded("objects"), cases(12));
     let mut rows = 0;
     for _ in 0..count {
         let made = tables(&mut dice);
@@ -231,7 +231,7 @@ async fn objects_are_told_as_the_server_tells_them() {
 }
 
 /// Sets of values for these types, as JSON.
-fn values(dice: &mut Dice, types: &[&str]) -> Vec<&'static str> {
+fn values(dice: &mut Random, types: &[&str]) -> Vec<&'static str> {
     let of = |type_: &&str| VALUES.iter().find(|(name, _)| name == type_).unwrap().1;
     types.iter().map(|type_| dice.one(of(type_))).collect()
 }
@@ -253,7 +253,7 @@ async fn routines_and_batches_take_values_as_statements_take_literals() {
     let admin = connect(&url).await;
     admin.batch_execute("CREATE SCHEMA made").await.unwrap();
     let app = fixture::with_postgres(&url, "access = \"read-write\"").await;
-    let (mut dice, count) = Dice::thrown(40);
+    let (mut dice, count) = (Random::seeded("calls"), cases(40));
     let (mut answers, mut refusals) = (0, 0);
     for number in 0..count {
         let width = 1 + dice.below(4);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::support::app::{TestApp, within};
-use crate::support::dice::Dice;
+use crate::support::dice::{Random, cases};
 use crate::support::fixture;
 use crate::support::postgres::connect;
 use crate::walls::server::say;
@@ -222,7 +222,7 @@ struct Written {
 }
 
 /// Rewrites what stands behind FROM or JOIN, and numbers behind a comparison.
-fn written(text: &str, tables: &[String], dice: &mut Dice) -> Written {
+fn written(text: &str, tables: &[String], dice: &mut Random) -> Written {
     let mut written = Written { text: String::new(), parameters: Map::new() };
     let numbers = dice.below(3) == 0;
     // A name with the connection in front is never that of a list of WITH.
@@ -293,7 +293,7 @@ async fn answers_are_the_server_s() {
     // Chance may say the same twice.
     corpus.retain(|text| !["random()", "tablesample"].iter().any(|word| text.to_lowercase().contains(word)));
     assert!(corpus.len() > 200, "{}", corpus.len());
-    let (mut dice, count) = Dice::thrown(600);
+    let (mut dice, count) = (Random::seeded("answers"), cases(600));
     let (mut answers, mut refusals, mut wrong) = (0, 0, Vec::new());
     for number in 0..count {
         // Each of them once as it stands.

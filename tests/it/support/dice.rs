@@ -40,6 +40,10 @@ impl Random {
         &choices[self.below(choices.len())]
     }
 
+    pub(crate) fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
     /// Statements and pieces of them, end to end; now and then a character is missing.
     pub(crate) fn text(&mut self, whole: &[&str], pieces: &[&str]) -> String {
         let mut text = String::new();
