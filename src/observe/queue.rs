@@ -14,6 +14,8 @@ use prometheus_client::metrics::counter::Counter;
 const CAPACITY: usize = 1024 * 1024;
 /// How long a reader that takes nothing now is left alone.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long lines are gathered before they are written: waking a thread for each costs a call more than its line.
+const GATHER: Duration = Duration::from_millis(10);
 /// How long the end of the process waits for lines that nobody takes.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
@@ -73,6 +75,8 @@ struct Lines {
     capacity: usize,
     /// Some were taken out and are being written.
     writing: bool,
+    /// The end waits for them: nothing is gathered any more.
+    ending: bool,
     /// Dropped, and not told of yet.
     dropped: u64,
     /// The thread that writes: what that one says finds room.
@@ -82,7 +86,7 @@ struct Lines {
 impl Queue {
     /// Begins to write to `out`; `tell` says how many lines were dropped, in a line.
     fn start(out: impl Write + Send + 'static, capacity: usize, tell: fn(u64)) -> io::Result<Self> {
-        let lines = Lines { waiting: Vec::new(), capacity, writing: false, dropped: 0, writer: None };
+        let lines = Lines { waiting: Vec::new(), capacity, writing: false, ending: false, dropped: 0, writer: None };
         let queue =
             Self(Arc::new(Shared { lines: Mutex::new(lines), filled: Condvar::new(), emptied: Condvar::new() }));
         let own = queue.clone();
@@ -99,9 +103,12 @@ impl Queue {
         let mut lines = self.lines();
         let fits = lines.waiting.len() + line.len() <= lines.capacity;
         if fits || lines.writer == Some(thread::current().id()) {
+            let is_first = lines.waiting.is_empty();
             lines.waiting.extend_from_slice(line);
             drop(lines);
-            self.0.filled.notify_one();
+            if is_first {
+                self.0.filled.notify_one();
+            }
         } else {
             lines.drop_some(1);
         }
@@ -117,6 +124,9 @@ impl Queue {
                 self.0.emptied.notify_all();
                 lines = self.0.filled.wait(lines).unwrap_or_else(PoisonError::into_inner);
             }
+            let gathers = |lines: &mut Lines| !lines.ending && lines.waiting.len() < lines.capacity / 2;
+            let gathered = self.0.filled.wait_timeout_while(lines, GATHER, gathers);
+            (lines, _) = gathered.unwrap_or_else(PoisonError::into_inner);
             lines.writing = true;
             std::mem::swap(&mut lines.waiting, &mut taken);
             drop(lines);
@@ -138,7 +148,10 @@ impl Queue {
 
     fn finish(&self, limit: Duration) {
         let unwritten = |lines: &mut Lines| lines.writing || !lines.waiting.is_empty();
-        drop(self.0.emptied.wait_timeout_while(self.lines(), limit, unwritten));
+        let mut lines = self.lines();
+        lines.ending = true;
+        self.0.filled.notify_one();
+        drop(self.0.emptied.wait_timeout_while(lines, limit, unwritten));
     }
 }
 
