@@ -104,7 +104,8 @@ struct Chain {
 }
 
 fn refused<T>(answer: Result<T>) -> Option<T> {
-    let kinds = [Kind::Unauthenticated, Kind::Forbidden, Kind::Invalid, Kind::NotFound];
+    // On a machine that is busy the store may be late: then nothing was made.
+    let kinds = [Kind::Unauthenticated, Kind::Forbidden, Kind::Invalid, Kind::NotFound, Kind::Unavailable];
     match answer {
         Ok(answer) => Some(answer),
         Err(error) => {
