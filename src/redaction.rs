@@ -56,7 +56,8 @@ pub(crate) fn redact(text: &str) -> Cow<'_, str> {
         let is_letter = is_base64(*octet);
         let begins_run = is_letter && !within_run;
         within_run = is_letter;
-        let Some((start, end)) = secret_at(octets, at, begins_run) else {
+        let can_be = begins_run || may_begin(octets, at, *octet);
+        let Some((start, end)) = can_be.then(|| secret_at(octets, at, begins_run)).flatten() else {
             at += 1;
             continue;
         };
@@ -156,22 +157,28 @@ impl<'t> Shown<'t> {
     }
 }
 
-/// Whether a secret can begin with these two octets, where that is known by its first ones. Nearly every octet ends
-/// here that is read at all.
-fn may_begin(first: u8, second: Option<u8>) -> bool {
-    let second = second.map(|octet| octet.to_ascii_lowercase());
-    match first {
-        b'p' | b'P' => second == Some(b't'),
-        b'c' => second == Some(b'h'),
-        b'w' => second == Some(b'd'),
-        b'b' | b'B' => matches!(second, Some(b'a' | b'e' | b'0')),
-        b'd' | b'D' => second == Some(b'p'),
-        b'n' | b'N' => second == Some(b'e'),
-        b'$' => second == Some(b'a'),
-        b'-' => second == Some(b'-'),
-        b'e' | b':' | b'=' => true,
-        _ => false,
+/// Which octets a secret can begin with, each kind a bit of its own …
+const FIRST: [u16; 256] = octets(&[b"pP", b"c", b"w", b"bB", b"dD", b"nN", b"$", b"-", b"e"]);
+/// … and which can be the second of each kind. Nearly every octet ends here that is read at all.
+const SECOND: [u16; 256] = octets(&[b"tT", b"H", b"d", b"aAeE0", b"pP", b"eE", b"a", b"-", b"wxyz0123456789-_+/"]);
+const fn octets(kinds: &[&[u8]]) -> [u16; 256] {
+    let mut bits = [0; 256];
+    let mut kind = 0;
+    while kind < kinds.len() {
+        let mut at = 0;
+        while at < kinds[kind].len() {
+            bits[kinds[kind][at] as usize] |= 1 << kind;
+            at += 1;
+        }
+        kind += 1;
     }
+    bits
+}
+
+/// Whether a secret that is known by its first octets can begin at `at`.
+fn may_begin(text: &[u8], at: usize, first: u8) -> bool {
+    let second = text.get(at + 1).map_or(0, |octet| SECOND[usize::from(*octet)]);
+    matches!(first, b':' | b'=') || FIRST[usize::from(first)] & second != 0
 }
 
 /// The secret that is recognised at `at`, from its first octet to behind its last; `begins_run` tells whether
@@ -180,9 +187,6 @@ fn secret_at(text: &[u8], at: usize, begins_run: bool) -> Option<(usize, usize)>
     let first = *text.get(at)?;
     if begins_run && pasted(text, at) {
         return Some((at, run(text, at, |octet| is_base64(octet) || octet == b'=')));
-    }
-    if !may_begin(first, text.get(at + 1).copied()) {
-        return None;
     }
     match first {
         b'p' | b'P' if begins(text, at, b"ptc_") => own(text, at),
