@@ -1,7 +1,6 @@
 //! How much of something one holder and all together have at a time. What is taken is given back when it is
 //! dropped.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -98,6 +97,12 @@ impl<K: Eq + Hash + Clone> Shares<K> {
 }
 
 impl<K> Shares<K> {
+    /// How many have something.
+    #[cfg(test)]
+    pub(crate) fn holders(&self) -> usize {
+        self.lock().by.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Taken<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +115,7 @@ impl<K: Eq + Hash + Clone> Share<K> {
     /// There is not enough left; what was taken before stays.
     pub(crate) fn grow(&mut self, amount: usize, most: Most) -> Result<(), Short> {
         let mut taken = self.shares.lock();
-        let own = taken.by.get(self.holder.borrow()).copied().unwrap_or_default();
+        let own = taken.by.get(&self.holder).copied().unwrap_or_default();
         if own + amount > most.each {
             return Err(Short::Each);
         }
@@ -118,7 +123,7 @@ impl<K: Eq + Hash + Clone> Share<K> {
             return Err(Short::All);
         }
         taken.all += amount;
-        match taken.by.get_mut(self.holder.borrow()) {
+        match taken.by.get_mut(&self.holder) {
             Some(own) => *own += amount,
             None => drop(taken.by.insert(self.holder.clone(), amount)),
         }
@@ -159,6 +164,6 @@ mod tests {
         drop(ann);
         let eve = shares.take("eve", 3, most).unwrap();
         drop((bob, eve));
-        assert_eq!((shares.taken(), shares.lock().by.len()), (0, 0));
+        assert_eq!((shares.taken(), shares.holders()), (0, 0));
     }
 }

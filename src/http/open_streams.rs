@@ -1,10 +1,9 @@
 //! Streams that stay open without an end: how many one principal may have, and that each is ended when its
 //! caller is no longer let in. What they carry is not known here.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::{HttpRequest, web};
@@ -18,45 +17,25 @@ use uuid::Uuid;
 
 use super::{caller, peer};
 use crate::app::App;
+use crate::shares::{Most, Share, Shares};
 
 /// When a client that has too many streams may try again: until then another is likely to end.
 const RETRY_AFTER: Duration = Duration::from_secs(15);
 /// The open streams of every principal, by its subject.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OpenStreams(Arc<Mutex<HashMap<String, usize>>>);
-
-/// One open stream, until it is dropped.
-#[derive(Debug)]
-pub(super) struct Held {
-    streams: OpenStreams,
-    subject: String,
-}
+#[derive(Debug, Default)]
+pub(super) struct OpenStreams(Shares<String>);
 
 impl OpenStreams {
     /// Counts one more stream of `subject`, of which there may be `most`.
     ///
     /// # Errors
     /// [`Kind::Busy`] when there are so many already.
-    pub(super) fn take(&self, subject: &str, most: usize) -> Result<Held> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.get(subject).copied().unwrap_or_default();
-        if count >= most {
-            return Err(Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
+    fn take(&self, subject: &str, most: usize) -> Result<Share<String>> {
+        self.0.take(subject.to_owned(), 1, Most { each: most, all: usize::MAX }).map_err(|_| {
+            Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
                 .retry_after(RETRY_AFTER)
-                .hint("close some; an administrator can raise server.max_streams"));
-        }
-        open.insert(subject.to_owned(), count + 1);
-        Ok(Held { streams: self.clone(), subject: subject.to_owned() })
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match open.get_mut(&self.subject) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(open.remove(&self.subject)),
-        }
+                .hint("close some; an administrator can raise server.max_streams")
+        })
     }
 }
 
@@ -100,7 +79,7 @@ impl Footing {
 pub(super) struct Ground {
     footing: Rc<Footing>,
     ending: CancellationToken,
-    _held: Held,
+    _held: Share<String>,
 }
 
 impl Ground {
@@ -154,13 +133,13 @@ mod tests {
     #[test]
     fn each_principal_has_its_own_bound_and_what_ends_makes_room() {
         let streams = OpenStreams::default();
-        let held: Vec<Held> = (0..2).map(|_| streams.take("ann", 2).unwrap()).collect();
+        let held: Vec<_> = (0..2).map(|_| streams.take("ann", 2).unwrap()).collect();
         let refused = streams.take("ann", 2).unwrap_err();
         assert_eq!((refused.kind, refused.get_retry_after()), (Kind::Busy, Some(RETRY_AFTER)));
         let other = streams.take("bob", 2).unwrap();
         drop(held);
         assert!(streams.take("ann", 1).is_ok());
         drop(other);
-        assert!(streams.0.lock().unwrap().is_empty(), "who has no stream is remembered");
+        assert_eq!(streams.0.holders(), 0, "who has no stream is remembered");
     }
 }
