@@ -14,7 +14,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
 use super::ending::Ending;
-use super::load::SOON;
+use super::load::busy;
 use super::policy::{Form, Policy};
 use super::{ending, error, peer};
 use crate::app::App;
@@ -110,12 +110,6 @@ async fn within(app: &App, body: impl Future<Output = Result<Bytes>>) -> Result<
     })??;
     app.metrics.traffic.received.inc_by(body.len() as u64);
     Ok(body)
-}
-
-fn busy(what: &str) -> Error {
-    Error::new(Kind::Busy, format!("the service is busy: {what}"))
-        .retry_after(SOON)
-        .hint("try again after the given delay")
 }
 
 /// Reads a body; `grow` is asked before each piece is kept.

@@ -22,7 +22,7 @@ use crate::observe::Traffic;
 use crate::shares::{Room, Share, Short};
 
 /// When a caller who was refused may come back: most requests are over by then.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(1);
 
 /// Refuses a head that is too large, and counts what is answered.
 pub(super) async fn bound(
@@ -80,8 +80,7 @@ pub(super) async fn admit(
         Ok(slot) => slot,
         Err(short) => {
             let whose = if short == Short::Each { " of this principal" } else { "" };
-            let words = format!("the service is busy: as many requests{whose} as it takes are worked on");
-            let refusal = Error::new(Kind::Busy, words).retry_after(SOON).hint("try again after the given delay");
+            let refusal = busy(&format!("as many requests{whose} as it takes are worked on"));
             app.metrics.traffic.refused.inc();
             ending::refused(request.request(), &refusal);
             trail::record_refusal(request.request(), &app, &refusal).await;
@@ -96,6 +95,13 @@ pub(super) async fn admit(
         response.response_mut().extensions_mut().insert(Slot(slot));
     }
     Ok(response)
+}
+
+/// Why a request is not taken now, and that it may be soon.
+pub(super) fn busy(what: &str) -> Error {
+    Error::new(Kind::Busy, format!("the service is busy: {what}"))
+        .retry_after(SOON)
+        .hint("try again after the given delay")
 }
 
 /// What is wrong with a head that is too large.
