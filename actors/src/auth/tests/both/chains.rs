@@ -5,6 +5,8 @@
 
 #[path = "chains/administering.rs"]
 mod administering;
+#[path = "chains/dice.rs"]
+mod dice;
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use self::dice::Dice;
 use super::support::{House, ISSUER, SALES, STOCK, proof};
 use crate::auth::people::People;
 use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
@@ -27,40 +30,9 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "https://client.example/cb";
 const PASSWORD: &str = "correct horse battery";
 const LABEL: Uuid = Uuid::from_u128(0x8b0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b33);
-const SCOPES: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Admin];
 /// Chains of one run, and the steps of each.
 const CASES: u64 = 8;
 const STEPS: usize = 60;
-
-/// Numbers by chance (`SplitMix64`).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % most as u64).unwrap()
-    }
-
-    fn one<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())].clone()
-    }
-
-    fn some_rights(&mut self) -> Rights {
-        if self.below(3) == 0 {
-            return Rights::all(self.one(&SCOPES));
-        }
-        self.listed()
-    }
-
-    /// At least one connection.
-    fn listed(&mut self) -> Rights {
-        let first = self.below(3);
-        let chosen: Vec<_> = (0..3).filter(|at| *at == first || self.below(2) == 0).collect();
-        Rights::each(chosen.into_iter().map(|at| ([SALES, STOCK, LABEL][at], self.one(&SCOPES))))
-    }
-}
 
 /// What there is to be shown, or to be made something out of.
 #[derive(Clone, Debug)]
