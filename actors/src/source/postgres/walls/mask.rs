@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use super::names::{Names, begin, words_at};
+use super::names::{Names, begin, in_word, words_at};
 use crate::error::Error;
 use crate::sql::Edit;
 
@@ -34,9 +34,10 @@ pub(super) struct Mask {
 impl Mask {
     /// The mask of `text`; `None` where no such name stands in it.
     pub(super) fn of(text: &str, names: &Names, which: Which) -> Option<Self> {
+        // Of a longer word only what the source reads: behind it may stand the end of a dollar quote.
         let mut found: Vec<(usize, String)> = words_at(text)
             .filter(|(_, word)| names.is_one(word, which == Which::Hidden))
-            .map(|(at, word)| (at, word.to_owned()))
+            .map(|(at, word)| (at, begin(word, NAME).to_owned()))
             .collect();
         for name in names.odd(which == Which::Hidden) {
             let spelt = name.replace('"', "\"\"");
@@ -48,7 +49,8 @@ impl Mask {
         for (at, written) in found.into_iter().filter(|(_, written)| !written.is_empty()) {
             if at >= free {
                 free = at + written.len();
-                let replacement = unheard(mask.edits.len());
+                let goes_on = text[free..].starts_with(in_word);
+                let replacement = unheard(mask.edits.len(), goes_on);
                 mask.edits.push(Edit { range: at..free, replacement });
                 mask.written.push(written);
             }
@@ -95,6 +97,8 @@ impl Mask {
     }
 }
 
-fn unheard(number: usize) -> String {
-    format!("{}{number}Z", UNHEARD.as_str())
+/// A name that nothing bears. Where its word goes on, it is so long that the source cuts the rest off.
+fn unheard(number: usize, goes_on: bool) -> String {
+    let name = format!("{}{number}Z", UNHEARD.as_str());
+    if goes_on { format!("{name:Z<NAME$}") } else { name }
 }

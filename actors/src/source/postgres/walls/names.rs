@@ -267,7 +267,7 @@ fn is_word(name: &str) -> bool {
 }
 
 /// As the server's lexer has it: every octet beyond ASCII may stand in a name.
-fn in_word(each: char) -> bool {
+pub(super) fn in_word(each: char) -> bool {
     each.is_ascii_alphanumeric() || each == '_' || each == '$' || !each.is_ascii()
 }
 
