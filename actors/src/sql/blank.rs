@@ -1,6 +1,6 @@
 //! White space and comments, where they end.
 
-use super::Dialect;
+use super::dialect::Dialect;
 
 const VERTICAL_TAB: u8 = 0x0b;
 

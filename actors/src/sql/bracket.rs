@@ -1,9 +1,11 @@
 //! `[`: whether it quotes a name, as clients of such services write, or opens a subscript, an array or the
 //! bounds of a type. Its place in the grammar decides (`place.rs`), not the white space in front of it.
 
+use super::blank;
+use super::dialect::Dialect;
 use super::place::{Clause, Context, Opened, Previous, among};
+use super::rewrite::Edit;
 use super::token::{Kind, Token, begins_word, continues_word, identifier};
-use super::{Dialect, Edit, blank};
 
 /// What may follow the label of an expression, besides a comma, a `)` and the end.
 const AFTER_LABEL: &[&str] = &[

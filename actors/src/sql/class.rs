@@ -1,9 +1,52 @@
 //! What a statement does: its leading words name its kind, its effects refine queries and data
 //! changes. Nothing is rewritten here.
 
+use super::dialect::Dialect;
 use super::effects::Effects;
 use super::token::{Kind, Token};
-use super::{Class, Dialect};
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Only reads: SELECT, VALUES, TABLE, SHOW, EXPLAIN of such. A function inside may still
+    /// write; the engine's read-only mode is what forbids that.
+    Select,
+    /// INSERT, and MERGE that only inserts.
+    Insert,
+    /// UPDATE, DELETE, any other MERGE, and a query with one of these in its WITH.
+    Update,
+    /// CALL and DO.
+    Call,
+    /// CREATE, ALTER, DROP, SELECT INTO and their kin.
+    Ddl,
+    /// BEGIN, COMMIT, SAVEPOINT …: never run for a caller, each call is its own transaction.
+    Transaction,
+    /// SET, PREPARE, LISTEN …: changes the session, which the next caller would inherit.
+    Session,
+    /// Anything else, also what could not be parsed.
+    Other,
+}
+
+impl Class {
+    /// Whether statements of this class only read.
+    pub const fn reads_only(self) -> bool {
+        matches!(self, Self::Select)
+    }
+
+    /// One lower-case word for logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Call => "call",
+            Self::Ddl => "ddl",
+            Self::Transaction => "transaction",
+            Self::Session => "session",
+            Self::Other => "other",
+        }
+    }
+}
 
 /// The class of a statement, and whether it is known to return rows.
 pub(super) fn classify(text: &str, words: &[Token], effects: Effects, dialect: Dialect) -> (Class, bool) {

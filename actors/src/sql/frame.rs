@@ -1,8 +1,10 @@
 //! What a driver makes of a statement of PostgreSQL that is ready for the source: the same statement with
 //! more parameters, or in a frame of the driver's own.
 
-use super::token::{Kind, Token, tokens_at_source};
-use super::{Dialect, Edit, rewrite};
+use super::dialect::Dialect;
+use super::lexer::tokens_at_source;
+use super::rewrite::{self, Edit};
+use super::token::{Kind, Token};
 
 /// The statement `text` with a parameter for each place of those of its `count` parameters for which
 /// `is_open` holds, and for each of the new ones which of the old, from 0, it stands for; `None` where none

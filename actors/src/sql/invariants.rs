@@ -1,9 +1,11 @@
 //! What holds for every text, whatever is in it: one function, so that the property tests and the
 //! fuzz target (`fuzz/fuzz_targets/sql.rs`) assert the same. It is in no build but theirs.
 
-use super::token::{Kind, Token, tokens, tokens_at_source};
+use super::lexer::{tokens, tokens_at_source};
+use super::statement::reading;
+use super::token::{Kind, Token};
 use super::{Class, Redact, procedure_name, redacted};
-use super::{Dialect, Naming, Statement, catalogs, guard, mask, reading, split, statements, tree};
+use super::{Dialect, Naming, Statement, catalogs, guard, mask, split, statements, tree};
 use crate::error::Kind as Failure;
 
 /// The connection that every text is read for, and two others.

@@ -3,7 +3,7 @@
 //! and it cannot read a literal differently from us; where it would even so, [`super::tree`] has
 //! no use for what it says.
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::token::{Kind, Token, continues_word};
 
 /// The statement in the parser's words, of exactly the same length in bytes.

@@ -4,8 +4,33 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::dialect::Dialect;
+use super::functions;
+use super::rewrite::Edit;
 use super::token::{Kind, Token, begins_word, continues_word, identifier, is_operator};
-use super::{Dialect, Edit, Named, Naming, functions};
+
+/// How names in statements are understood.
+#[derive(Clone, Copy, Debug)]
+pub struct Naming<'a> {
+    /// The connection that the statement runs on; `connection.schema.table` loses this part.
+    pub connection: &'a str,
+    /// Every other name that would address a connection, to tell a wrong connection from a
+    /// wrong table.
+    pub others: &'a [&'a str],
+}
+
+/// A name in a statement: its parts without the connection, unquoted, and in small letters where
+/// they were not quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// `[table]` or `[schema, table]`; more where a column may be behind them.
+    pub parts: Vec<String>,
+    /// Whether arguments follow: then it is a routine.
+    pub called: bool,
+    /// Where it stands in the caller's whole text, without its connection: in characters counted from 1.
+    pub position: usize,
+}
+
 use crate::error::{Error, Result};
 
 /// What a name stands for.

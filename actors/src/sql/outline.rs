@@ -4,8 +4,9 @@
 
 use std::ops::Range;
 
-use super::Dialect;
-use super::token::{Kind, Token, tokens_at_source};
+use super::dialect::Dialect;
+use super::lexer::tokens_at_source;
+use super::token::{Kind, Token};
 
 /// A statement as a whole. Ranges are bytes of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::token::{Kind, Token};
 
 /// What has been read so far.

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
+use super::dialect::Dialect;
+use super::rewrite::Edit;
 use super::token::{Kind, Token};
-use super::{Dialect, Edit};
 use crate::error::{Error, Result};
 
 /// Operators that end in `@`, of PostgreSQL itself and of its common extensions. Glued to a name

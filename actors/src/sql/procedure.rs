@@ -1,7 +1,8 @@
 //! The name of a procedure as a field of its own, outside of any statement.
 
-use super::Dialect;
-use super::token::{Kind, identifier, tokens};
+use super::dialect::Dialect;
+use super::lexer::tokens;
+use super::token::{Kind, identifier};
 use crate::error::{Error, Result};
 
 /// Longer names exist nowhere.

@@ -8,8 +8,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::Dialect;
-use super::token::{self, Kind, Token, identifier};
+use super::dialect::Dialect;
+use super::lexer;
+use super::token::{Kind, Token, identifier};
 
 /// What of a statement's literals is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ const PLAIN_OPTIONS: [&str; 20] = [
 /// `text` with `***` in the place of each literal that `redact` leaves out. Of a text that cannot be read to
 /// its end, because a quote or a comment in it is never closed, every literal is left out.
 pub fn redacted(text: &str, dialect: Dialect, redact: Redact) -> String {
-    let tokens = token::tokens(text, dialect);
+    let tokens = lexer::tokens(text, dialect);
     let whole = tokens.iter().all(|token| is_closed(*token, text, dialect));
     let redact = if whole { redact } else { Redact::Literals };
     let mut kept = String::with_capacity(text.len());
@@ -290,7 +291,7 @@ fn holds_secret(literal: &str, dialect: Dialect, depth: usize) -> bool {
     if !content.contains(['\'', '"', '$']) {
         return false;
     }
-    let tokens = token::tokens(&content, dialect);
+    let tokens = lexer::tokens(&content, dialect);
     if tokens.iter().any(|token| !is_closed(*token, &content, dialect)) && tells_secret(&content) {
         return true;
     }

@@ -3,7 +3,12 @@
 
 use std::ops::Range;
 
-use super::Edit;
+/// A range of the caller's text that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) range: Range<usize>,
+    pub(crate) replacement: String,
+}
 
 /// One place where the way back begins anew: from here on, both texts go on side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

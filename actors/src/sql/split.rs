@@ -1,7 +1,7 @@
 //! Where one statement ends and the next begins.
 //! Bodies that hold statements of their own stay whole.
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::token::{Kind, Token};
 
 /// The statements of a text, each as its tokens without the `;` around it. Cut is between tokens alone,

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::token::tokens;
+use super::super::lexer::tokens;
 use super::*;
 
 /// The seeds of the fuzz target: statements of every kind.

@@ -11,8 +11,10 @@ mod properties;
 mod redacting;
 mod splitting;
 
+use super::statement::facts;
+use super::token::{Kind, Token};
 use super::*;
-use crate::error::Kind as Failure;
+use crate::error::{Kind as Failure, Result};
 
 const SALES: Naming<'static> = Naming { connection: "sales", others: &["crm", "Billing"] };
 
@@ -34,7 +36,7 @@ fn only(text: &str, dialect: Dialect) -> Statement {
 
 /// Whether the parser, not the scan, understood the only statement of a text.
 fn is_parsed(text: &str, dialect: Dialect) -> bool {
-    let tokens = token::tokens(text, dialect);
+    let tokens = lexer::tokens(text, dialect);
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
     facts(text, &tokens, &words, dialect).unwrap().is_some()
 }

@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn tokens_cover_the_text(text in "(?s).{0,60}|[a'\"$@\\[\\]`/*;.eE\\\\-]{0,40}", lite in any::<bool>()) {
         let dialect = if lite { Dialect::Sqlite } else { Dialect::PostgreSql };
-        let tokens = token::tokens(&text, dialect);
+        let tokens = lexer::tokens(&text, dialect);
         let together: String = tokens.iter().map(|token| token.text(&text)).collect();
         prop_assert_eq!(&together, &text);
         let masked = mask::mask(&text, &tokens, dialect);
