@@ -1,8 +1,6 @@
 //! What comes back through the mailbox: columns, and a lazy stream of rows that the HTTP worker
 //! polls, decodes and encodes itself. No row is ever inside a mailbox.
 
-mod attended;
-
 use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
@@ -14,7 +12,6 @@ use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 
 use crate::error::Error;
-use crate::principal::Validity;
 
 /// The answer to a [`Call`](crate::call::Call).
 #[derive(Debug)]
@@ -115,16 +112,6 @@ impl Results {
             }
         });
         Self { parts: Box::pin(parts), ..self }
-    }
-
-    /// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
-    /// they are let go of with all that they keep, and the reader is told so; the same when the credential that
-    /// they were asked for with has lost its `validity`.
-    #[must_use]
-    pub fn attended(self, patience: Duration, validity: Validity) -> Self {
-        let Self { writes, class, dry_run, queued, .. } = self;
-        let parts = Box::pin(attended::Attended::new(self, patience, validity));
-        Self { writes, class, dry_run, queued, parts, kept: None }
     }
 
     /// Keeps `guard` until the results are dropped.

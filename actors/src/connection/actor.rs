@@ -1,95 +1,28 @@
 //! One connection's actor: Connecting, Up or Down; permits; and the calls it lets through. The
-//! call itself is carried out in [`run`], outside the actor's context, so that no failure there
+//! call itself is carried out in `run`, outside the actor's context, so that no failure there
 //! can reach the actor.
-
-mod instructions;
-mod misspelt;
-mod run;
-mod script;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
-use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use uuid::Uuid;
 
+use super::description::Description;
+use super::runner::Runner;
+use super::state::{State, unavailable};
 use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Observer};
-use crate::identity::Mapping;
-use crate::queue::Queue;
 use crate::reply::{Reply, Results};
-use crate::source::{Access, Finding, Grade, Profile, Source};
-use crate::sql::{Class, Dialect};
-
-pub(crate) use run::Runner;
+use crate::source::{Finding, Grade, Profile, Source};
+use crate::sql::Class;
 
 /// The first delay after a failed attempt.
 const BACKOFF_MIN: Duration = Duration::from_millis(250);
 /// The longest delay between attempts.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-
-/// Where a connection stands.
-#[derive(Clone, Debug)]
-pub enum State {
-    /// The first attempt is under way.
-    Connecting,
-    /// The source answered when last asked.
-    Up(Arc<Profile>),
-    /// The source is away.
-    Down {
-        /// When the next attempt is made.
-        until: Instant,
-    },
-}
-
-impl State {
-    /// One lower-case word for listings.
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Connecting => "connecting",
-            Self::Up(_) => "up",
-            Self::Down { .. } => "down",
-        }
-    }
-}
-
-/// The failure that callers of a connection that is away see, with the delay until `until`.
-pub(crate) fn unavailable(name: &str, until: Instant) -> Error {
-    Error::new(Kind::Unavailable, format!("connection {name} is not available: its database cannot be reached"))
-        .retry_after(until.saturating_duration_since(Instant::now()))
-        .hint("the connection comes back by itself; try again after the given delay")
-}
-
-/// The names of all connections, as they are now.
-pub(crate) type Names = Arc<ArcSwap<Vec<Arc<str>>>>;
-
-/// What a connection is, for its actor.
-pub(crate) struct Description {
-    pub(crate) id: Uuid,
-    pub(crate) name: Arc<str>,
-    pub(crate) dialect: Dialect,
-    pub(crate) access: Access,
-    /// Its own name and those of all others: one that is added or removed concerns nobody's actor.
-    pub(crate) names: Names,
-    /// Calls that run and calls that wait. It outlives an actor: so do the results of its calls.
-    pub(crate) queue: Arc<Queue>,
-    /// How long a call may wait for its turn.
-    pub(crate) queue_timeout: Duration,
-    /// How long a reader may take nothing of an answer whose statement still runs.
-    pub(crate) reader_timeout: Duration,
-    /// Whether statements carry the caller's trace as a comment.
-    pub(crate) trace_comments: bool,
-    /// The administrator's own words for `get_instructions`.
-    pub(crate) instructions: Option<String>,
-    /// How often the source is asked for a sign of life, and its profile read anew.
-    pub(crate) refresh: Duration,
-    /// Which role each caller has at the source; absent where all share the connection's own user.
-    pub(crate) identity: Option<Arc<Mapping>>,
-}
 
 /// Why the source is looked at; the weightier reason last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

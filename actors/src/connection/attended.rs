@@ -10,17 +10,27 @@ use futures_util::Stream;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::{Part, Results};
 use crate::error::{Error, Kind};
 use crate::principal::Validity;
+use crate::reply::{Part, Results};
 
 /// A part may take its reader a second longer for each so many octets.
 const SLOWEST: usize = 64 * 1024;
 /// When to look again for results that are being read at the moment.
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// The same results for a reader that has to read on: when nothing of them is taken for `patience`,
+/// they are let go of with all that they keep, and the reader is told so; the same when the credential that
+/// they were asked for with has lost its `validity`.
+pub(super) fn attended(results: Results, patience: Duration, validity: Validity) -> Results {
+    let (class, dry_run, queued) = (results.class, results.dry_run, results.queued);
+    let mut attended = Results::new(results.writes, Attended::new(results, patience, validity));
+    (attended.class, attended.dry_run, attended.queued) = (class, dry_run, queued);
+    attended
+}
+
 /// A stream that lets go of its results when nobody reads them.
-pub(super) struct Attended {
+struct Attended {
     shared: Arc<Shared>,
     /// Who looks whether the reader is there.
     watch: Option<AbortHandle>,
@@ -57,7 +67,7 @@ struct Held {
 
 impl Attended {
     /// Gives up `results` when nothing of them is taken for `patience`, and when `validity` is lost.
-    pub(super) fn new(results: Results, patience: Duration, validity: Validity) -> Self {
+    fn new(results: Results, patience: Duration, validity: Validity) -> Self {
         let held = Mutex::new(Held { results: Some(results), due: None, taken: None });
         let (ready, reader) = (Mutex::default(), Mutex::default());
         Self { shared: Arc::new(Shared { held, patience, validity, ready, reader }), watch: None }
@@ -173,8 +183,8 @@ mod tests {
     use futures_util::{FutureExt, StreamExt, stream};
     use tokio::sync::oneshot;
 
-    use super::super::Batch;
     use super::*;
+    use crate::reply::{Batch, Cell};
 
     struct Rows(usize);
 
@@ -187,8 +197,8 @@ mod tests {
             self.0
         }
 
-        fn cell(&self, _: usize, _: usize) -> Result<super::super::Cell<'_>, Error> {
-            Ok(super::super::Cell::Null)
+        fn cell(&self, _: usize, _: usize) -> Result<Cell<'_>, Error> {
+            Ok(Cell::Null)
         }
     }
 
@@ -207,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn who_reads_nothing_loses_the_rest_and_is_told() {
         let (results, gone) = results(0);
-        let mut attended = results.attended(Duration::from_millis(50), Validity::default());
+        let mut attended = attended(results, Duration::from_millis(50), Validity::default());
         attended.next().await.unwrap().unwrap();
         let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
         assert!(gone.is_ok_and(|gone| gone.is_err()), "it is let go of without the reader");
@@ -272,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn dropped_it_lets_go_at_once() {
         let (results, mut gone) = results(0);
-        let mut attended = results.attended(Duration::from_secs(3600), Validity::default());
+        let mut attended = attended(results, Duration::from_secs(3600), Validity::default());
         attended.next().await.unwrap().unwrap();
         drop(attended);
         assert!(gone.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Closed));

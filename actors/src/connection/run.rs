@@ -7,37 +7,24 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::ready;
 
+use super::attended::attended;
+use super::description::Description;
+use super::instructions;
 use super::misspelt::{Nearby, is_misspelt, names_nothing};
-use super::{Description, instructions};
-use crate::call::{Argument, Call, Limits, Op, ProcedureCall, Sql, Verb};
+use super::runner::Runner;
+use crate::call::{Argument, Call, Op, ProcedureCall, Sql, Verb};
 use crate::error::{Error, Kind, Result};
 use crate::identity::Assumed;
 use crate::principal::{Principal, Scope};
 use crate::queue::{Permit, Why};
-use crate::reply::{Reply, Results};
-use crate::source::{Access, Invocation, Plan, Prepared, Procedure, Profile, Source, Task};
+use crate::reply::Reply;
+use crate::source::{Access, Invocation, Prepared, Procedure, Profile, Task};
 use crate::sql::{self, Class, Given, Naming, Statement};
-use crate::trace::TraceParent;
 
 /// A statement over this many bytes is parsed on a thread for blocking work.
 const LARGE_STATEMENT: usize = 8 * 1024;
 
-/// Everything a call needs of its connection; shared by all calls that run at once.
-pub(crate) struct Runner {
-    pub(crate) description: Arc<Description>,
-    source: Arc<dyn Source>,
-}
-
 impl Runner {
-    pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
-        Self { description, source }
-    }
-
-    /// Completes when every call that was let in, and every one that waits, has ended.
-    pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
-        Arc::clone(&self.description.queue).idle()
-    }
-
     /// Carries out `call`.
     pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
         let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
@@ -84,7 +71,7 @@ impl Runner {
         results.dry_run = call.op.is_dry_run();
         results.queued = queued;
         let validity = call.by.validity.clone();
-        Ok(Reply::Results(results.keep(permit).attended(self.description.reader_timeout, validity)))
+        Ok(Reply::Results(attended(results.keep(permit), self.description.reader_timeout, validity)))
     }
 
     /// Where names like one that `call` has misspelt are looked for.
@@ -95,43 +82,6 @@ impl Runner {
         };
         let default_schema = given.or_else(|| profile.default_schema.clone());
         Nearby { source: Arc::clone(&self.source), identity, trace: self.trace(call), default_schema }
-    }
-
-    /// Hands a plan to the source under the call's own limits.
-    pub(super) async fn plan(&self, task: Task, access: Access, call: &Call) -> Result<Results> {
-        self.plan_within(task, access, call.limits, call).await
-    }
-
-    /// Hands a plan to the source under limits of its own.
-    pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
-        self.plan_as(self.identity(call)?, task, access, limits, call).await
-    }
-
-    /// The same for a caller whose identity is known.
-    async fn plan_as(
-        &self,
-        identity: Assumed,
-        task: Task,
-        access: Access,
-        limits: Limits,
-        call: &Call,
-    ) -> Result<Results> {
-        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
-        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
-        // A tool's result has labels and types alone.
-        let describes = !matches!(call.op, Op::Execute(..));
-        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes }).await
-    }
-
-    /// Who the caller is to the source, where callers have identities there.
-    fn identity(&self, call: &Call) -> Result<Assumed> {
-        let Some(mapping) = &self.description.identity else { return Ok(None) };
-        mapping.identity(&self.description.name, &call.by, call.origin.id).map(|identity| Some(Arc::new(identity)))
-    }
-
-    /// The caller's trace, where the source is to be told of it.
-    fn trace(&self, call: &Call) -> Option<TraceParent> {
-        call.origin.trace.filter(|_| self.description.trace_comments)
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {

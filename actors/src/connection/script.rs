@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::run::Runner;
+use super::runner::Runner;
 use crate::call::{Argument, Mode, Sql, Verb};
 use crate::error::{Error, Result};
 use crate::principal::Principal;

@@ -1,10 +1,5 @@
-//! The supervisor: one [`ConnectionActor`] for each connection, each watched and restarted on its
-//! own, and a snapshot in which callers look them up without a hop.
-
-mod idle;
-mod snapshot;
-mod supervisor;
-mod usage;
+//! The front of the supervisor: a snapshot in which callers look connections up without a hop, and their
+//! calls' way to the actors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,199 +9,23 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::connection::{Connection, Intensity};
+use super::entry::{Entry, Occupant};
+use super::idle::{Wake, gone};
+use super::snapshot::Snapshot;
+use super::supervisor::{Drain, Reload, Supervisor};
+use super::usage::InUse;
 use crate::beat::Beat;
 use crate::call::{Call, Limits, Notices, Op, Origin};
-use crate::connection::{ConnectionActor, Look, State, Why, unavailable};
+use crate::connection::unavailable;
 use crate::error::{Error, Kind, Result};
 use crate::event::Observer;
-use crate::identity::Mapping;
 use crate::principal::Principal;
-use crate::queue::{Load, Queue};
 use crate::reply::Reply;
-use crate::source::{Access, Open, Pool, Profile, Source};
-use crate::sql::Dialect;
-
-use idle::{Wake, gone};
-use snapshot::Snapshot;
-use supervisor::{Drain, Reload, Supervisor};
-use usage::Usage;
-
-pub use usage::InUse;
 
 /// What callers of a connection that was given up are told to wait: only a restart of the service
 /// brings it back.
 const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
-
-/// What the Directory needs to run one connection.
-#[derive(Clone)]
-pub struct Connection {
-    /// Addresses it in URLs.
-    pub id: Uuid,
-    /// The first part of `connection.schema.table`.
-    pub name: Arc<str>,
-    /// Makes its source: its database behind a driver.
-    pub open: Open,
-    /// One word for listings: the driver's name.
-    pub kind: &'static str,
-    /// Whose SQL it speaks.
-    pub dialect: Dialect,
-    /// Whether it may write at all.
-    pub access: Access,
-    /// Calls that may run at once.
-    pub permits: usize,
-    /// How many of these one caller may have; absent: all but one, and at least one.
-    pub share: Option<usize>,
-    /// Calls that may wait for a permit.
-    pub queue: usize,
-    /// How long a call may wait for its turn.
-    pub queue_timeout: Duration,
-    /// How long a reader may take nothing of an answer whose statement still runs.
-    pub reader_timeout: Duration,
-    /// Whether statements carry the caller's trace as a comment.
-    pub trace_comments: bool,
-    /// The administrator's own words for `get_instructions`.
-    pub instructions: Option<String>,
-    /// How often the source is asked for a sign of life, and its profile read anew.
-    pub refresh: Duration,
-    /// Which role each caller has at the source; absent where all share the connection's own user.
-    pub identity: Option<Arc<Mapping>>,
-    /// When it is started.
-    pub start: Start,
-    /// How long nobody uses it until it lets go of its sessions; absent means never.
-    pub idle_timeout: Option<Duration>,
-}
-
-/// When a connection is started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Start {
-    /// With the service.
-    #[default]
-    Eager,
-    /// With its first use; until then it is idle.
-    Lazy,
-}
-
-impl Connection {
-    /// How often the source is looked at, unless configured.
-    pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
-    /// How long a call may wait for its turn, unless configured.
-    pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long an answer waits for its reader, unless configured.
-    pub const DEFAULT_READER_TIMEOUT: Duration = Duration::from_secs(30);
-}
-
-/// How often an actor may die before the supervisor gives up, and how fast it is replaced.
-#[derive(Clone, Copy, Debug)]
-pub struct Intensity {
-    /// Deaths within [`Intensity::within`] after which the supervisor gives up.
-    pub deaths: usize,
-    /// The time in which deaths are counted.
-    pub within: Duration,
-    /// The first delay before a fresh actor is started; it doubles with each death.
-    pub backoff: Duration,
-}
-
-impl Default for Intensity {
-    fn default() -> Self {
-        Self { deaths: 5, within: Duration::from_secs(60), backoff: Duration::from_millis(100) }
-    }
-}
-
-/// One connection as callers find it.
-#[derive(Clone)]
-pub struct Entry {
-    /// Addresses it in URLs.
-    pub id: Uuid,
-    /// The first part of `connection.schema.table`.
-    pub name: Arc<str>,
-    /// One word for listings: the driver's name.
-    pub kind: &'static str,
-    /// Whether it may write at all.
-    pub access: Access,
-    standing: Arc<Standing>,
-}
-
-/// How a connection stands, for those who found it.
-struct Standing {
-    queue: Arc<Queue>,
-    source: Option<Arc<dyn Source>>,
-    state: watch::Receiver<State>,
-    occupant: Occupant,
-    usage: Arc<Usage>,
-}
-
-/// Who answers for an entry.
-#[derive(Clone)]
-enum Occupant {
-    /// Nobody: the next use starts an actor.
-    Idle,
-    Alive(Addr<ConnectionActor>),
-    /// A fresh actor is started at that time.
-    Replaced(Instant),
-    /// It has died too often.
-    GivenUp,
-}
-
-impl Entry {
-    /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
-    pub fn status(&self) -> &'static str {
-        match self.standing.occupant {
-            Occupant::Idle => "idle",
-            Occupant::Alive(_) => self.standing.state.borrow().word(),
-            Occupant::Replaced(_) => "restarting",
-            Occupant::GivenUp => "failed",
-        }
-    }
-
-    /// Whether it waits for its next use, and holds no session until then.
-    pub fn is_idle(&self) -> bool {
-        matches!(self.standing.occupant, Occupant::Idle)
-    }
-
-    /// How many calls run and how many wait.
-    pub fn load(&self) -> Load {
-        self.standing.queue.load()
-    }
-
-    /// The sessions that are open at the source; `None` where a source has none to count, and while
-    /// the connection is idle.
-    pub fn pool(&self) -> Option<Pool> {
-        self.standing.source.as_ref()?.pool()
-    }
-
-    /// What the source said of itself when it was last asked; `None` until it first answered and
-    /// while it is away or idle.
-    pub fn profile(&self) -> Option<Arc<Profile>> {
-        match &*self.standing.state.borrow() {
-            State::Up(profile) => Some(Arc::clone(profile)),
-            _ => None,
-        }
-    }
-
-    /// Whether no first attempt to reach the source is under way: it has ended, one way or the
-    /// other, or it waits for the first use.
-    pub fn attempted(&self) -> bool {
-        !matches!(self.standing.occupant, Occupant::Alive(_))
-            || !matches!(*self.standing.state.borrow(), State::Connecting)
-    }
-
-    /// Completes when the connection's state differs from the one seen last.
-    pub fn watch(&self) -> watch::Receiver<State> {
-        self.standing.state.clone()
-    }
-
-    fn told(&self) {
-        if let Occupant::Alive(address) = &self.standing.occupant {
-            address.do_send(Look(Why::Told));
-        }
-    }
-
-    /// Completes when no first attempt is under way.
-    async fn settled(&self) {
-        // An actor that died has ended its attempt too.
-        let _ = self.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
-    }
-}
 
 /// The front of the supervisor: looks up without a hop, sends with one.
 #[derive(Clone)]

@@ -8,9 +8,9 @@ use actix::prelude::*;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::entry::{Entry, Occupant};
 use super::supervisor::Supervisor;
 use super::usage::InUse;
-use super::{Entry, Occupant};
 use crate::connection::{State, unavailable};
 use crate::error::{Error, Result};
 use crate::event::Event;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use uuid::Uuid;
 
-use super::Entry;
+use super::entry::Entry;
 
 /// Every connection.
 #[derive(Default)]

@@ -13,9 +13,10 @@ use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
+use super::connection::{Connection, Intensity, Start};
+use super::entry::{Entry, Occupant, Standing};
 use super::snapshot::Snapshot;
 use super::usage::Usage;
-use super::{Connection, Entry, Intensity, Occupant, Standing, Start};
 use crate::backoff::Backoff;
 use crate::beat::Beat;
 use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};

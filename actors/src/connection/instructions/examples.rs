@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
-use super::plain_or_quoted as quoted;
+use super::quoted::plain_or_quoted as quoted;
 use super::survey::{self, Place, Survey};
 use crate::call::{Call, Facet, Narrow};
-use crate::connection::run::Runner;
+use crate::connection::runner::Runner;
 use crate::error::Result;
 use crate::reply::DataType;
 use crate::source::Profile;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use crate::call::{Call, Facet, Limits, Narrow};
-use crate::connection::run::Runner;
+use crate::connection::runner::Runner;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Part, Results};
 use crate::source::{Access, Prepared, Task};

@@ -1,0 +1,15 @@
+//! The supervisor: one [`ConnectionActor`](crate::connection::ConnectionActor) for each connection, each watched
+//! and restarted on its own, and a snapshot in which callers look them up without a hop.
+
+mod connection;
+mod entry;
+mod handle;
+mod idle;
+mod snapshot;
+mod supervisor;
+mod usage;
+
+pub use connection::{Connection, Intensity, Start};
+pub use entry::Entry;
+pub use handle::Directory;
+pub use usage::InUse;
