@@ -8,30 +8,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Part, Results};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::{Nesting, write_cell, write_schema};
-
-/// What went wrong.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Error")]
-pub struct ErrorBody {
-    /// The code of the table of errors.
-    pub code: u16,
-    /// What is wrong, with the source's own detail behind a colon and, at the end, where in the statement
-    /// as it was sent: `(at position N)`, in characters from 1.
-    pub message: String,
-    /// The SQLSTATE.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sql_state: Option<String>,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// The request, as in the header `X-Request-Id` and in the log.
-    pub request_id: String,
-}
+use super::cell::{Nesting, write_cell};
+use super::columns::write_schema;
+use super::failure::ErrorBody;
 
 /// Streams a result document.
 pub struct Document<F> {

@@ -14,7 +14,9 @@ use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Cell, Column, Part, Results};
 use serde_json::json;
 
-use super::{ErrorBody, Nesting, labels, write_cell, write_string};
+use super::cell::{Nesting, write_cell, write_string};
+use super::failure::{ErrorBody, surplus};
+use super::labels;
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ where
             }
             (Place::Rows, Part::Done { .. }) => self.place = Place::Done,
             // What is cut off must not have happened.
-            _ => return Err(super::surplus()),
+            _ => return Err(surplus()),
         }
         Ok(())
     }

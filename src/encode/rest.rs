@@ -1,7 +1,18 @@
 //! What a tool's result leaves out, and what its reader can do about it: that depends on the tool,
 //! and on whether something was changed, for such a call is not to be made again.
 
-use super::Caps;
+/// How much of a result is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// Rows at most.
+    pub rows: u64,
+    /// Bytes of the rows' JSON at most.
+    pub bytes: usize,
+    /// The rows that a call may ask for, to say in the hint.
+    pub rows_bound: u64,
+    /// What the hint advises.
+    pub rest: Rest,
+}
 
 /// What a caller can do to see what was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,22 +6,9 @@ use portico_actors::error::Result;
 use portico_actors::reply::{Batch, Column, Part, Results};
 use portico_actors::sql::Class;
 
-use super::rest::{Cut, LeftOut, Rest};
+use super::cell::{Nesting, write_cell, write_string};
+use super::rest::{Caps, Cut, LeftOut, Rest};
 use super::text::{Format, TextTable};
-use super::{Nesting, write_cell, write_string};
-
-/// How much of a result is read.
-#[derive(Clone, Copy, Debug)]
-pub struct Caps {
-    /// Rows at most.
-    pub rows: u64,
-    /// Bytes of the rows' JSON at most.
-    pub bytes: usize,
-    /// The rows that a call may ask for, to say in the hint.
-    pub rows_bound: u64,
-    /// What the hint advises.
-    pub rest: Rest,
-}
 
 /// A tool's result, ready to be sent.
 #[derive(Debug)]

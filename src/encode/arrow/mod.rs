@@ -21,7 +21,8 @@ use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Batch, Cell, Column, DataType, Part, Results};
 
 use self::column::Values;
-use super::{ErrorBody, labels};
+use super::failure::{ErrorBody, surplus};
+use super::labels;
 
 /// Rows of one record batch at most.
 const BATCH_ROWS: usize = 8192;
@@ -132,7 +133,7 @@ where
             }
             (Some(open), Part::Done { .. }) if !open.done => open.done = true,
             // What is cut off must not have happened.
-            (Some(_), _) => return Err(super::surplus()),
+            (Some(_), _) => return Err(surplus()),
         }
         Ok(())
     }
