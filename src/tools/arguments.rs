@@ -3,7 +3,9 @@
 use portico_actors::call::{Facet, Limits, Narrow, Op, ProcedureCall, Sql, Verb};
 use portico_actors::error::{Error, Kind, Result};
 
-use super::{Offer, Operation, Resolved, briefing, caps, timeout};
+use super::briefing::{briefing, executing};
+use super::kind::Operation;
+use super::offer::{Offer, Resolved, caps, timeout};
 use crate::encode::{Caps, Format, Rest};
 use crate::fields::Fields;
 
@@ -73,7 +75,7 @@ fn statement(operation: Operation, verb: Verb, mut fields: Fields, offer: &Offer
         text: fields.required("query")?,
         parameters: fields.arguments("parameters")?,
         default_schema: fields.string("defaultSchema")?,
-        tools: super::executing(offer),
+        tools: executing(offer),
         ..Sql::default()
     };
     let caps = asked_caps(&mut fields, offer, Rest::Rewrite)?;

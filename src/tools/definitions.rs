@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Offer, Operation, Type, annotations, output_schema};
+use super::kind::{Operation, Type};
+use super::offer::Offer;
+use super::schema::{annotations, output_schema};
 
 /// One tool.
 pub(super) struct Definition {

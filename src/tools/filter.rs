@@ -3,7 +3,7 @@
 use portico_actors::error::{Error, Result};
 use portico_actors::near;
 
-use super::{Operation, Type};
+use super::kind::{OPERATIONS, Operation, TYPES, Type};
 
 /// Which tools are listed; absent lists let everything through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -11,25 +11,6 @@ pub struct Filter {
     types: Option<Vec<Type>>,
     operations: Option<Vec<Operation>>,
 }
-
-/// The words of the types.
-pub const TYPES: [(&str, Type); 3] = [("universal", Type::Universal), ("sql", Type::Sql), ("source", Type::Source)];
-
-/// The words of the operations.
-pub const OPERATIONS: [(&str, Operation); 12] = [
-    ("get_catalogs", Operation::GetCatalogs),
-    ("get_schemas", Operation::GetSchemas),
-    ("get_tables", Operation::GetTables),
-    ("get_columns", Operation::GetColumns),
-    ("get_procedures", Operation::GetProcedures),
-    ("get_procedure_parameters", Operation::GetProcedureParameters),
-    ("get_instructions", Operation::GetInstructions),
-    ("execute_procedure", Operation::ExecuteProcedure),
-    ("execute_sql", Operation::ExecuteSql),
-    ("execute_select", Operation::ExecuteSelect),
-    ("execute_insert", Operation::ExecuteInsert),
-    ("execute_update", Operation::ExecuteUpdate),
-];
 
 impl Filter {
     /// Reads decoded query parameters. Of several with one name the first counts; nothing is

@@ -8,7 +8,9 @@ use portico_actors::sql::Class;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Operation, annotations, output_schema, parameters};
+use super::kind::Operation;
+use super::parameters;
+use super::schema::{annotations, output_schema};
 use crate::fields::Fields;
 
 /// A statement as a tool.

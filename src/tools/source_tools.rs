@@ -8,7 +8,9 @@ use portico_actors::source::{Procedure, Profile};
 use serde_json::{Value, json};
 
 use super::definitions::DEFINITIONS;
-use super::{OwnTool, annotations, output_schema, parameters};
+use super::own_tools::OwnTool;
+use super::parameters;
+use super::schema::{annotations, output_schema};
 use crate::fields::Fields;
 
 /// The longest name that every client takes.

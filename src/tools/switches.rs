@@ -1,7 +1,7 @@
 //! What an administrator switched off on a connection: types, operations, single tools. What a
 //! caller's scope forbids is decided elsewhere.
 
-use super::{Operation, Type};
+use super::kind::{Operation, Type};
 
 /// Switched off, and so unknown to every caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,56 @@
+//! What tools are and do: the words of the query parameters `tools` and `ops` (`wire.md` §3).
+
+/// Where a tool comes from; the words of the `tools` query parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Made by Portico for every connection.
+    Universal,
+    /// Runs SQL text.
+    Sql,
+    /// Made from a procedure of the source.
+    Source,
+}
+
+/// What a tool does; the words of the `ops` query parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the words are the documentation: wire.md §3
+pub enum Operation {
+    GetCatalogs,
+    GetSchemas,
+    GetTables,
+    GetColumns,
+    GetProcedures,
+    GetProcedureParameters,
+    GetInstructions,
+    ExecuteProcedure,
+    ExecuteSql,
+    ExecuteSelect,
+    ExecuteInsert,
+    ExecuteUpdate,
+}
+
+impl Operation {
+    /// The word of the `ops` query parameter.
+    pub fn word(self) -> &'static str {
+        OPERATIONS.iter().find(|(_, operation)| *operation == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// The words of the types.
+pub const TYPES: [(&str, Type); 3] = [("universal", Type::Universal), ("sql", Type::Sql), ("source", Type::Source)];
+
+/// The words of the operations.
+pub const OPERATIONS: [(&str, Operation); 12] = [
+    ("get_catalogs", Operation::GetCatalogs),
+    ("get_schemas", Operation::GetSchemas),
+    ("get_tables", Operation::GetTables),
+    ("get_columns", Operation::GetColumns),
+    ("get_procedures", Operation::GetProcedures),
+    ("get_procedure_parameters", Operation::GetProcedureParameters),
+    ("get_instructions", Operation::GetInstructions),
+    ("execute_procedure", Operation::ExecuteProcedure),
+    ("execute_sql", Operation::ExecuteSql),
+    ("execute_select", Operation::ExecuteSelect),
+    ("execute_insert", Operation::ExecuteInsert),
+    ("execute_update", Operation::ExecuteUpdate),
+];

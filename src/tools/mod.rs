@@ -1,0 +1,22 @@
+//! The catalogue of tools: what a caller of one connection may use, filtered, listed and resolved
+//! to operations. A tool is a row in a table; no protocol is known here.
+
+pub(crate) mod arguments;
+mod briefing;
+mod catalogue;
+mod definitions;
+mod filter;
+mod kind;
+mod offer;
+mod own_tools;
+mod parameters;
+mod schema;
+mod source_tools;
+mod switches;
+
+pub use catalogue::{fixed_names, list, resolve};
+pub use filter::Filter;
+pub use kind::{OPERATIONS, Operation, TYPES, Type};
+pub use offer::{Offer, Resolved, TIMEOUT_SECONDS, Unresolved, timeout};
+pub use own_tools::OwnTool;
+pub use switches::Switches;

@@ -1,0 +1,90 @@
+//! For whom the catalogue of tools is made, and what a call of a tool becomes.
+
+use std::time::Duration;
+
+use portico_actors::call::{Limits, Op};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Principal, Scope};
+use portico_actors::source::{Access, Profile};
+
+use super::kind::{Operation, Type};
+use super::own_tools::OwnTool;
+use super::switches::Switches;
+use crate::encode::{Caps, Format, Rest};
+use crate::fields::Fields;
+
+/// The connection and the caller that a catalogue is made for.
+#[derive(Clone, Copy)]
+pub struct Offer<'a> {
+    /// The connection's name.
+    pub connection: &'a str,
+    /// Whether the connection may write at all.
+    pub access: Access,
+    /// What the source said of itself, once it was up.
+    pub profile: Option<&'a Profile>,
+    /// The caller.
+    pub by: &'a Principal,
+    /// The caller's role in the database, where callers have any.
+    pub role: Option<&'a str>,
+    /// What an administrator switched off.
+    pub switches: &'a Switches,
+    /// The administrator's own tools.
+    pub own: &'a [OwnTool],
+    /// Rows of a result at most.
+    pub max_rows: u64,
+    /// Bytes of a result at most.
+    pub max_bytes: usize,
+}
+
+/// A call of a tool, understood.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What the tool does, in one word.
+    pub operation: Operation,
+    /// What to ask of the connection.
+    pub op: Op,
+    /// How much may be spent on it.
+    pub limits: Limits,
+    /// How much of the result is read.
+    pub caps: Caps,
+    /// The form of the text block.
+    pub format: Format,
+}
+
+/// Why a call of a tool was not understood.
+#[derive(Debug)]
+pub enum Unresolved {
+    /// There is no such tool here, or it is disabled.
+    Unknown(Error),
+    /// The arguments are wrong, or the caller may not use it.
+    Refused(Error),
+}
+
+impl Offer<'_> {
+    fn writable(&self) -> bool {
+        self.access == Access::ReadWrite
+    }
+
+    /// Whether a tool is there: it is not switched off, and what writes does not exist where nothing can be written.
+    pub(super) fn has(&self, kind: Type, operation: Operation, name: &str, writes: bool) -> bool {
+        self.switches.pass(kind, operation, name) && (self.writable() || !writes)
+    }
+
+    /// Whether the caller may write here.
+    pub fn may_write(&self) -> bool {
+        self.writable() && self.by.may(Scope::Write)
+    }
+}
+
+/// As much of a result as the connection allows.
+pub(super) fn caps(offer: &Offer<'_>, rest: Rest) -> Caps {
+    Caps { rows: offer.max_rows, bytes: offer.max_bytes, rows_bound: offer.max_rows, rest }
+}
+
+/// The bounds of a call's `timeout`, in seconds (`wire.md` §5).
+pub const TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 1..=300;
+
+/// The `timeout` member, or its default.
+pub fn timeout(fields: &mut Fields) -> Result<Duration> {
+    Ok(fields.integer("timeout", TIMEOUT_SECONDS)?.map_or(Limits::DEFAULT_TIMEOUT, Duration::from_secs))
+}
