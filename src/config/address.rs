@@ -8,7 +8,8 @@ use portico_actors::source::{Locator, postgres};
 use secrecy::SecretString;
 
 use super::environment;
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// Reads the keys of one `[[connections]]` table.
 pub(super) fn locator(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Locator> {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use crate::audit::{Detail, OnFailure, Settings};
 
 /// Reads the table.

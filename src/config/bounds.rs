@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use portico_actors::budget::{self, Budget};
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// How much is served at once, how large a request may be, and how long a slow client is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]

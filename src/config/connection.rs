@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::defaults::{self, Defaults};
 use super::fingerprint::Fingerprint;
+use super::problem::Problem;
 use super::prompt::{self, Prompt};
-use super::section::{Problem, Section};
+use super::section::Section;
 use super::{address, identity, statement, switches};
 use crate::tools::{OwnTool, Switches};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use portico_actors::directory::{Connection, Start};
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// When a connection holds sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

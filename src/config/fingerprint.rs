@@ -6,7 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use toml::de::{DeTable, DeValue};
 
-use super::section::{Environment, Lines, Problem, resolve};
+use super::environment::{Environment, resolve};
+use super::problem::{Lines, Problem};
 
 /// Keys that take effect at a reload. Each other key outside `[[connections]]` takes a restart: one
 /// that is new here is refused until it is known what becomes of it.

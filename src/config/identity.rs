@@ -13,7 +13,8 @@ use portico_actors::sql::Dialect;
 use secrecy::ExposeSecret;
 
 use super::address;
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// How a caller comes to its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

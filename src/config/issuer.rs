@@ -7,7 +7,8 @@ use std::time::Duration;
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
 use portico_actors::principal::{Rights, Scope};
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use super::{Connection, identity};
 
 /// The words of a scope.

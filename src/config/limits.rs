@@ -3,7 +3,8 @@
 use portico_actors::auth::AuthLimits;
 use portico_actors::auth::throttle::Rate;
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// How often what may happen; a rate of none is no limit.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ mod fingerprint;
 mod identity;
 mod issuer;
 mod limits;
+mod problem;
 mod prompt;
 mod section;
 mod seeing;
@@ -34,20 +35,18 @@ use toml::de::DeTable;
 pub use address::administrator;
 pub use bounds::Bounds;
 pub use connection::Connection;
-pub use environment::lookup;
+pub use environment::{Environment, lookup};
 pub use fingerprint::{Fingerprint, Keys};
 pub use limits::Limits;
+use problem::Lines;
+pub use problem::Problem;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
-pub use section::{Environment, Problem};
-use section::{Lines, Section};
+use section::Section;
 pub use seeing::{Log, LogFormat, MetricsAccess};
 pub use server::{ForwardedHeader, Listen, Proxies, Server};
-pub use store::Store;
+pub use store::{STORE_KEY, Store};
 pub use telemetry::{Otlp, Telemetry};
 pub use tls::Tls;
-
-/// The variable of the environment with the key that encrypts signing keys.
-pub const STORE_KEY: &str = "PORTICO_STORE_KEY";
 
 /// Everything the service is configured with.
 #[derive(Clone, Debug)]

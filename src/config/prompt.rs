@@ -3,7 +3,8 @@
 
 use portico_actors::near;
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// A prompt (MCP, server/prompts).
 #[derive(Clone, Debug, PartialEq, Eq)]

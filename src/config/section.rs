@@ -1,63 +1,15 @@
 //! Reads one table of the file, key by key, and gathers what is wrong with it. Knows no key by name.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use portico_actors::near;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::environment::CREDENTIAL;
+use super::environment::{CREDENTIAL, Environment, resolve};
 use super::fingerprint::Fingerprint;
-
-/// Looks up a variable of the environment.
-pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Something wrong with the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Problem {
-    /// The line of the file, from 1; 0 when no line is to blame.
-    pub line: usize,
-    /// The key, with its tables: `connections[0].url`.
-    pub key: String,
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl Problem {
-    pub(super) fn new(line: usize, key: &str, message: String, remedy: &str) -> Self {
-        Self { line, key: key.to_owned(), message, remedy: remedy.to_owned() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line > 0 {
-            write!(f, "line {}: ", self.line)?;
-        }
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        write!(f, "{}; {}", self.message, self.remedy)
-    }
-}
-
-/// Where the lines of a text end, so that finding one costs the same however long the text is.
-pub(super) struct Lines(Vec<usize>);
-
-impl Lines {
-    pub(super) fn of(text: &str) -> Self {
-        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
-    }
-
-    /// The line, from 1, that holds the byte at `offset`.
-    pub(super) fn at(&self, offset: usize) -> usize {
-        self.0.partition_point(|end| *end < offset) + 1
-    }
-}
+use super::problem::{Lines, Problem};
 
 /// One table of the file.
 pub(super) struct Section<'a> {
@@ -344,32 +296,4 @@ impl<'a> Section<'a> {
         }
         resolved
     }
-}
-
-/// Replaces each `${NAME}` in `text`; `$${` stands for a literal `${`. Also gives the names that
-/// stand for nothing, and `None` for one that is not closed.
-pub(super) fn resolve<'t>(text: &'t str, environment: Environment<'_>) -> (String, Vec<Option<&'t str>>) {
-    let (mut result, mut missing) = (String::with_capacity(text.len()), Vec::new());
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let (before, after) = (&rest[..at], &rest[at + 2..]);
-        if let Some(literal) = before.strip_suffix('$') {
-            result.push_str(literal);
-            result.push_str("${");
-            rest = after;
-            continue;
-        }
-        result.push_str(before);
-        let Some((variable, remainder)) = after.split_once('}') else {
-            missing.push(None);
-            return (result, missing);
-        };
-        match environment(variable) {
-            Some(value) => result.push_str(&value),
-            None => missing.push(Some(variable)),
-        }
-        rest = remainder;
-    }
-    result.push_str(rest);
-    (result, missing)
 }

@@ -1,6 +1,7 @@
 //! What can be seen of the service from outside: `[log]`, and who may read `/metrics`.
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// Who may read `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

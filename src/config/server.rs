@@ -8,7 +8,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::bounds::{self, Bounds};
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use super::seeing::{self, MetricsAccess};
 use super::tasks;
 use super::tls::{self, Tls};

@@ -6,7 +6,8 @@ use portico_actors::reply::DataType;
 use portico_actors::source::{Declared, Direction, Parameter, Procedure};
 use portico_actors::sql::{self, Class, Dialect, Naming};
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use crate::tools::{self, OwnTool};
 
 /// Types that a declared parameter may have.

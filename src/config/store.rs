@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use portico_actors::auth::StoreKey;
 use portico_actors::auth::store::Place;
 
-use super::section::{Environment, Problem, Section};
-use super::{STORE_KEY, address};
+use super::address;
+use super::environment::Environment;
+use super::problem::Problem;
+use super::section::Section;
 
+/// The variable of the environment with the key that encrypts signing keys.
+pub const STORE_KEY: &str = "PORTICO_STORE_KEY";
 /// The socket by which the command line asks a running service, where the store is no file to put it
 /// beside.
 const CONTROL: &str = "portico.control";

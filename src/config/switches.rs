@@ -4,7 +4,8 @@
 use portico_actors::near;
 use portico_actors::source::{Declared, Exposure, Names};
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use crate::tools::{self, OPERATIONS, OwnTool, Switches, TYPES};
 
 /// `[connections.disabled]`. `procedures` are all that the source has, where that is known.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 use crate::mcp::tasks::Bounds;
 
 /// Reads the table among the keys of `[server]`.

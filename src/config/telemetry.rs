@@ -3,7 +3,9 @@
 
 use url::Url;
 
-use super::section::{Environment, Problem, Section};
+use super::environment::Environment;
+use super::problem::Problem;
+use super::section::Section;
 
 /// What is sent to where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

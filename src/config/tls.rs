@@ -13,7 +13,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 
-use super::section::{Problem, Section};
+use super::problem::Problem;
+use super::section::Section;
 
 /// What the service shows, and what it demands.
 #[derive(Clone)]
