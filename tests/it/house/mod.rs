@@ -1,6 +1,9 @@
 //! The direction rules of the house: who may name what. Reads the sources as text, without their
 //! comments, and so sees every mention.
 
+mod circles;
+mod imports;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
