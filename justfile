@@ -13,7 +13,7 @@ ci:
 
 # All tests, against a real PostgreSQL that they start themselves.
 test *arguments:
-    cargo test --workspace {{arguments}}
+    bash tests/run.sh {{arguments}}
 
 lint:
     cargo fmt --all --check
