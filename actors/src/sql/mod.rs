@@ -1,9 +1,9 @@
 //! Names, classes and placeholders of SQL statements: pure functions over one guarded parse.
 //! Nothing here runs a statement; the engine's own locks do not rely on it.
 //!
-//! A text goes through [`lexer`] (with [`blank`], [`place`], [`bracket`] and [`placeholder`]), [`split`] and [`guard`];
-//! each statement through [`mask`] and [`tree`], or the scans of [`names`] and [`effects`] where
-//! it is not parsed; then [`class`], [`names`] and [`rewrite`] make a [`Statement`] of it.
+//! A text goes through `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`;
+//! each statement through `mask` and `tree`, or the scans of `names` and `effects` where
+//! it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it.
 
 mod blank;
 mod bracket;
