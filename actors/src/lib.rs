@@ -53,6 +53,7 @@ pub mod auth;
 pub mod backoff;
 pub mod beat;
 pub mod budget;
+pub mod calendar;
 pub mod call;
 pub mod connection;
 pub mod directory;

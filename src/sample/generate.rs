@@ -7,7 +7,9 @@
 
 use rusqlite::{Connection, params};
 
-use super::dice::{DAY, Dice, date, day, timestamp};
+use portico_actors::calendar::days as day;
+
+use super::dice::{DAY, Dice, date, timestamp};
 use super::words::{COLOURS, DEPARTMENTS, DOMAINS, METHODS, ONE, REGIONS, Region, STYLES, Shelf};
 
 const CUSTOMERS: i64 = 2_000;

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
+use crate::calendar;
+
 /// A point in time in whole seconds since 1970-01-01T00:00:00Z, as tokens and the store keep it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -47,7 +49,7 @@ impl From<SystemTime> for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, second) = (self.0.div_euclid(86_400), self.0.rem_euclid(86_400));
-        let (year, month, day) = civil(days);
+        let (year, month, day) = calendar::date(days);
         let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
@@ -61,19 +63,6 @@ impl Serialize for Timestamp {
 
 fn whole_seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
-}
-
-/// Year, month and day of the proleptic Gregorian calendar from days since 1970-01-01. Years are
-/// counted from March, so that the leap day comes last; 400 of them are 146,097 days.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let since_march_of_year_0 = days + 719_468;
-    let (era, day_of_era) = (since_march_of_year_0.div_euclid(146_097), since_march_of_year_0.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
 /// Tells the time.

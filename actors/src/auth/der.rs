@@ -1,20 +1,17 @@
-//! The little of DER (X.690) that keys need: which algorithm a public key is for, and what lies
-//! within an envelope. Everything unexpected is no key.
+//! What keys are in DER (X.690): which algorithm a public key is for, and what lies within an envelope.
 
 use secrecy::SecretSlice;
+use x509_cert::der::asn1::{ObjectIdentifier, OctetStringRef, UintRef};
+use x509_cert::der::{Decode, Reader, SliceReader};
+use x509_cert::spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
-const INTEGER: u8 = 0x02;
-const BIT_STRING: u8 = 0x03;
-const OCTET_STRING: u8 = 0x04;
-const SEQUENCE: u8 = 0x30;
-
-/// `AlgorithmIdentifier` of Ed25519 (RFC 8410 §3), without its SEQUENCE.
-const ED25519: [u8; 5] = [0x06, 0x03, 0x2b, 0x65, 0x70];
-/// `AlgorithmIdentifier` of an EC key on P-256 (RFC 5480 §2.1.1).
-const P256: [u8; 19] =
-    [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-/// `AlgorithmIdentifier` of `rsaEncryption` with its NULL (RFC 8017 appendix A.1).
-const RSA: [u8; 13] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+/// Ed25519 (RFC 8410 §3).
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+/// Keys on elliptic curves (RFC 5480 §2.1.1), and the curve P-256.
+const ELLIPTIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+/// `rsaEncryption` (RFC 8017 appendix A.1).
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 
 /// What a `SubjectPublicKeyInfo` (RFC 5280 §4.1) holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,60 +26,35 @@ pub(crate) enum Spki<'a> {
 
 /// Reads a `SubjectPublicKeyInfo`.
 pub(crate) fn public_key(spki: &[u8]) -> Option<Spki<'_>> {
-    let mut rest = only(spki, SEQUENCE)?;
-    let algorithm = take(&mut rest, SEQUENCE)?;
-    // The first octet counts unused bits: none.
-    let key = only(rest, BIT_STRING)?.strip_prefix(&[0])?;
-    if algorithm == ED25519 && key.len() == 32 {
-        return Some(Spki::Edwards(key));
+    let spki = SubjectPublicKeyInfoRef::from_der(spki).ok()?;
+    let key: &[u8] = spki.subject_public_key.as_bytes()?;
+    let curve = || spki.algorithm.parameters_oid().ok();
+    match spki.algorithm.oid {
+        ED25519 if key.len() == 32 && spki.algorithm.parameters.is_none() => Some(Spki::Edwards(key)),
+        ELLIPTIC if curve() == Some(P256) => {
+            let (x, y) = key.strip_prefix(&[4]).filter(|point| point.len() == 64)?.split_at(32);
+            Some(Spki::Elliptic(x, y))
+        }
+        RSA => {
+            let mut reader = SliceReader::new(key).ok()?;
+            let numbers = reader.sequence(|numbers| Ok((UintRef::decode(numbers)?, UintRef::decode(numbers)?)));
+            let (n, e): (UintRef<'_>, UintRef<'_>) = numbers.ok().filter(|_| reader.is_finished())?;
+            Some(Spki::Rsa(n.as_bytes(), e.as_bytes()))
+        }
+        _ => None,
     }
-    if algorithm == P256 {
-        let (x, y) = key.strip_prefix(&[4]).filter(|point| point.len() == 64)?.split_at(32);
-        return Some(Spki::Elliptic(x, y));
-    }
-    if algorithm == RSA {
-        let mut rest = only(key, SEQUENCE)?;
-        let (n, e) = (unsigned(take(&mut rest, INTEGER)?), unsigned(only(rest, INTEGER)?));
-        return Some(Spki::Rsa(n, e));
-    }
-    None
 }
 
 /// The `RSAPrivateKey` (RFC 8017 appendix A.1.2) within a PKCS #8 envelope (RFC 5208 §5).
 pub(crate) fn rsa_private_key(pkcs8: &[u8]) -> Option<SecretSlice<u8>> {
-    let mut rest = only(pkcs8, SEQUENCE)?;
-    take(&mut rest, INTEGER).filter(|version| *version == [0])?;
-    take(&mut rest, SEQUENCE).filter(|algorithm| *algorithm == RSA)?;
-    Some(SecretSlice::from(take(&mut rest, OCTET_STRING)?.to_vec()))
-}
-
-/// The contents of the next element, if it has that tag; `rest` goes on behind it.
-fn take<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
-    let (first, more) = rest.split_first()?;
-    let (length, mut more) = more.split_first()?;
-    let mut length = usize::from(*length);
-    if *first != tag {
-        return None;
-    }
-    if length >= 0x80 {
-        // The long form; no key is so large that its length takes more than two octets.
-        let (octets, behind) =
-            more.split_at_checked(length & 0x7f).filter(|(octets, _)| (1..=2).contains(&octets.len()))?;
-        length = octets.iter().fold(0, |sum, octet| sum << 8 | usize::from(*octet));
-        more = behind;
-    }
-    let (contents, behind) = more.split_at_checked(length)?;
-    *rest = behind;
-    Some(contents)
-}
-
-/// The contents of the one element that `octets` are.
-fn only(mut octets: &[u8], tag: u8) -> Option<&[u8]> {
-    take(&mut octets, tag).filter(|_| octets.is_empty())
-}
-
-/// A number without the zeros in front of it.
-fn unsigned(number: &[u8]) -> &[u8] {
-    let zeros = number.iter().take_while(|octet| **octet == 0).count();
-    number.get(zeros..).unwrap_or_default()
+    let mut reader = SliceReader::new(pkcs8).ok()?;
+    let key = reader.sequence(|envelope| {
+        let version = u8::decode(envelope)?;
+        let algorithm = AlgorithmIdentifierRef::decode(envelope)?;
+        let key = OctetStringRef::decode(envelope)?;
+        // Attributes may follow.
+        envelope.read_slice(envelope.remaining_len())?;
+        Ok((version == 0 && algorithm.oid == RSA).then(|| SecretSlice::from(key.as_bytes().to_vec())))
+    });
+    key.ok().flatten()
 }

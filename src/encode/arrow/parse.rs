@@ -2,6 +2,7 @@
 //! years before Christ, a day of 24 hours.
 
 use arrow_buffer::i256;
+use portico_actors::calendar;
 
 /// Microseconds of a second and of a day.
 const SECOND: i64 = 1_000_000;
@@ -13,7 +14,7 @@ pub(super) fn date(text: &str) -> Option<i32> {
     let (year, month, day) = (pieces.next()?, number(pieces.next()?)?, number(pieces.next()?)?);
     let year = number(year).filter(|_| year.len() >= 4)?;
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && pieces.next().is_none();
-    i32::try_from(days(year, month, day)).ok().filter(|_| fits)
+    i32::try_from(calendar::days(year, month, day)).ok().filter(|_| fits)
 }
 
 /// Microseconds since midnight of `HH:MM:SS[.f]`.
@@ -53,15 +54,6 @@ pub(super) fn decimal(text: &str, most: u8, scale: i8) -> Option<i256> {
 
 fn number(digits: &str) -> Option<i64> {
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
-}
-
-/// Days since 1970-01-01 in the Gregorian calendar, whose eras of 400 years are all alike; years
-/// begin in March here, so that a leap day is the last of its year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]

@@ -4,14 +4,15 @@
 use std::fmt::Write;
 
 use super::cells::Malformed;
+use crate::calendar;
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const MICROSECONDS_PER_DAY: i64 = 86_400 * MICROSECONDS_PER_SECOND;
 /// Octets of nearly every form at most.
 const LONGEST: usize = 32;
 const BEFORE_CHRIST: &str = " BC";
-/// Days from 0000-03-01 of the proleptic Gregorian calendar to PostgreSQL's epoch, 2000-01-01.
-const EPOCH: i64 = 730_425;
+/// Days from 1970-01-01 to the epoch of PostgreSQL, 2000-01-01.
+const EPOCH: i64 = 10_957;
 
 /// `YYYY-MM-DD`.
 pub(super) fn date(raw: &[u8]) -> Result<String, Malformed> {
@@ -139,16 +140,7 @@ pub(super) fn finite_interval(raw: &[u8]) -> Result<String, Malformed> {
 
 /// Writes a day counted from the epoch, and tells whether its year is before Christ.
 fn push_day(text: &mut String, days: i64) -> bool {
-    // The arithmetic of eras of 400 years that begin on 1 March.
-    let shifted = days + EPOCH;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = calendar::date(days + EPOCH);
     // There is no year 0: the year before 1 is 1 BC.
     let before_christ = year <= 0;
     let year = if before_christ { 1 - year } else { year };
