@@ -104,7 +104,20 @@ fn numbers_and_files_have_their_places() {
 
 /// The floors behind the mailbox, the lowest first.
 const FLOORS: [&[&str]; 6] = [
-    &["error", "principal", "request", "backoff", "beat", "budget", "calendar", "name", "near", "pattern", "queue", "trace"],
+    &[
+        "error",
+        "principal",
+        "request",
+        "backoff",
+        "beat",
+        "budget",
+        "calendar",
+        "name",
+        "near",
+        "pattern",
+        "queue",
+        "trace",
+    ],
     &["call", "reply", "identity"],
     &["event", "sql", "source"],
     &["source/postgres", "source/sqlite", "source/drivers"],

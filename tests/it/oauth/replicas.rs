@@ -14,10 +14,10 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::command_line::run;
 use crate::conformance_fixture::Fixture;
-use crate::mcp_listen::listen;
-use crate::mcp_seam::call;
+use crate::mcp::listen::listen;
+use crate::mcp::seam::call;
+use crate::operations::command_line::run;
 use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, eventually, pace, read};
 use crate::support::fixture;
 use crate::support::postgres::{TestPostgres, connect};

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-use crate::fairness::{ask, both_doors};
-use crate::limits::{connect, head};
+use crate::operations::fairness::{ask, both_doors};
+use crate::operations::limits::{connect, head};
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, pace, read, within};
 use crate::support::fixture;
 use crate::support::mcp::BOTH;

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::doors::{Clients, DOORS, connections, show_wrong, throttled};
+use crate::oauth::doors::{Clients, DOORS, connections, show_wrong, throttled};
 use crate::support::app::{CONNECTION, Caller, TestApp, connection, read, within};
 use crate::support::fixture;
 use crate::support::person::Person;

@@ -9,8 +9,8 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::command_line::run;
-use crate::mcp_listen::listen;
+use crate::mcp::listen::listen;
+use crate::operations::command_line::run;
 use crate::support::app::{CONNECTION, Caller, STORE, Shared, TestApp, callers, connection, pace, read, within};
 use crate::support::fixture;
 use crate::support::mcp::{Client, modern, select};

@@ -177,7 +177,7 @@ async fn what_the_command_line_takes_away_is_refused_when_it_ends() {
     let folder = TempDir::new().unwrap();
     let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
     let service = Service::start(folder, "", &shop).await;
-    let run = |arguments: &[&str]| crate::command_line::run(arguments, service.folder.path());
+    let run = |arguments: &[&str]| crate::operations::command_line::run(arguments, service.folder.path());
     let url = format!("{}/api/connections", service.url);
     let status = async |token: &str| service.http.get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
     for round in 0..10 {

@@ -4,8 +4,8 @@
 mod authorize;
 #[path = "../doors.rs"]
 mod doors;
-#[path = "../oauth.rs"]
-mod oauth;
+#[path = "../endpoints.rs"]
+mod endpoints;
 #[path = "../people.rs"]
 mod people;
 #[path = "../resources.rs"]

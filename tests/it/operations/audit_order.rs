@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::audit::{records, service, trail};
+use crate::operations::audit::{records, service, trail};
 use crate::support::app::{CONNECTION, connection, eventually, within};
 use crate::support::fixture::sqlite;
 use crate::support::mcp::{BOTH, select};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
-use crate::description::{described, keys, operations};
+use crate::api::description::{described, keys, operations};
 use crate::support::fixture;
 
 /// Everything that stands under `name` anywhere in `value`.

@@ -1,0 +1,19 @@
+//! The Model Context Protocol, in both eras.
+
+mod any_bytes;
+mod envelope;
+mod instructions;
+pub(crate) mod listen;
+mod logging;
+mod own_tools;
+mod progress;
+mod resources;
+mod results;
+mod resume;
+mod rmcp;
+pub(crate) mod seam;
+mod sessions;
+mod streams;
+mod table;
+mod tasks;
+mod tools;

@@ -1,0 +1,21 @@
+//! People, applications and tokens: sign-in, consent, grants, credentials.
+
+mod admission;
+mod authorize;
+mod authorize_attacks;
+mod browser;
+mod browsers;
+mod client_documents;
+mod doors;
+mod endpoints;
+mod issuers;
+mod people;
+mod replicas;
+mod resources;
+mod revocation;
+mod secrets;
+mod store_on_postgres;
+mod throttling;
+mod within;
+
+use crate::support::fixture;
