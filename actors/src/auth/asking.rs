@@ -158,7 +158,7 @@ impl AuthActor {
         snapshot.succeed(&self.snapshot);
         self.snapshot = snapshot;
         // They may have been read before we wrote.
-        let now = self.clock.now();
+        let now = self.clock.now().time();
         self.revoked.retain(|_, until| *until > now);
         for jti in self.revoked.keys() {
             self.snapshot.revoke(*jti);

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::asking::Settle;
 use super::peers::{Tell, Words};
 use super::people::client::Admission;
-use super::verdicts::Verdicts;
+use super::verdicts::{self, Judge, Verdicts};
 use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
 use crate::backoff::Backoff;
 use crate::beat::Beat;
@@ -67,9 +67,10 @@ impl Auth {
     /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
-        match self.verdicts.of(&asked.credential, asked.endpoint) {
+        let key = verdicts::key(&asked);
+        match self.verdicts.of(&key) {
             Some(by) => Ok(by),
-            None => self.send(asked).await?,
+            None => self.send(Judge::new(asked, key)).await?,
         }
     }
 

@@ -99,7 +99,7 @@ impl People {
         Ok(Self {
             actor: PeopleActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
             auth,
-            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
+            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
             gate: Gate::new(&settings.limits, settings.failures()),
             failures: settings.failures(),
             door: Arc::default(),
@@ -151,11 +151,7 @@ impl People {
         if secret.expose_secret().starts_with(PAT_PREFIX) {
             let token = Digest::of(secret.expose_secret());
             let name = email.clone();
-            let begun = self.store(move |store| {
-                let own = store.email_of(&email)?;
-                store.begin_session_by_token(&email, &token, &digest).map_err(|refusal| of(own.as_deref(), refusal))?;
-                Ok(own.unwrap_or(email))
-            });
+            let begun = self.store(move |store| store.begin_session_by_token(&email, &token, &digest));
             return begun.await.map(|own| (session, own)).map_err(|refusal| {
                 let wrong = refusal.kind == Kind::Unauthenticated;
                 match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
@@ -170,7 +166,8 @@ impl People {
         let name = email_key(&email);
         // Whoever is not to be compared now, costs neither the store nor a core.
         let turn = self.gate.enter(&name, from).await?;
-        let (kept, own) = self.store(move |store| Ok((store.password(&name)?, store.email_of(&name)?))).await?;
+        let found = self.store(move |store| store.password(&name)).await?;
+        let (own, kept) = found.map_or((None, None), |(own, kept)| (Some(own), kept));
         // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
         let compared = tokio::task::spawn_blocking(move || {
             let fits = password::fits(&secret, kept.as_deref());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Store;
 use super::connection::Connection;
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::Now;
 use crate::error::Result;
 
 /// A change that was made. It holds no secret.
@@ -85,17 +85,14 @@ impl Store {
     }
 
     /// Runs a change of who may do what in one transaction, and has it recorded.
-    pub(super) fn change<T>(
-        &mut self,
-        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, Change)>,
-    ) -> Result<T> {
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<(T, Change)>) -> Result<T> {
         self.change_if(|connection, now| change(connection, now).map(|(done, change)| (done, Some(change))))
     }
 
     /// The same where there may have been nothing to change, or more than one thing.
     pub(super) fn change_if<T, C: IntoIterator<Item = Change>>(
         &mut self,
-        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, C)>,
+        change: impl FnOnce(&Connection, Now) -> Result<(T, C)>,
     ) -> Result<T> {
         let (done, changes) = self.write(change)?;
         for change in changes {

@@ -63,7 +63,7 @@ impl Handle {
             return Ok(self.open.insert(store));
         }
         let store = match self.file {
-            Some(_) => Store::open_existing(&self.place, None)?.by(self.clock.clone()),
+            Some(_) => Store::open_existing(&self.place, None, self.clock.clone())?,
             None => Store::open_with(&self.place, self.clock.clone())?,
         };
         self.file = self.place.file().map(identity).transpose()?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -15,9 +15,10 @@ use uuid::Uuid;
 
 use super::postgres::TestPostgres;
 use crate::auth::asking::Settle;
-use crate::auth::clock::{Clock, Timestamp};
+use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::{Place, Store};
+use crate::auth::verdicts::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
@@ -165,12 +166,24 @@ impl<K: Kind> AnyHouse<K> {
         Clock::new(move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::SeqCst)))
     }
 
+    /// A clock that is ahead of it by so many seconds.
+    pub(super) fn clock_ahead(&self, by: &Arc<AtomicI64>) -> Clock {
+        let (seconds, by) = (Arc::clone(&self.seconds), Arc::clone(by));
+        let now = move || seconds.load(Ordering::SeqCst).checked_add_signed(by.load(Ordering::SeqCst)).unwrap();
+        Clock::new(move || UNIX_EPOCH + Duration::from_secs(now()))
+    }
+
     pub(super) fn now(&self) -> Timestamp {
-        self.clock().now()
+        self.clock().now().time()
     }
 
     pub(super) fn pass(&self, seconds: u64) {
         self.seconds.fetch_add(seconds, Ordering::SeqCst);
+    }
+
+    /// As long after `seconds` as it takes until what ended then is over by every clock.
+    pub(super) fn pass_beyond(&self, seconds: u64) {
+        self.pass(seconds + CLOCK_SKEW.as_secs());
     }
 
     /// A handle as another process would have one.
@@ -294,7 +307,7 @@ pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Resu
 
 /// What the actor says now.
 pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap()
+    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {

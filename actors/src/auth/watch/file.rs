@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Looks at the file and tells what is new.
 pub(crate) struct FileWatch {
     path: PathBuf,
+    clock: Clock,
     key: Option<StoreKey>,
     open: Option<Open>,
 }
@@ -35,15 +36,15 @@ impl FileWatch {
     /// signing key; later on one that is not there is an outage.
     pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>, first: bool) -> Result<Self> {
         let store = if first {
-            let mut store = Store::open_with(&path, clock)?.sealed_with(key.clone());
+            let mut store = Store::open_with(&path, clock.clone())?.sealed_with(key.clone());
             store.ensure_key()?;
             store
         } else {
-            Store::open_existing(&Place::File(path.clone()), key.clone())?
+            Store::open_existing(&Place::File(path.clone()), key.clone(), clock.clone())?
         };
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
-        Ok(Self { path, key, open: Some(Open { store, identity, version: None, revision: None }) })
+        Ok(Self { path, clock, key, open: Some(Open { store, identity, version: None, revision: None }) })
     }
 
     /// The contents, if they changed since they were last read.
@@ -94,7 +95,7 @@ impl FileWatch {
     }
 
     fn reopen(&self) -> Result<Store> {
-        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone())?;
+        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone(), self.clock.clone())?;
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }

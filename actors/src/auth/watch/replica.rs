@@ -171,11 +171,12 @@ impl Follower {
 
     /// Opens the store. What was there once is only looked at: it may be a standby for a while.
     fn open(&mut self) -> Result<Store> {
-        let (place, key) = (&self.settings.store, self.settings.store_key.clone());
+        let (place, clock) = (&self.settings.store, self.settings.clock.clone());
+        let key = self.settings.store_key.clone();
         let store = if self.opened {
-            Store::open_existing(place, key)?
+            Store::open_existing(place, key, clock)?
         } else {
-            let mut store = Store::open_with(place, self.settings.clock.clone())?.sealed_with(key);
+            let mut store = Store::open_with(place, clock)?.sealed_with(key);
             store.ensure_key()?;
             self.opened = true;
             store

@@ -24,5 +24,7 @@ mod namesakes;
 mod people;
 #[path = "../both/revival.rs"]
 mod revival;
+#[path = "../both/skew.rs"]
+mod skew;
 #[path = "../both/store.rs"]
 mod store;

@@ -22,6 +22,8 @@ mod namesakes;
 mod people;
 #[path = "../both/revival.rs"]
 mod revival;
+#[path = "../both/skew.rs"]
+mod skew;
 #[path = "../both/store.rs"]
 mod store;
 
