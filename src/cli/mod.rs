@@ -272,14 +272,16 @@ fn open_store(common: &Common, only_looks: bool) -> Result<(Config, Store), Fail
     }
     audit::ensure(&config)?;
     let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());
-    let recorder = audit::recorder(&config);
-    Ok((config, store.recording(recorder)))
+    let store = audit::recorded(store, &config);
+    Ok((config, store))
 }
 
-/// Tells the running service, where there is one, that the store may have changed, and gives on what came of the
+/// Tells the running service, where there is one, that the store has changed, if it has, and gives on what came of the
 /// command: what it took away is refused when the command ends.
 fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
-    if let Ok(control) = Config::control_of(&common.config) {
+    if audit::has_changed()
+        && let Ok(control) = Config::control_of(&common.config)
+    {
         actix::System::new().block_on(control::tell(&control));
     }
     came

@@ -108,6 +108,7 @@ mod texts_brackets;
 mod throttling;
 mod tracing;
 mod unhealthy;
+mod unrecorded;
 mod walls;
 mod walls_functions;
 mod whose_failure;

@@ -35,7 +35,7 @@ use self::session::Session;
 use super::attempts::Failures;
 use super::client::RevokeFor;
 use super::grant::{self, GrantError, Ticket};
-use super::recording::{self, Door};
+use super::recording::Door;
 use super::records::{NewPat, PersonalAccessToken};
 use super::resource::Resource;
 use super::secret::{self, Digest, PAT_PREFIX};
@@ -119,9 +119,7 @@ impl People {
     /// Does `work` at the store. What it changes of who may do what is recorded when this returns.
     async fn store<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static) -> Result<T> {
         let door = Arc::clone(&self.door);
-        let (done, recorded) = self.turn(move |actor| actor.work(&door, work)).await?;
-        let recorded = recording::written(recorded).await;
-        done.and_then(|done| recorded.map(|()| done))
+        self.turn(move |actor| actor.work(&door, work)).await?
     }
 
     /// The same for what takes something away: it is in force when this returns.

@@ -34,7 +34,8 @@ impl Store {
                 return Ok(((), None));
             }
             // By a clock that is behind, what they revoke may still be in force.
-            connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= ?1", [now.ended()]).map_err(broken)?;
+            let ended = named_params! { ":ended": now.ended() };
+            connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= :ended", ended).map_err(broken)?;
             let (own, all): (i64, i64) = connection
                 .query_row(
                     "SELECT count(*) FILTER (WHERE client_id = ?1), count(*) FROM revoked_tokens",

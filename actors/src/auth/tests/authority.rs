@@ -122,7 +122,8 @@ fn every_operation_of_the_store_is_judged() {
     let before = house.kept();
 
     let operations = operations(token.id, grant);
-    let mut nobody = house.store().of_nobody();
+    let (nobody, recorded) = house.recorded_store();
+    let mut nobody = nobody.of_nobody();
     for (name, operation) in &operations {
         assert_eq!(operation(&mut nobody).unwrap_err().kind, Kind::Forbidden, "{name} is open to everybody");
         assert_eq!(nobody.acting(&of_ann, |store| operation(store)).unwrap_err().kind, Kind::Forbidden, "{name}");
@@ -140,7 +141,7 @@ fn every_operation_of_the_store_is_judged() {
             Ok(())
         })
         .unwrap();
-    assert!(nobody.take_changes().is_empty() && house.kept() == before, "something was changed");
+    assert!(recorded.take().is_empty() && house.kept() == before, "something was changed");
     assert_eq!(nobody.shut_out(Admission::default()).unwrap(), 0);
 
     let judged = operations.iter().map(|(name, _)| *name).chain(LISTS);

@@ -16,8 +16,9 @@ use uuid::Uuid;
 use super::postgres::TestPostgres;
 use crate::auth::asking::Settle;
 use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
+use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
-use crate::auth::store::{Place, Store};
+use crate::auth::store::{Change, Place, Store};
 use crate::auth::verdicts::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
@@ -191,6 +192,12 @@ impl<K: Kind> AnyHouse<K> {
         Store::open_with(&self.place, self.clock()).unwrap()
     }
 
+    /// The same with what it records.
+    pub(super) fn recorded_store(&self) -> (Store, Kept) {
+        let kept = Kept::default();
+        (self.store().recording(Arc::new(kept.clone()), Door::default()), kept)
+    }
+
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
         AuthActor::start(self.settings()).await.unwrap()
     }
@@ -276,6 +283,27 @@ impl Pace {
     pub(super) async fn tick(&mut self) {
         assert!(Instant::now() < self.until, "{}: waited for a minute", self.place);
         self.interval.tick().await;
+    }
+}
+
+/// Keeps what is recorded.
+#[derive(Clone, Default)]
+pub(super) struct Kept(pub(super) Arc<Mutex<Vec<(Change, Door)>>>);
+
+impl Kept {
+    pub(super) fn take(&self) -> Vec<Change> {
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|(change, _)| change).collect()
+    }
+}
+
+impl Recorder for Kept {
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        self.0.lock().unwrap().extend(changes.iter().map(|change| (change.clone(), door.clone())));
+        Ok(ForStore::default())
+    }
+
+    fn unconfirmed(&self, changes: &[Change], _: &Door) {
+        panic!("{changes:?} were not made");
     }
 }
 

@@ -67,9 +67,9 @@ async fn what_was_made_out_of_a_token_ends_with_it_however_far_away() {
     for line in [&child, &grandchild, &beside] {
         assert_eq!(desk.stands(line).await, [true; 3]);
     }
-    let mut store = desk.house.store();
+    let (mut store, kept) = desk.house.recorded_store();
     store.revoke_pat(&root.id.to_string()).unwrap();
-    let mut recorded: Vec<_> = store.take_changes().into_iter().map(|change| change.action).collect();
+    let mut recorded: Vec<_> = kept.take().into_iter().map(|change| change.action).collect();
     assert_eq!(recorded.remove(0), "pat revoke");
     recorded.sort_unstable();
     assert_eq!(recorded, ["grant revoke", "grant revoke", "pat revoke", "pat revoke"]);
@@ -80,7 +80,7 @@ async fn what_was_made_out_of_a_token_ends_with_it_however_far_away() {
     assert_eq!(desk.stands(&beside).await, [true; 3]);
     assert!(!desk.is_in(&desk.session).await);
     store.revoke_pat(&root.id.to_string()).unwrap();
-    assert!(store.take_changes().is_empty(), "twice changes nothing");
+    assert!(kept.take().is_empty(), "twice changes nothing");
 }
 
 #[actix::test]
@@ -216,12 +216,12 @@ async fn clients(desk: &Desk) -> Vec<(ClientKind, String, Issued)> {
 async fn a_client_of_any_kind_can_be_removed_with_what_it_was_given() {
     let desk = Desk::open().await;
     let given = clients(&desk).await;
-    let mut store = desk.house.store();
+    let (mut store, kept) = desk.house.recorded_store();
     for (kind, client, issued) in &given {
         assert!(desk.opens(issued).await);
         assert!(store.clients().unwrap().iter().any(|it| it.client_id == *client && it.kind == *kind), "{kind:?}");
         assert_eq!(store.remove_client(client).unwrap().kind, *kind);
-        let recorded: Vec<_> = store.take_changes().into_iter().map(|change| change.action).collect();
+        let recorded: Vec<_> = kept.take().into_iter().map(|change| change.action).collect();
         assert_eq!(recorded, ["client remove", "grant revoke"], "{kind:?}");
         assert!(!desk.opens(issued).await, "{kind:?}");
         assert!(desk.refresh_as(client, &issued.refresh).await.is_err(), "{kind:?}");
