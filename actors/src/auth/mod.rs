@@ -12,6 +12,7 @@ mod asking;
 mod attempts;
 mod client;
 pub mod clock;
+mod crowd;
 mod der;
 mod grant;
 mod issuer;

@@ -26,11 +26,15 @@ pub(crate) type Key = (Digest, Endpoint);
 
 /// What all who are started with the same settings remember.
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Cache<Key, Verdict>>);
+pub(crate) struct Memory {
+    verdicts: Arc<Cache<Key, Verdict>>,
+    /// Credentials that were good once, whatever they are now.
+    known: Arc<Cache<Digest, ()>>,
+}
 
 impl Default for Memory {
     fn default() -> Self {
-        Self(Arc::new(Cache::new(MOST)))
+        Self { verdicts: Arc::new(Cache::new(MOST)), known: Arc::new(Cache::new(MOST)) }
     }
 }
 
@@ -59,7 +63,7 @@ impl Verdicts {
 
     /// Who shows that, where it is known and still holds.
     pub(super) fn of(&self, key: &Key) -> Option<Arc<Principal>> {
-        let verdict = self.memory.0.get(key)?;
+        let verdict = self.memory.verdicts.get(key)?;
         let now = self.clock.now().time();
         if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
             return None;
@@ -68,17 +72,23 @@ impl Verdicts {
         Some(verdict.by)
     }
 
+    /// Whether that was good when it was shown last.
+    pub(super) fn knew(&self, key: &Key) -> bool {
+        self.memory.known.get(&key.0).is_some()
+    }
+
     /// Remembers what was found of what is shown, and notes that it was used.
     pub(super) fn keep(&self, key: Key, verdict: Verdict) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
         self.note(&verdict, self.clock.now().time());
-        self.memory.0.insert(key, verdict);
+        self.memory.known.insert(key.0, ());
+        self.memory.verdicts.insert(key, verdict);
         by
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        self.memory.0.clear();
+        self.memory.verdicts.clear();
     }
 
     fn note(&self, verdict: &Verdict, now: Timestamp) {

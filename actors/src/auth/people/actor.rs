@@ -60,17 +60,17 @@ impl PeopleActor {
     }
 }
 
-/// One turn of work at the store.
-pub(super) struct Turn<T>(pub(super) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
+/// One piece of work at the store.
+pub(super) struct Work<T>(pub(super) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
 
-impl<T: Send + 'static> Message for Turn<T> {
+impl<T: Send + 'static> Message for Work<T> {
     type Result = T;
 }
 
-impl<T: Send + 'static> Handler<Turn<T>> for PeopleActor {
-    type Result = MessageResult<Turn<T>>;
+impl<T: Send + 'static> Handler<Work<T>> for PeopleActor {
+    type Result = MessageResult<Work<T>>;
 
-    fn handle(&mut self, Turn(work): Turn<T>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Work(work): Work<T>, _: &mut Self::Context) -> Self::Result {
         MessageResult(work(self))
     }
 }

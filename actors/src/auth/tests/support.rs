@@ -1,5 +1,6 @@
 //! A store in a directory of its own, a clock that is set by hand, and an actor on them.
 
+use std::any::Any;
 use std::fs;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -45,6 +46,9 @@ pub(super) trait Kind {
 
     /// How many rows a table has.
     fn count(place: &Place, table: &str) -> i64;
+
+    /// Keeps everybody else from writing.
+    fn lock(place: &Place) -> Box<dyn Any>;
 }
 
 /// A SQLite file.
@@ -67,6 +71,12 @@ impl Kind for OnFile {
     fn count(place: &Place, table: &str) -> i64 {
         let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
         raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    fn lock(place: &Place) -> Box<dyn Any> {
+        let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
+        raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        Box::new(raw)
     }
 }
 
@@ -96,6 +106,12 @@ impl Kind for OnPostgres {
         };
         let [Value::Integer(count)] = answer.rows[0].as_slice() else { panic!("{answer:?}") };
         *count
+    }
+
+    fn lock(place: &Place) -> Box<dyn Any> {
+        let raw = session(place);
+        raw.batch("BEGIN; SELECT number FROM revision FOR UPDATE").unwrap();
+        Box::new(raw)
     }
 }
 
@@ -150,6 +166,11 @@ impl<K: Kind> AnyHouse<K> {
     /// Runs statements behind the store's back.
     pub(super) fn execute(&self, sql: &str) {
         K::execute(&self.place, sql);
+    }
+
+    /// Keeps everybody else from writing, until the answer is dropped.
+    pub(super) fn lock(&self) -> Box<dyn Any> {
+        K::lock(&self.place)
     }
 
     /// How many rows a table of the store has.

@@ -18,6 +18,8 @@ mod handed_over;
 mod in_force;
 #[path = "../both/keys.rs"]
 mod keys;
+#[path = "../both/locked.rs"]
+mod locked;
 #[path = "../both/namesakes.rs"]
 mod namesakes;
 #[path = "../both/people.rs"]
