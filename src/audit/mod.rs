@@ -256,12 +256,14 @@ impl Audit {
             return Err(cannot_record());
         }
         let (written, waiting) = oneshot::channel();
-        let queued = Queued { written: Some(written), ..Queued::from(record) };
+        let queued = Queued { written: Some(written), ..Queued::from(record.clone()) };
         let wait = async { self.sender.send(Message::Record(queued)).await.is_ok() && waiting.await.is_ok() };
         let is_written = tokio::time::timeout(PATIENCE, wait).await.unwrap_or(false);
         if is_written || self.settings.on_failure == OnFailure::Continue {
             return Ok(());
         }
+        // It may still be written.
+        self.take_back(record);
         Err(cannot_record())
     }
 
@@ -312,7 +314,8 @@ impl Audit {
     }
 }
 
-fn cannot_record() -> Error {
+/// What is refused while nothing can be recorded.
+pub(crate) fn cannot_record() -> Error {
     Error::new(Kind::Unavailable, "calls are refused because the audit trail cannot be written")
         .retry_after(RETRY)
         .hint("an administrator has to look at it; the log tells why")
@@ -400,9 +403,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// Completes when the record was handed to the operating system, or to the store. Where records
+    /// Completes when the record was handed to the operating system, or to the store, and tells whether it was. Where records
     /// cannot be written now, what was done cannot be refused any more, and is not waited for.
-    pub async fn wait(self) {
+    pub async fn wait(self) -> bool {
         let Self { written, mut failing } = self;
         let failed = async {
             // Without a writer nothing is written either.
@@ -411,10 +414,10 @@ impl Written {
         let settled = async {
             tokio::select! {
                 biased;
-                _ = written => {}
-                () = failed => {}
+                written = written => written.is_ok(),
+                () = failed => false,
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, settled).await;
+        tokio::time::timeout(PATIENCE, settled).await.unwrap_or(false)
     }
 }

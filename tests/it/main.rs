@@ -89,6 +89,7 @@ mod running_reload;
 mod running_stop;
 mod secrets;
 mod settings;
+mod slow_store;
 mod source_postgres;
 mod sql_api;
 mod sql_batch;
