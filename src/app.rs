@@ -142,7 +142,7 @@ impl App {
         let connections = config.connections.iter().map(|connection| runnable(connection, &budget)).collect();
         let mut auth = AuthSettings::new(&config.store.place, &config.server.public_url, Arc::clone(&observer));
         auth.token_lifetime = config.tokens.lifetime;
-        auth.clock_skew = config.tokens.clock_skew;
+        auth.clock = config.tokens.clock();
         auth.store_key.clone_from(&config.store.key);
         auth.limits = config.limits.auth;
         auth.issuers.clone_from(&config.issuers);

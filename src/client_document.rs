@@ -196,7 +196,7 @@ fn read(client_id: &str, body: &[u8]) -> std::result::Result<Client, String> {
         name: name.unwrap_or_else(|| "An application without a name".to_owned()),
         confidential: false,
         redirect_uris: document.redirect_uris,
-        created_at: Clock::system().now(),
+        created_at: Clock::system().now().time(),
         used_at: None,
     })
 }

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portico_actors::auth::Reconfigure;
-use portico_actors::auth::recording::{Door, Recorder};
+use portico_actors::auth::recording::Door;
 use portico_actors::auth::store::Change;
 use portico_actors::directory;
 use portico_actors::event::Event;
+use serde_json::json;
 
 use crate::app::{App, Current, runnable};
-use crate::audit::Changes;
+use crate::audit::Record;
 use crate::config::{Config, Connection, Problem, Problems};
 
 /// What came of a reload: names of connections.
@@ -104,12 +105,6 @@ impl App {
     /// What is wrong with the file, or cannot change while the service runs; then nothing has.
     pub async fn reload(&self, path: &Path) -> Result<Report, Problems> {
         let result = self.take_over(path).await;
-        if let (Ok(report), Some(audit)) = (&result, &self.audit) {
-            let object = serde_json::to_value(report).unwrap_or_default();
-            let change = Change { action: "reload", object, before: None, after: None };
-            // It is in force already; a trail that cannot be written tells of itself.
-            let _ = Changes(Arc::clone(audit)).record(change, Door::default()).await;
-        }
         (self.observer)(&match &result {
             Ok(report) => Event::Reloaded { summary: report.to_string() },
             Err(problems) => Event::ReloadRefused { problems: problems.0.iter().map(ToString::to_string).collect() },
@@ -145,6 +140,7 @@ impl App {
             reaches: reaches.collect(),
             admission: config.oauth.admission(),
         };
+        let record = self.recorded(&report).await?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &config.server.tls) {
             report.certificate = certificates.renew(tls);
         }
@@ -154,11 +150,30 @@ impl App {
             Ok(grants) => report.shut_out = grants,
             Err(error) => log::warn!("the grants of clients that are not admitted could not be counted: {error}"),
         }
-        self.directory.reload(start, removed).await.map_err(|error| internal(&error))?;
+        let reloaded = self.directory.reload(start, removed).await;
+        reloaded.inspect_err(|_| self.take_back(record)).map_err(|error| internal(&error))?;
         let down = |id: &uuid::Uuid| self.directory.get(*id).filter(|entry| !["up", "idle"].contains(&entry.status()));
         report.down = started.iter().filter_map(down).map(|entry| entry.name.to_string()).collect();
         self.directory.announce();
         Ok(report)
+    }
+}
+
+impl App {
+    /// Records what a reload is about to change.
+    async fn recorded(&self, report: &Report) -> Result<Option<Record>, Problems> {
+        let Some(audit) = &self.audit else { return Ok(None) };
+        let Report { added, changed, offered, removed, .. } = report;
+        let object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
+        let change = Change { action: "reload", object, before: None, after: None };
+        let record = Record::of_change(&change, &Door::default());
+        audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| internal(&error))
+    }
+
+    fn take_back(&self, record: Option<Record>) {
+        if let Some((audit, record)) = self.audit.as_ref().zip(record) {
+            audit.take_back(record);
+        }
     }
 }
 

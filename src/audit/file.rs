@@ -92,6 +92,18 @@ impl LogFile {
         outcome
     }
 
+    /// Has what was appended on the disk when this returns, where it is a file on one.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.file.as_ref().map_or(Ok(()), |(file, _)| file.sync_data()) {
+            // A pipe or a terminal.
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+            synced => synced,
+        }
+    }
+
     /// Puts the file aside if `more` bytes would make it too large.
     fn turn(&mut self, more: usize) -> io::Result<()> {
         let size = self.file.as_ref().map_or(Ok(0), |(file, _)| file.metadata().map(|metadata| metadata.len()))?;

@@ -21,9 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use portico_actors::auth::recording::{Door, Recorder};
+use portico_actors::auth::recording::{Door, ForStore, Recorder};
 use portico_actors::auth::store::{self, Change};
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
@@ -33,7 +31,7 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 pub use record::{Happening, Record, Request, reason, shortened};
-use sinks::Sinks;
+use sinks::{File, Sinks};
 pub use statement::{Detail, Said};
 
 use crate::strangers::Bucket;
@@ -44,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_CALL: Duration = Duration::from_secs(5);
 /// How soon a failed writer is worth asking again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Room in the queue for changes, which wait for no call: the call that makes one has its place already.
+/// Room in the queue for what is said of changes, which wait for no call: the call that makes one has its place already.
 const CHANGES: usize = 64;
 
 /// What becomes of calls whose records cannot be written.
@@ -101,6 +99,12 @@ impl Settings {
     pub fn is_on(&self) -> bool {
         self.file.is_some() || self.store
     }
+
+    /// What the store is to keep of `records`.
+    pub fn for_store(&self, records: &[Record]) -> ForStore {
+        let kept = if self.store { records } else { &[] };
+        ForStore { records: kept.iter().map(sinks::for_store).collect(), most: self.store_records }
+    }
 }
 
 /// What is sent to the writer.
@@ -135,12 +139,15 @@ struct Shared {
     reopen: AtomicBool,
     stopping: AtomicBool,
     suppressed: AtomicU64,
+    /// As long as there is a trail.
+    writer: mpsc::WeakSender<Message>,
     bucket: Mutex<Bucket>,
 }
 
 /// The trail of a running service.
 pub struct Audit {
     settings: Settings,
+    file: Option<File>,
     sender: mpsc::Sender<Message>,
     /// One for each place in the queue.
     rooms: Arc<Semaphore>,
@@ -157,7 +164,8 @@ impl Audit {
         if !settings.is_on() {
             return Ok(None);
         }
-        let mut sinks = Sinks::new(settings, store);
+        let file = File::of(settings);
+        let mut sinks = Sinks::new(settings, file.clone(), store);
         sinks.open_what_is_there()?;
         let (sender, receiver) = mpsc::channel(settings.queue.max(1) + CHANGES);
         let shared = Arc::new(Shared {
@@ -165,13 +173,14 @@ impl Audit {
             reopen: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             suppressed: AtomicU64::new(0),
+            writer: sender.downgrade(),
             bucket: Mutex::new(Bucket::full(Instant::now())),
         });
         let writer = writer::Writer::new(sinks, Arc::clone(&shared), settings.on_failure, observer);
         let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(receiver));
         let thread = Mutex::new(Some(thread.map_err(Error::internal)?));
         let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
-        let audit = Self { settings: settings.clone(), sender, rooms, shared, thread };
+        let audit = Self { settings: settings.clone(), file, sender, rooms, shared, thread };
         // The queue is empty: there is room.
         let _ = audit.sender.try_send(Message::Record(Record::of(Happening::Start, "ok").into()));
         Ok(Some(Arc::new(audit)))
@@ -220,10 +229,6 @@ impl Audit {
     /// As [`Audit::place`] has them.
     pub async fn record(&self, record: Record) -> Result<Option<Written>> {
         if !self.shared.takes(&record) {
-            if self.shared.is_due() {
-                // Where there is no room, somebody else wakes it.
-                let _ = self.sender.try_send(Message::Wake);
-            }
             return Ok(None);
         }
         Ok(self.place().await?.map(|place| place.send(record)))
@@ -242,20 +247,32 @@ impl Audit {
         }
     }
 
-    /// Records a change that was made, and waits until that is written.
-    async fn change(&self, record: Record) -> Result<()> {
-        if !self.shared.takes(&record) {
-            return Ok(());
+    /// Records what is about to be done, and waits until that is written.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`] when it cannot be, and is not to be done.
+    pub async fn announce(&self, record: Record) -> Result<()> {
+        if self.refuses() {
+            return Err(cannot_record());
         }
         let (written, waiting) = oneshot::channel();
-        let queued = Queued { written: Some(written), ..Queued::from(record) };
+        let queued = Queued { written: Some(written), ..Queued::from(record.clone()) };
         let wait = async { self.sender.send(Message::Record(queued)).await.is_ok() && waiting.await.is_ok() };
         let is_written = tokio::time::timeout(PATIENCE, wait).await.unwrap_or(false);
         if is_written || self.settings.on_failure == OnFailure::Continue {
             return Ok(());
         }
-        Err(Error::new(Kind::Unavailable, "the change was made, but it could not be recorded")
-            .hint("look at what there is now before you try again; the log tells why it could not"))
+        // It may still be written.
+        self.take_back(record);
+        Err(cannot_record())
+    }
+
+    /// Records, behind what was announced, that it did not come to be.
+    pub fn take_back(&self, record: Record) {
+        // Where even what is kept free for these is taken, the writer has not written for long, and refuses calls.
+        if self.sender.try_send(Message::Record(record.taken_back().into())).is_err() {
+            self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether calls are refused now, because records cannot be written.
@@ -297,7 +314,8 @@ impl Audit {
     }
 }
 
-fn cannot_record() -> Error {
+/// What is refused while nothing can be recorded.
+pub(crate) fn cannot_record() -> Error {
     Error::new(Kind::Unavailable, "calls are refused because the audit trail cannot be written")
         .retry_after(RETRY)
         .hint("an administrator has to look at it; the log tells why")
@@ -307,9 +325,25 @@ fn cannot_record() -> Error {
 pub struct Changes(pub Arc<Audit>);
 
 impl Recorder for Changes {
-    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
-        let audit = Arc::clone(&self.0);
-        async move { audit.change(Record::of_change(change, door)).await }.boxed()
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        let Audit { settings, file, shared, .. } = &*self.0;
+        self.check()?;
+        let records = changes.iter().map(|change| Record::of_change(change, door));
+        let records: Vec<Record> = records.filter(|record| shared.takes(record)).collect();
+        if let Some(Err(error)) = file.as_ref().map(|file| file.write_now(&records)) {
+            if settings.on_failure == OnFailure::Refuse {
+                // The writer finds out too, and the trail says that it was tried.
+                self.unconfirmed(changes, door);
+                return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
+            }
+            // It tells of the failure, and counts what is lost.
+            records.iter().for_each(|record| self.0.keep_at_once(record.clone()));
+        }
+        Ok(settings.for_store(&records))
+    }
+
+    fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        changes.iter().for_each(|change| self.0.take_back(Record::of_change(change, door)));
     }
 
     fn check(&self) -> Result<()> {
@@ -328,13 +362,15 @@ impl Shared {
         let takes = bucket.take(Instant::now());
         if !takes {
             self.suppressed.fetch_add(1, Ordering::Relaxed);
+            // It is time to tell how many these are, and nobody else may come for long. Where there is no room for
+            // a word the writer looks anyway.
+            if bucket.is_due(Instant::now())
+                && let Some(writer) = self.writer.upgrade()
+            {
+                let _ = writer.try_send(Message::Wake);
+            }
         }
         takes
-    }
-
-    /// Whether it is time to tell how many were only counted.
-    fn is_due(&self) -> bool {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).is_due(Instant::now())
     }
 }
 
@@ -349,14 +385,7 @@ impl Place {
     /// Queues the record, and tells when it is written. What strangers bring about too fast is only
     /// counted: nothing is written of it.
     pub fn keep(self, record: Record) -> Option<Written> {
-        if self.shared.takes(&record) {
-            return Some(self.send(record));
-        }
-        if self.shared.is_due() {
-            // Nobody else may come for long.
-            self.permit.send(Message::Wake);
-        }
-        None
+        self.shared.takes(&record).then(|| self.send(record))
     }
 
     fn send(self, record: Record) -> Written {
@@ -374,9 +403,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// Completes when the record was handed to the operating system, or to the store. Where records
+    /// Completes when the record was handed to the operating system, or to the store, and tells whether it was. Where records
     /// cannot be written now, what was done cannot be refused any more, and is not waited for.
-    pub async fn wait(self) {
+    pub async fn wait(self) -> bool {
         let Self { written, mut failing } = self;
         let failed = async {
             // Without a writer nothing is written either.
@@ -385,10 +414,10 @@ impl Written {
         let settled = async {
             tokio::select! {
                 biased;
-                _ = written => {}
-                () = failed => {}
+                written = written => written.is_ok(),
+                () = failed => false,
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, settled).await;
+        tokio::time::timeout(PATIENCE, settled).await.unwrap_or(false)
     }
 }

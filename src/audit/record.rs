@@ -141,6 +141,9 @@ pub struct Record {
     pub reason: Option<String>,
 }
 
+/// Why a change is recorded once more.
+const UNCONFIRMED: &str = "the change was not made, or it is not known whether it was";
+
 /// Why a caller was refused, as far as that is about the caller: credential, rights, limits. Words of the
 /// source are no reason, they may repeat values.
 pub fn reason(error: &Error) -> Option<String> {
@@ -198,19 +201,25 @@ impl Record {
     }
 
     /// A change of who may do what, asked for by that door.
-    pub fn of_change(change: Change, door: Door) -> Self {
+    pub fn of_change(change: &Change, door: &Door) -> Self {
         Self {
-            request_id: door.request.map(|id| id.to_string()),
-            principal: door.principal.unwrap_or_default(),
+            request_id: door.request.as_ref().map(ToString::to_string),
+            principal: door.principal.clone().unwrap_or_default(),
             address: door.address,
-            agent: door.agent,
-            path: door.path,
+            agent: door.agent.clone(),
+            path: door.path.clone(),
             action: Some(change.action.to_owned()),
-            object: Some(change.object),
-            before: change.before,
-            after: change.after,
+            object: Some(change.object.clone()),
+            before: change.before.clone(),
+            after: change.after.clone(),
             ..Self::of(Happening::Change, "ok")
         }
+    }
+
+    /// The record behind that of a change which did not come to be.
+    pub fn taken_back(self) -> Self {
+        let outcome = Kind::Unavailable.word().to_owned();
+        Self { outcome, reason: Some(UNCONFIRMED.to_owned()), ..self }
     }
 
     /// So many that were not recorded one by one.

@@ -1,6 +1,7 @@
 //! Where records go: a file, the store, or both. Each keeps what it could not write yet.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::store::{Handle, NewRecord, Place};
@@ -10,9 +11,61 @@ use super::file::LogFile;
 use super::{Record, Settings};
 use crate::redaction::redact_json;
 
+/// The file, which the writer and whoever makes a change append to in turns.
+#[derive(Clone)]
+pub struct File(Arc<Mutex<LogFile>>);
+
+impl File {
+    /// That of `settings`, if there is one. Nothing is opened yet.
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let file = LogFile::new(settings.file.clone()?, settings.max_size, settings.keep);
+        Some(Self(Arc::new(Mutex::new(file))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LogFile> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends `lines`, as far as they can be.
+    fn append(&self, lines: &mut Vec<u8>) -> Result<()> {
+        let mut file = self.lock();
+        file.append(lines).map_err(|error| given_up(&mut file, &error))
+    }
+
+    /// Appends `records`, and has them on the disk when this returns.
+    ///
+    /// # Errors
+    /// When they cannot be written; a part may be.
+    pub fn write_now(&self, records: &[Record]) -> Result<()> {
+        let mut lines = Vec::new();
+        for record in records {
+            lines.extend_from_slice(line(record).as_bytes());
+            lines.push(b'\n');
+        }
+        let mut file = self.lock();
+        file.append(&mut lines).and_then(|()| file.sync()).map_err(|error| given_up(&mut file, &error))
+    }
+}
+
+/// Opens it anew the next time.
+fn given_up(file: &mut LogFile, error: &std::io::Error) -> Error {
+    file.close();
+    failure(file.path(), error)
+}
+
+/// A record as it is kept, without what looks like a secret.
+fn line(record: &Record) -> String {
+    redact_json(record.line())
+}
+
+/// A record as the store keeps it.
+pub fn for_store(record: &Record) -> NewRecord {
+    NewRecord { time: record.time.clone(), record: line(record) }
+}
+
 /// File and store, with what is still to be written to each.
 pub struct Sinks {
-    file: Option<LogFile>,
+    file: Option<File>,
     lines: Vec<u8>,
     store: Option<Kept>,
     records: Vec<NewRecord>,
@@ -25,9 +78,8 @@ struct Kept {
 }
 
 impl Sinks {
-    /// Those of `settings`; `store` is where the store is. Nothing is opened yet.
-    pub fn new(settings: &Settings, store: &Place) -> Self {
-        let file = settings.file.clone().map(|path| LogFile::new(path, settings.max_size, settings.keep));
+    /// The file, and the store as `settings` have it, which is at `store`. Nothing is opened yet.
+    pub fn new(settings: &Settings, file: Option<File>, store: &Place) -> Self {
         let kept = settings.store.then(|| Kept {
             store: Handle::new(store.clone(), Clock::system()),
             is_file: store.file().is_some(),
@@ -41,10 +93,10 @@ impl Sinks {
     /// # Errors
     /// When one cannot be opened.
     pub fn open(&mut self) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            let failed = |error| failure(file.path(), &error);
-            let opened = LogFile::new(file.path().to_owned(), u64::MAX, 1).open();
-            opened.map_err(failed)?;
+        if let Some(file) = &self.file {
+            let path = file.lock().path().to_owned();
+            let opened = LogFile::new(path.clone(), u64::MAX, 1).open();
+            opened.map_err(|error| failure(&path, &error))?;
         }
         self.store.as_mut().map_or(Ok(()), |kept| kept.store.with(|_| Ok(())))
     }
@@ -64,14 +116,14 @@ impl Sinks {
 
     /// Has the file opened anew before the next line.
     pub fn reopen(&mut self) {
-        if let Some(file) = &mut self.file {
-            file.close();
+        if let Some(file) = &self.file {
+            file.lock().close();
         }
     }
 
     /// Adds a record to what is to be written.
     pub fn add(&mut self, record: &Record) {
-        let line = redact_json(record.line());
+        let line = line(record);
         if self.file.is_some() {
             self.lines.extend_from_slice(line.as_bytes());
             self.lines.push(b'\n');
@@ -87,11 +139,8 @@ impl Sinks {
     /// What could not be written is tried again next time; the inner cause says why.
     pub fn flush(&mut self) -> Result<()> {
         let mut outcome = Ok(());
-        if let Some(file) = &mut self.file
-            && let Err(error) = file.append(&mut self.lines)
-        {
-            file.close();
-            outcome = Err(failure(file.path(), &error));
+        if let Some(file) = &self.file {
+            outcome = file.append(&mut self.lines);
         }
         if let Some(kept) = self.store.as_mut().filter(|_| !self.records.is_empty()) {
             let (records, most) = (&self.records, kept.most);

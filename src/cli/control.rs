@@ -1,6 +1,7 @@
 //! The control socket, beside a store that is a file: `portico reload`, `health` and `doctor` ask the running
 //! service, and commands that change the store tell it so. One line of JSON each way; only the service's own user and root may ask.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Problem, Problems};
 use crate::edge::listener;
@@ -18,6 +21,8 @@ use crate::reload::Report;
 
 /// How long somebody who has connected may take to ask.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many may be at it at once: one more, and whoever has taken longest is let go.
+const ASKERS: usize = 16;
 /// Bytes of a question at most.
 const LONGEST_QUESTION: u64 = 1024;
 /// How long a reload may take: every source has its own limit on a first attempt, at most 300 s.
@@ -75,6 +80,10 @@ impl Answer {
 pub(super) struct Control {
     listener: UnixListener,
     path: PathBuf,
+    /// Those who were let in last, and may not have asked yet.
+    askers: VecDeque<AbortOnDropHandle<()>>,
+    ask: mpsc::Sender<(Question, Asker)>,
+    asked: mpsc::Receiver<(Question, Asker)>,
 }
 
 impl Drop for Control {
@@ -93,25 +102,47 @@ impl Control {
         let listener = listener::bind_unix(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener: UnixListener::from_std(listener)?, path })
+        let (ask, asked) = mpsc::channel(ASKERS);
+        Ok(Self { listener: UnixListener::from_std(listener)?, path, askers: VecDeque::new(), ask, asked })
     }
 
-    /// The next question, and where its answer goes.
-    pub(super) async fn next(&self) -> (Question, Asker) {
+    /// The next question, and where its answer goes. Whoever asks nothing holds up nobody.
+    pub(super) async fn next(&mut self) -> (Question, Asker) {
         loop {
-            let asked = match self.listener.accept().await {
-                Ok((stream, _)) => timeout(ASK_TIMEOUT, read(stream)).await,
-                Err(error) => {
-                    log::warn!("the control socket failed: {error}");
-                    // Without descriptors the next attempt would fail at once.
-                    tokio::time::sleep(ASK_TIMEOUT).await;
-                    continue;
-                }
-            };
-            match asked {
-                Ok(Ok(asked)) => return asked,
+            tokio::select! {
+                Some(asked) = self.asked.recv() => return asked,
+                stream = accepted(&self.listener) => self.attend(stream),
+            }
+        }
+    }
+
+    fn attend(&mut self, stream: UnixStream) {
+        let ask = self.ask.clone();
+        let asker = actix::spawn(async move {
+            match timeout(ASK_TIMEOUT, read(stream)).await {
+                // Nobody may listen any more.
+                Ok(Ok(asked)) => drop(ask.send(asked).await),
                 Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
                 Err(_) => log::warn!("nothing was asked at the control socket"),
+            }
+        });
+        self.askers.retain(|asker| !asker.is_finished());
+        if self.askers.len() == ASKERS {
+            self.askers.pop_front();
+        }
+        self.askers.push_back(AbortOnDropHandle::new(asker));
+    }
+}
+
+/// The next one who comes.
+async fn accepted(listener: &UnixListener) -> UnixStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => {
+                log::warn!("the control socket failed: {error}");
+                // Without descriptors the next attempt would fail at once.
+                tokio::time::sleep(ASK_TIMEOUT).await;
             }
         }
     }

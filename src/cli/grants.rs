@@ -6,7 +6,7 @@ use portico_actors::error::Error;
 use portico_actors::source::{self, Finding, Script, Wanted};
 use serde_json::{Value, json};
 
-use super::audit::{ensure, recorder};
+use super::audit::{CommandLine, ensure};
 use super::{Common, Failure, connections, print_json, reach, say};
 use crate::app::source_settings;
 use crate::config::{self, Config};
@@ -51,18 +51,24 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         return Ok(());
     };
     ensure(&config)?;
-    let mut shown = Script::default();
-    let mut take = |script: &Script| {
+    let mut show = |script: &Script| {
         if !common.json {
             show(script);
         }
-        shown = script.clone();
+    };
+    let recorder = CommandLine::new(&config);
+    let (mut shown, mut recorded) = (Script::default(), None);
+    let mut record = |script: &Script| {
+        let object = json!({"connection": connection.name, "role": wanted.role, "statements": script.statements});
+        let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
+        let change = Change { action, object, before: None, after: None };
+        recorder.announce(&change)?;
+        (shown, recorded) = (script.clone(), Some(change));
+        Ok(())
     };
     let administrator = config::administrator(url);
-    let left = system.block_on(source::apply_grants(&settings, &administrator, &wanted, &mut take))?;
-    let object = json!({"connection": connection.name, "role": wanted.role, "statements": shown.statements});
-    let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
-    recorder(&config)(Change { action, object, before: None, after: None });
+    let applied = system.block_on(source::apply_grants(&settings, &administrator, &wanted, &mut show, &mut record));
+    let left = applied.inspect_err(|_| recorded.iter().for_each(|change| recorder.take_back(change)))?;
     if common.json {
         print_json(&describe(&wanted, &shown, Some(&left)));
     } else {

@@ -29,7 +29,7 @@ pub(super) enum Key {
 
 pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, Key::List))?;
-    let now = Clock::system().now();
+    let now = Clock::system().now().time();
     match command {
         Key::List => {
             let keys = store.keys()?;

@@ -259,7 +259,7 @@ fn existing_store(config: &Config) -> Result<Store, Error> {
         let missing = Error::not_found(format!("there is no store yet: {} is not there", path.display()));
         return Err(missing.hint("the first start or portico user add makes it"));
     }
-    Store::open_existing(place, config.store.key.clone())
+    Store::open_existing(place, config.store.key.clone(), config.tokens.clock())
 }
 
 /// The configuration and its store, for commands about who may call: each change is recorded. One that `only_looks` makes
@@ -271,15 +271,17 @@ fn open_store(common: &Common, only_looks: bool) -> Result<(Config, Store), Fail
         return Ok((config, store));
     }
     audit::ensure(&config)?;
-    let store = Store::open(&config.store.place)?.sealed_with(config.store.key.clone());
-    let recorder = audit::recorder(&config);
-    Ok((config, store.recording(recorder)))
+    let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());
+    let store = audit::recorded(store, &config);
+    Ok((config, store))
 }
 
-/// Tells the running service, where there is one, that the store may have changed, and gives on what came of the
+/// Tells the running service, where there is one, that the store has changed, if it has, and gives on what came of the
 /// command: what it took away is refused when the command ends.
 fn changing(common: &Common, came: Result<(), Failure>) -> Result<(), Failure> {
-    if let Ok(control) = Config::control_of(&common.config) {
+    if audit::has_changed()
+        && let Ok(control) = Config::control_of(&common.config)
+    {
         actix::System::new().block_on(control::tell(&control));
     }
     came

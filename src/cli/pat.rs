@@ -47,7 +47,7 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, Pat::List { .. }))?;
     match command {
         Pat::Create { email, name, expires, connections, scope } => {
-            let expires_at = expires.map(|lifetime| Clock::system().now().after(lifetime));
+            let expires_at = expires.map(|lifetime| Clock::system().now().time().after(lifetime));
             let rights = rights(&config, &connections, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
             if common.json {

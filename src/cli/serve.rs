@@ -202,19 +202,22 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
 
 /// Reads the configuration again at each SIGHUP, and when the control socket asks for it.
 async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: PathBuf) {
-    let control = Control::open(&control)
+    let mut control = Control::open(&control)
         .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"))
         .ok();
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP");
     loop {
         let asked = async {
-            match &control {
+            match &mut control {
                 Some(control) => control.next().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = next(&mut hangup) => drop(reload(&app, &notify, &file).await),
+            () = next(&mut hangup) => {
+                let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
+                actix::spawn(async move { reload(&app, &notify, &file).await });
+            }
             (question, asker) = asked => {
                 let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
                 // A reload can wait for sources; who asks for health does not wait for a reload.

@@ -132,7 +132,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
 
 /// What the secret opens, where that is not all that the account has.
 fn of_secret(config: &Config, account: &Account) -> Option<String> {
-    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now()) {
+    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
         return Some("nothing; it has ended".to_owned());
     }
     let opens = &account.secret_opens;

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::TrustedIssuer;
+use portico_actors::auth::clock::Clock;
 use portico_actors::auth::people::client::Admission;
 use toml::de::DeTable;
 
@@ -82,6 +83,13 @@ pub struct Tokens {
     pub lifetime: Duration,
     /// How far the clocks of two machines may be apart.
     pub clock_skew: Duration,
+}
+
+impl Tokens {
+    /// What the time is told by.
+    pub fn clock(&self) -> Clock {
+        Clock::system().apart(self.clock_skew)
+    }
 }
 
 /// Which clients may ask people for access, besides those registered on the command line.

@@ -57,11 +57,12 @@ impl Slot {
         }
     }
 
-    /// Waits until the record is written, where there is one by now.
-    pub(super) async fn written(&self) {
+    /// Waits until the record is written, where there is one by now. Whether it is.
+    pub(super) async fn written(&self) -> bool {
         let written = self.written.take();
-        if let Some(written) = written {
-            written.wait().await;
+        match written {
+            Some(written) => written.wait().await,
+            None => true,
         }
     }
 
@@ -120,7 +121,7 @@ pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &E
     });
     // Where it cannot be recorded it is refused all the same.
     if let Ok(Some(written)) = recorded.await {
-        written.wait().await;
+        let _ = written.wait().await;
     }
 }
 
@@ -184,7 +185,12 @@ pub(super) async fn reserve(
         }
     }
     // What was told of by now was so before the first byte.
-    slot.written().await;
+    let is_written = slot.written().await;
+    if !is_written && audit.refuses() && response.status().is_success() && event(response.request()) == Happening::Token
+    {
+        let refused = error::refusal(response.request(), &audit::cannot_record());
+        return Ok(response.into_response(refused));
+    }
     Ok(response.map_body(|_, body| match body.size() {
         BodySize::Stream => BoxBody::new(Withheld { body, slot, held: None }),
         BodySize::None | BodySize::Sized(_) => body,
@@ -227,7 +233,7 @@ impl MessageBody for Withheld {
         if this.held.is_none() {
             let piece = ready!(Pin::new(&mut this.body).poll_next(cx));
             let Some(written) = this.slot.written.take() else { return Poll::Ready(piece) };
-            this.held = Some((piece, written.wait().boxed_local()));
+            this.held = Some((piece, written.wait().map(drop).boxed_local()));
         }
         if let Some((_, written)) = &mut this.held {
             ready!(written.poll_unpin(cx));

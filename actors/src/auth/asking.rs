@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::AuthActor;
 use super::clock::Timestamp;
 use super::grant::GrantError;
-use super::recording::{self, Door};
+use super::recording::Door;
 use super::snapshot::Snapshot;
 use super::store::Store;
 use super::watch::gone;
@@ -158,7 +158,7 @@ impl AuthActor {
         snapshot.succeed(&self.snapshot);
         self.snapshot = snapshot;
         // They may have been read before we wrote.
-        let now = self.clock.now();
+        let now = self.clock.now().time();
         self.revoked.retain(|_, until| *until > now);
         for jti in self.revoked.keys() {
             self.snapshot.revoke(*jti);
@@ -219,16 +219,16 @@ impl Handler<Refuse> for AuthActor {
             return Response::reply(Err(refusal));
         }
         let Refuse { jti, client_id, until, door } = refuse;
-        let written =
-            self.watch.work(Box::new(move |store: &mut Store| store.revoke_access_token(jti, &client_id, until)));
-        let (own, recording, observer) = (context.address(), self.recording.clone(), Arc::clone(&self.observer));
+        let recording = self.recording.clone();
+        let written = self.watch.work(Box::new(move |store: &mut Store| {
+            store.recorded(&recording, &door, |store| store.revoke_access_token(jti, &client_id, until))
+        }));
+        let (own, observer) = (context.address(), Arc::clone(&self.observer));
         Response::fut(async move {
             let written = written.await.map_err(gone)?;
             tell_failure(&observer, &written);
-            let changes = written?;
-            let recorded = recording.record(changes, &door);
-            own.send(Note { jti, until }).await.map_err(Error::internal)?;
-            recording::written(recorded).await
+            written??;
+            own.send(Note { jti, until }).await.map_err(Error::internal)
         })
     }
 }

@@ -65,9 +65,52 @@ fn whole_seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// How far the clocks of two machines may be apart unless the settings say otherwise.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
+
+/// The time now, by a clock that may be ahead of others' or behind: by it is judged what another process has noted.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    time: Timestamp,
+    skew: Duration,
+}
+
+impl Now {
+    /// The time, as this process notes it.
+    pub const fn time(self) -> Timestamp {
+        self.time
+    }
+
+    /// The same, no later than `last`.
+    #[must_use]
+    pub fn no_later_than(self, last: Timestamp) -> Self {
+        Self { time: self.time.min(last), ..self }
+    }
+
+    /// Whether what was noted to end at `end` is over, whoever's clock that was by.
+    pub fn is_over(self, end: Timestamp) -> bool {
+        self.time >= self.over_from(end)
+    }
+
+    /// When it is over for this clock.
+    #[must_use]
+    pub fn over_from(self, end: Timestamp) -> Timestamp {
+        end.after(self.skew)
+    }
+
+    /// The last end that is over.
+    #[must_use]
+    pub fn ended(self) -> Timestamp {
+        self.time.before(self.skew)
+    }
+}
+
 /// Tells the time.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub struct Clock {
+    time: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    skew: Duration,
+}
 
 impl Clock {
     /// The system's own clock.
@@ -77,12 +120,23 @@ impl Clock {
 
     /// A clock that tells what `time` says; must return at once and never panic.
     pub fn new(time: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self(Arc::new(time))
+        Self { time: Arc::new(time), skew: CLOCK_SKEW }
+    }
+
+    /// The same clock, where those of other machines may be so far apart from it.
+    #[must_use]
+    pub fn apart(self, skew: Duration) -> Self {
+        Self { skew, ..self }
     }
 
     /// The time now.
-    pub fn now(&self) -> Timestamp {
-        (self.0)().into()
+    pub fn now(&self) -> Now {
+        Now { time: (self.time)().into(), skew: self.skew }
+    }
+
+    /// How far the clocks of other machines may be apart from it.
+    pub const fn skew(&self) -> Duration {
+        self.skew
     }
 }
 
@@ -115,6 +169,16 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ] {
             assert_eq!(Timestamp::from_seconds(seconds).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_has_ended_by_one_clock_is_over_by_another_one_when_the_skew_has_passed() {
+        let end = Timestamp::from_seconds(100);
+        for (skew, time, is_over) in [(0, 99, false), (0, 100, true), (30, 129, false), (30, 130, true)] {
+            let clock = Clock::new(move || UNIX_EPOCH + Duration::from_secs(time)).apart(Duration::from_secs(skew));
+            let now = clock.now();
+            assert_eq!((now.is_over(end), end <= now.ended()), (is_over, is_over), "{skew} {time}");
         }
     }
 

@@ -364,7 +364,7 @@ impl AuthActor {
     /// Looks for newer keys of the issuer. Completes when there may be some; `None` when there is
     /// nothing to wait for.
     pub(crate) fn look_for_keys(&mut self, index: usize, context: &Context<Self>) -> Option<oneshot::Receiver<()>> {
-        let now = self.clock.now();
+        let now = self.clock.now().time();
         let issuer = self.issuers.get_mut(index)?;
         issuer.fetch(index, self.client.as_ref()?, context.address(), now);
         issuer.wait()

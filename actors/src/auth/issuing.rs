@@ -14,7 +14,7 @@ impl AuthActor {
     /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
     /// `invalid_target` for more than it has, `server_error` when no key signs.
     pub(crate) fn mint(&self, ticket: &Ticket) -> Result<AccessToken, GrantError> {
-        let now = self.clock.now();
+        let now = self.clock.now().time();
         let mint = Minting { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
         mint.issue(ticket).map_err(|failed| {
             // While the store is away that is told already.

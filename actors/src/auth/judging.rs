@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::clock::Timestamp;
+use super::AuthActor;
+use super::clock::{Now, Timestamp};
 use super::secret::{Digest, PAT_PREFIX};
 use super::snapshot::Snapshot;
 use super::token::Refusal;
-use super::verdicts::{Key, Verdict};
-use super::{AuthActor, Authenticate};
+use super::verdicts::{Judge, Key, Verdict};
 use crate::principal::{Credential, Endpoint, Principal, Validity};
 
 /// Access tokens that are kept at least before it is looked which of them are in use.
@@ -88,35 +88,35 @@ impl Held {
 }
 
 /// What was found of a personal access token.
-fn personal(token: &SecretString, (by, until): (Arc<Principal>, Option<Timestamp>)) -> Verdict {
-    Verdict { by, until, used: Some(Digest::of(token.expose_secret())) }
+fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> Verdict {
+    Verdict { by, until, used: Some(token) }
 }
 
 impl AuthActor {
     /// Who shows what is asked about.
-    pub(super) fn authenticate(&mut self, asked: &Authenticate) -> Result<Arc<Principal>, Refusal> {
-        let (now, endpoint) = (self.clock.now(), asked.endpoint);
-        let verdict = match &asked.credential {
-            Credential::Basic { email, token } => personal(token, self.snapshot.basic(email, token, now)?),
+    pub(super) fn authenticate(&mut self, judge: &Judge) -> Result<Arc<Principal>, Refusal> {
+        let (now, shown) = (self.clock.now(), &judge.token);
+        let verdict = match &judge.asked.credential {
+            Credential::Basic { email, .. } => personal(*shown, self.snapshot.basic(email, shown, now)?),
             // What clients with one field for a token send.
             Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
-                personal(token, self.snapshot.personal(token, now)?)
+                personal(*shown, self.snapshot.personal(shown, now)?)
             }
             Credential::Bearer(token) => {
-                let (principal, until) = self.bearer(token.expose_secret(), endpoint, now)?;
-                let by = self.let_in((Digest::of(token.expose_secret()), endpoint), token.clone(), principal, until);
+                let (principal, until) = self.bearer(token.expose_secret(), judge.key.1, now)?;
+                let by = self.let_in(judge.key, token.clone(), principal, until);
                 Verdict { by, until: Some(until), used: None }
             }
         };
-        Ok(self.verdicts.keep(asked, verdict))
+        Ok(self.verdicts.keep(judge.key, verdict))
     }
 
     /// Who shows this access token, at that time, and until when that holds.
-    fn bearer(&self, token: &str, endpoint: Endpoint, at: Timestamp) -> Result<(Principal, Timestamp), Refusal> {
+    fn bearer(&self, token: &str, endpoint: Endpoint, at: Now) -> Result<(Principal, Timestamp), Refusal> {
         let Some(issuer) = self.foreign(token).and_then(|index| self.issuers.get(index)) else {
             return self.snapshot.bearer(token, &self.tokens, endpoint, at);
         };
-        let verified = issuer.verify(token, &self.tokens, endpoint, at)?;
+        let verified = issuer.verify(token, &self.tokens, endpoint, at.time())?;
         if self.snapshot.refuses(&verified.0.subject) {
             return Err(Refusal::DisabledSubject);
         }
@@ -139,7 +139,7 @@ impl AuthActor {
             if !shown.is_in_use() {
                 continue;
             }
-            let at = now.min(Timestamp::from_seconds(shown.until.seconds().saturating_sub(1)));
+            let at = now.no_later_than(Timestamp::from_seconds(shown.until.seconds().saturating_sub(1)));
             let token = shown.token.expose_secret();
             let stands = match self.bearer(token, key.1, at) {
                 Ok((by, _)) => shown.by.is_within(&by),

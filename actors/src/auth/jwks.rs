@@ -103,7 +103,7 @@ impl Handler<Fetched> for AuthActor {
     type Result = ();
 
     fn handle(&mut self, Fetched { index, keys }: Fetched, _: &mut Self::Context) {
-        let now = self.clock.now();
+        let now = self.clock.now().time();
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
             // What was signed with a key that is gone must not be remembered.

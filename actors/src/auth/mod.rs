@@ -12,6 +12,7 @@ mod asking;
 mod attempts;
 mod client;
 pub mod clock;
+mod crowd;
 mod der;
 mod grant;
 mod issuer;
@@ -46,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, Response, System};
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Response, System};
 use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -73,7 +74,7 @@ use self::snapshot::Snapshot;
 use self::store::Place;
 use self::supervisor::{Obituary, Occupant};
 use self::token::{Refusal, Tokens};
-use self::verdicts::{Memory, Verdicts};
+use self::verdicts::{Judge, Memory, Verdicts};
 use self::watch::Watch;
 use crate::beat::Beat;
 use crate::error::{Error, Result};
@@ -82,9 +83,6 @@ use crate::principal::{Credential, Endpoint, Principal};
 
 /// How long an access token is valid unless the settings say otherwise.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
-
-/// How far the clocks of two machines may be apart unless the settings say otherwise.
-pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
 /// How often the store is looked at: whoever is known asks nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -98,8 +96,6 @@ pub struct AuthSettings {
     pub issuer: String,
     /// How long an access token is valid.
     pub token_lifetime: Duration,
-    /// How far the clocks of two machines may be apart: how long after its end a token is taken.
-    pub clock_skew: Duration,
     /// What private keys in the store are encrypted with, where they are.
     pub store_key: Option<StoreKey>,
     /// Every configured connection: what the token of a user who reaches all of them names.
@@ -112,7 +108,7 @@ pub struct AuthSettings {
     pub admission: people::client::Admission,
     /// Hears when the store cannot be read.
     pub observer: Observer,
-    /// Tells the time.
+    /// Tells the time, and how far the clocks of other machines may be apart from it.
     pub clock: Clock,
     /// Takes note of which personal access tokens are used.
     pub uses: people::Uses,
@@ -139,7 +135,6 @@ impl AuthSettings {
             store: store.into(),
             issuer: issuer.into(),
             token_lifetime: TOKEN_LIFETIME,
-            clock_skew: CLOCK_SKEW,
             store_key: None,
             connections: Arc::new([]),
             limits: AuthLimits::default(),
@@ -258,7 +253,7 @@ impl AuthActor {
             snapshot,
             verdicts,
             held,
-            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
+            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
             connections: settings.connections,
             failures,
             issued: Issued::new(&settings.limits),
@@ -277,17 +272,17 @@ impl AuthActor {
     }
 
     /// The answer to a credential that does not open anything.
-    fn refused(&mut self, asked: &Authenticate, refusal: Refusal) -> Error {
+    fn refused(&mut self, Judge { asked, token: shown, .. }: &Judge, refusal: Refusal) -> Error {
         let name = match &asked.credential {
             Credential::Basic { email, .. } => Some(email.as_str()),
             Credential::Bearer(_) => None,
         };
         let (id, claimed) = match &asked.credential {
-            Credential::Basic { email, token } => {
+            Credential::Basic { email, .. } => {
                 // An `@` where no usual address is may be one of a password in the wrong place.
                 let is_told =
                     !email.contains('@') || records::is_usual_address(email) || self.snapshot.holder(email).is_some();
-                (self.snapshot.id_of(token).map(str::to_owned), is_told.then(|| email.to_owned()))
+                (self.snapshot.id_of(shown).map(str::to_owned), is_told.then(|| email.to_owned()))
             }
             Credential::Bearer(token) => token::identity(token.expose_secret(), refusal).unwrap_or_default(),
         };
@@ -339,7 +334,7 @@ impl AuthActor {
         if refusal.is_some() {
             return self.look_for_keys(index, context);
         }
-        if self.issuers.get(index)?.is_stale(self.clock.now()) {
+        if self.issuers.get(index)?.is_stale(self.clock.now().time()) {
             drop(self.look_for_keys(index, context));
         }
         None
@@ -351,24 +346,24 @@ impl AuthActor {
     /// unless that was tried, with or without success.
     fn answer(
         &mut self,
-        asked: Authenticate,
+        judge: Judge,
         settled: Option<bool>,
         context: &Context<Self>,
     ) -> Response<Result<Arc<Principal>>> {
-        let judged = self.authenticate(&asked);
+        let judged = self.authenticate(&judge);
         let own = context.address();
-        if let Some(wait) = self.newer_keys(&asked.credential, judged.as_ref().err().copied(), context) {
+        if let Some(wait) = self.newer_keys(&judge.asked.credential, judged.as_ref().err().copied(), context) {
             return Response::fut(async move {
                 // Whether they came or not: they are not asked for again so soon, and so this ends.
                 let _ = wait.await;
-                own.send(asked).await.map_err(Error::internal)?
+                own.send(judge).await.map_err(Error::internal)?
             });
         }
         let refusal = match judged {
             Ok(principal) => return Response::reply(Ok(principal)),
             Err(refusal) => refusal,
         };
-        let ours = match &asked.credential {
+        let ours = match &judge.asked.credential {
             Credential::Basic { .. } => true,
             Credential::Bearer(token) => self.foreign(token.expose_secret()).is_none(),
         };
@@ -376,7 +371,7 @@ impl AuthActor {
             if settled.is_none() && self.watch.may_be_behind() {
                 let look = self.watch.settle();
                 return Response::fut(async move {
-                    let settled = Settled::after(asked, look).await;
+                    let settled = Settled::after(judge, look).await;
                     own.send(settled).await.map_err(Error::internal)?
                 });
             }
@@ -384,7 +379,7 @@ impl AuthActor {
                 return Response::reply(Err(Error::away()));
             }
         }
-        Response::reply(Err(self.refused(&asked, refusal)))
+        Response::reply(Err(self.refused(&judge, refusal)))
     }
 }
 
@@ -403,8 +398,7 @@ impl Actor for AuthActor {
 }
 
 /// Asks who shows this credential, and whether it opens this endpoint.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Arc<Principal>>")]
+#[derive(Clone, Debug)]
 pub struct Authenticate {
     /// What is shown.
     pub credential: Credential,
@@ -414,22 +408,22 @@ pub struct Authenticate {
     pub from: Option<IpAddr>,
 }
 
-impl Handler<Authenticate> for AuthActor {
+impl Handler<Judge> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, asked: Authenticate, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, judge: Judge, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
-        if let Some(principal) = self.verdicts.of(&asked.credential, asked.endpoint) {
+        if let Some(principal) = self.verdicts.of(&judge.key) {
             return Response::reply(Ok(principal));
         }
-        self.answer(asked, None, context)
+        self.answer(judge, None, context)
     }
 }
 
-impl Handler<Settled<Authenticate>> for AuthActor {
+impl Handler<Settled<Judge>> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, settled: Settled<Authenticate>, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, settled: Settled<Judge>, context: &mut Self::Context) -> Self::Result {
         self.look_at_the_store();
         self.answer(settled.question, Some(settled.looked), context)
     }

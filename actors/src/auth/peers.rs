@@ -99,7 +99,7 @@ impl Handler<Tell> for AuthActor {
 
     fn handle(&mut self, Tell(connection): Tell, _: &mut Self::Context) {
         let payload = self.peers.payload(connection);
-        drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalogue(&payload))));
+        drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalogue(&payload).map(Ok))));
     }
 }
 

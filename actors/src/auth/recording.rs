@@ -1,16 +1,14 @@
-//! How a change of who may do what comes to the audit trail. The store says what has changed; whoever
-//! asked, and by which door, is added here. What a record looks like is not known.
+//! How a change of who may do what comes to the audit trail: before it takes effect, within the transaction that
+//! makes it. The store says what changes; whoever asked, and by which door, is added here. What a record looks like
+//! is not known.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
-
-use super::store::Change;
+use super::store::{Change, NewRecord};
 use crate::call::RequestId;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 
 /// By which door a change was asked for, and by whom.
 #[derive(Clone, Debug, Default)]
@@ -27,18 +25,31 @@ pub struct Door {
     pub path: String,
 }
 
+/// What the store keeps of the trail: it is written with the changes, or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct ForStore {
+    /// The records.
+    pub records: Vec<NewRecord>,
+    /// How many it keeps at most.
+    pub most: u64,
+}
+
 /// Records changes.
 pub trait Recorder: Send + Sync {
-    /// Records a change that was made; completes when that is written.
+    /// Records changes that are about to be made. What is kept elsewhere than in the store is on the disk when this
+    /// returns. Blocks.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when it could not be.
-    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>>;
+    /// [`Kind::Unavailable`](crate::error::Kind::Unavailable) when they cannot be recorded, and are not to be made.
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore>;
+
+    /// Records that the store has not confirmed changes that were recorded.
+    fn unconfirmed(&self, changes: &[Change], door: &Door);
 
     /// Whether changes can be recorded now, as far as that is known.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when they cannot, and are not to be made.
+    /// [`Kind::Unavailable`](crate::error::Kind::Unavailable) when they cannot, and are not to be made.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -54,7 +65,7 @@ impl Recording {
         Self(Some(recorder))
     }
 
-    /// Refuses what could not be recorded, before it is done.
+    /// Refuses what could not be recorded, before it is begun.
     ///
     /// # Errors
     /// As [`Recorder::check`].
@@ -62,42 +73,21 @@ impl Recording {
         self.0.as_ref().map_or(Ok(()), |recorder| recorder.check())
     }
 
-    /// Records `changes`, in their order, also when nobody waits for that. Must be called on a thread of
-    /// actix.
-    pub(crate) fn record(&self, changes: Vec<Change>, door: &Door) -> Recorded {
-        let recorder = self.0.as_ref().filter(|_| !changes.is_empty()).map(Arc::clone)?;
-        let (door, (told, recorded)) = (door.clone(), oneshot::channel());
-        actix::spawn(async move {
-            let mut all = Ok(());
-            for change in changes {
-                let one = recorder.record(change, door.clone()).await;
-                all = all.and(one);
-            }
-            // Nobody may wait any more.
-            let _ = told.send(all);
-        });
-        Some(recorded)
+    /// As [`Recorder::record`].
+    pub(crate) fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        self.0.as_ref().map_or_else(|| Ok(ForStore::default()), |recorder| recorder.record(changes, door))
+    }
+
+    /// As [`Recorder::unconfirmed`].
+    pub(crate) fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        if let Some(recorder) = &self.0 {
+            recorder.unconfirmed(changes, door);
+        }
     }
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Recording(on)" } else { "Recording(off)" })
-    }
-}
-
-/// What is waited for before a change is answered.
-pub(crate) type Recorded = Option<oneshot::Receiver<Result<()>>>;
-
-/// Waits until what was changed is recorded.
-///
-/// # Errors
-/// It could not be.
-pub(crate) async fn written(recorded: Recorded) -> Result<()> {
-    match recorded {
-        None => Ok(()),
-        Some(recorded) => recorded.await.unwrap_or_else(|_| {
-            Err(Error::new(Kind::Unavailable, "the change was made, but it could not be recorded"))
-        }),
     }
 }

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::clock::Timestamp;
+use super::clock::{Now, Timestamp};
 use super::key::{SigningKey, VerifyingKey};
 use super::people::client::{Admission, ClientKind};
 use super::secret::Digest;
@@ -42,8 +42,8 @@ struct Life {
 }
 
 impl Life {
-    fn is_over(self, now: Timestamp) -> bool {
-        self.is_revoked || self.is_disabled || self.ends.is_some_and(|ends| now >= ends)
+    fn is_over(self, now: Now) -> bool {
+        self.is_revoked || self.is_disabled || self.ends.is_some_and(|ends| now.is_over(ends))
     }
 }
 
@@ -215,19 +215,18 @@ impl Snapshot {
 
     /// Who shows this personal access token under this name, and until when that holds. Each way to fail takes
     /// the same steps.
-    pub(crate) fn basic(&self, email: &str, token: &SecretString, now: Timestamp) -> Result<Personal, Refusal> {
+    pub(crate) fn basic(&self, email: &str, token: &Digest, now: Now) -> Result<Personal, Refusal> {
         self.token(token, Some(email_key(email)), now)
     }
 
     /// The same of one that is shown without a name: it names its user by itself.
-    pub(crate) fn personal(&self, token: &SecretString, now: Timestamp) -> Result<Personal, Refusal> {
+    pub(crate) fn personal(&self, token: &Digest, now: Now) -> Result<Personal, Refusal> {
         self.token(token, None, now)
     }
 
-    fn token(&self, token: &SecretString, name: Option<String>, now: Timestamp) -> Result<Personal, Refusal> {
-        let shown = Digest::of(token.expose_secret());
-        let found = self.tokens.get_key_value(&shown);
-        let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(&shown);
+    fn token(&self, shown: &Digest, name: Option<String>, now: Now) -> Result<Personal, Refusal> {
+        let found = self.tokens.get_key_value(shown);
+        let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(shown);
         let (_, token) = found.filter(|_| fits).ok_or(Refusal::UnknownToken)?;
         if name.is_some_and(|name| token.email_key != name) {
             return Err(Refusal::AnotherUser);
@@ -235,19 +234,19 @@ impl Snapshot {
         if let Some(refusal) = token.refused {
             return Err(refusal);
         }
-        if token.expires_at.is_some_and(|end| now >= end) {
+        if token.expires_at.is_some_and(|end| now.is_over(end)) {
             return Err(Refusal::Expired);
         }
-        Ok((Arc::clone(&token.principal), token.expires_at))
+        Ok((Arc::clone(&token.principal), token.expires_at.map(|end| now.over_from(end))))
     }
 
     /// The id of a personal access token, also of one that is refused.
-    pub(crate) fn id_of(&self, token: &SecretString) -> Option<&str> {
-        self.tokens.get(&Digest::of(token.expose_secret()))?.principal.credential.as_deref()
+    pub(crate) fn id_of(&self, token: &Digest) -> Option<&str> {
+        self.tokens.get(token)?.principal.credential.as_deref()
     }
 
     /// The service account with this id and this secret. Each way to fail takes the same steps.
-    pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Timestamp) -> Option<&Account> {
+    pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Now) -> Option<&Account> {
         let shown = Digest::of(secret.expose_secret());
         let account = self.accounts.get(client_id);
         let fits = account.map_or(&Digest::NONE, |account| &account.secret).fits(&shown);
@@ -264,8 +263,8 @@ impl Snapshot {
 
     /// What an access token of ours says, if it is genuine, in force and not revoked, with the
     /// rights that are left of it: no more than its holder has now.
-    pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Timestamp) -> Result<Verified, Refusal> {
-        let mut verified = tokens.verify(token, now, |kid| self.verifying.get(kid))?;
+    pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Now) -> Result<Verified, Refusal> {
+        let mut verified = tokens.verify(token, now.time(), |kid| self.verifying.get(kid))?;
         if self.revoked.contains(&verified.jti) {
             return Err(Refusal::Revoked);
         }
@@ -273,12 +272,12 @@ impl Snapshot {
         if verified.issued_at < holder.since || holder.life.is_over(now) {
             return Err(Refusal::UnknownAccount);
         }
-        verified.until = holder.life.ends.map_or(verified.until, |ends| verified.until.min(ends));
+        verified.until = holder.life.ends.map_or(verified.until, |ends| verified.until.min(now.over_from(ends)));
         if let Some(grant) = verified.grant {
-            let in_force = |granted: &&Granted| now < granted.expires_at && self.admission.takes(granted.kind);
+            let in_force = |granted: &&Granted| !now.is_over(granted.expires_at) && self.admission.takes(granted.kind);
             let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;
             verified.rights = verified.rights.and(&granted.rights);
-            verified.until = verified.until.min(granted.expires_at);
+            verified.until = verified.until.min(now.over_from(granted.expires_at));
         }
         verified.rights = verified.rights.and(&holder.rights);
         verified.subject.clone_from(&holder.subject);
@@ -291,7 +290,7 @@ impl Snapshot {
         token: &str,
         tokens: &Tokens,
         endpoint: Endpoint,
-        now: Timestamp,
+        now: Now,
     ) -> Result<(Principal, Timestamp), Refusal> {
         let verified = self.inspect(token, tokens, now)?;
         let rights = verified.rights.and(&tokens.reach_of(&verified.audiences, endpoint)?);
@@ -333,12 +332,12 @@ impl Snapshot {
     }
 
     /// The JWK set (RFC 7517 §5) of the keys that verify now.
-    pub(crate) fn jwks(&self, tokens: &Tokens, now: Timestamp) -> Value {
+    pub(crate) fn jwks(&self, tokens: &Tokens, now: Now) -> Value {
         let keys: Vec<_> = self
             .kids
             .iter()
             .filter_map(|kid| self.verifying.get(kid))
-            .filter(|key| tokens.verifies_until(key).is_none_or(|until| now < until))
+            .filter(|key| tokens.verifies_until(key).is_none_or(|until| now.time() < until))
             .map(VerifyingKey::jwk)
             .collect();
         json!({ "keys": keys })

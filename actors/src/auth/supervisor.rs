@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::asking::Settle;
+use super::crowd::Crowd;
 use super::peers::{Tell, Words};
 use super::people::client::Admission;
-use super::verdicts::Verdicts;
+use super::verdicts::{self, Judge, Verdicts};
 use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
 use crate::backoff::Backoff;
 use crate::beat::Beat;
@@ -36,6 +37,8 @@ pub struct Auth {
     /// What the next actor is started with.
     settings: Arc<ArcSwap<AuthSettings>>,
     verdicts: Verdicts,
+    /// Those who wait for the actor.
+    crowd: Crowd,
 }
 
 /// An actor and the thread that is its alone.
@@ -58,7 +61,7 @@ impl Auth {
         let verdicts = Verdicts::of_settings(&settings);
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
-        Ok(Self { current, settings, verdicts })
+        Ok(Self { current, settings, verdicts, crowd: Crowd::default() })
     }
 
     /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
@@ -67,9 +70,15 @@ impl Auth {
     /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
-        match self.verdicts.of(&asked.credential, asked.endpoint) {
+        let key = verdicts::key(&asked);
+        match self.verdicts.of(&key) {
             Some(by) => Ok(by),
-            None => self.send(asked).await?,
+            None => {
+                // After a change of the store everybody is judged anew: strangers do not keep those away.
+                let is_known = self.verdicts.knew(&key);
+                let _waiting = if is_known { self.crowd.join()? } else { self.crowd.join_unknown(asked.from)? };
+                self.pass(Judge::new(asked, key)).await?
+            }
         }
     }
 
@@ -82,7 +91,7 @@ impl Auth {
             settings
         });
         // Who is dead has a successor, which has begun with them or is sent them.
-        let _ = self.send(change).await;
+        let _ = self.pass(change).await;
     }
 
     /// Whether the store was read at least once: before that, nobody is known.
@@ -114,7 +123,7 @@ impl Auth {
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.
     pub async fn look(&self) {
         // Who is dead has a successor, which reads everything.
-        let _ = self.send(Settle).await;
+        let _ = self.pass(Settle).await;
     }
 
     /// The sign of life of the thread that judges at the moment.
@@ -130,8 +139,20 @@ impl Auth {
     /// Sends `message` and waits for the answer.
     ///
     /// # Errors
-    /// [`Kind::Unavailable`] when the actor died over it, or is being replaced.
+    /// [`Kind::Unavailable`] when the actor died over it, or is being replaced; at once, when too many wait.
     pub async fn send<M>(&self, message: M) -> Result<M::Result>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        AuthActor: Handler<M>,
+        <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
+    {
+        let _waiting = self.crowd.join()?;
+        self.pass(message).await
+    }
+
+    /// The same of what is not to be refused, or was counted.
+    async fn pass<M>(&self, message: M) -> Result<M::Result>
     where
         M: Message + Send + 'static,
         M::Result: Send,

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use actix::Message;
 use quick_cache::sync::Cache;
 use secrecy::ExposeSecret;
 
@@ -14,6 +15,7 @@ use super::clock::{Clock, Timestamp};
 use super::people::Uses;
 use super::secret::Digest;
 use super::{AuthSettings, Authenticate};
+use crate::error::Result;
 use crate::principal::{Credential, Endpoint, Principal};
 
 /// Credentials that are remembered at most.
@@ -24,11 +26,15 @@ pub(crate) type Key = (Digest, Endpoint);
 
 /// What all who are started with the same settings remember.
 #[derive(Clone)]
-pub(crate) struct Memory(Arc<Cache<Key, Verdict>>);
+pub(crate) struct Memory {
+    verdicts: Arc<Cache<Key, Verdict>>,
+    /// Credentials that were good once, whatever they are now.
+    known: Arc<Cache<Digest, ()>>,
+}
 
 impl Default for Memory {
     fn default() -> Self {
-        Self(Arc::new(Cache::new(MOST)))
+        Self { verdicts: Arc::new(Cache::new(MOST)), known: Arc::new(Cache::new(MOST)) }
     }
 }
 
@@ -55,10 +61,10 @@ impl Verdicts {
         Self { memory: settings.memory.clone(), clock: settings.clock.clone(), uses: settings.uses.clone() }
     }
 
-    /// Who shows this credential at `endpoint`, where that is known and still holds.
-    pub(super) fn of(&self, credential: &Credential, endpoint: Endpoint) -> Option<Arc<Principal>> {
-        let verdict = self.memory.0.get(&(digest(credential), endpoint))?;
-        let now = self.clock.now();
+    /// Who shows that, where it is known and still holds.
+    pub(super) fn of(&self, key: &Key) -> Option<Arc<Principal>> {
+        let verdict = self.memory.verdicts.get(key)?;
+        let now = self.clock.now().time();
         if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
             return None;
         }
@@ -66,17 +72,23 @@ impl Verdicts {
         Some(verdict.by)
     }
 
-    /// Remembers what was found of `asked`, and notes that it was used.
-    pub(super) fn keep(&self, asked: &Authenticate, verdict: Verdict) -> Arc<Principal> {
+    /// Whether that was good when it was shown last.
+    pub(super) fn knew(&self, key: &Key) -> bool {
+        self.memory.known.get(&key.0).is_some()
+    }
+
+    /// Remembers what was found of what is shown, and notes that it was used.
+    pub(super) fn keep(&self, key: Key, verdict: Verdict) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
-        self.note(&verdict, self.clock.now());
-        self.memory.0.insert((digest(&asked.credential), asked.endpoint), verdict);
+        self.note(&verdict, self.clock.now().time());
+        self.memory.known.insert(key.0, ());
+        self.memory.verdicts.insert(key, verdict);
         by
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        self.memory.0.clear();
+        self.memory.verdicts.clear();
     }
 
     fn note(&self, verdict: &Verdict, now: Timestamp) {
@@ -86,10 +98,39 @@ impl Verdicts {
     }
 }
 
-/// That of all that is shown. No header has the octet that stands between name and token.
-fn digest(credential: &Credential) -> Digest {
-    match credential {
+/// What is remembered under. No header has the octet that stands between name and token.
+pub(super) fn key(asked: &Authenticate) -> Key {
+    let digest = match &asked.credential {
         Credential::Bearer(token) => Digest::of(token.expose_secret()),
         Credential::Basic { email, token } => Digest::of_parts(&[email, "\0", token.expose_secret()]),
+    };
+    (digest, asked.endpoint)
+}
+
+/// Asks the actor for what is not remembered. Each digest is made once.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Arc<Principal>>")]
+pub(super) struct Judge {
+    pub(super) asked: Authenticate,
+    /// What it is remembered under.
+    pub(super) key: Key,
+    /// That of the token alone.
+    pub(super) token: Digest,
+}
+
+impl Judge {
+    pub(super) fn new(asked: Authenticate, key: Key) -> Self {
+        let token = match &asked.credential {
+            Credential::Bearer(_) => key.0,
+            Credential::Basic { token, .. } => Digest::of(token.expose_secret()),
+        };
+        Self { asked, key, token }
+    }
+}
+
+impl From<Authenticate> for Judge {
+    fn from(asked: Authenticate) -> Self {
+        let key = key(&asked);
+        Self::new(asked, key)
     }
 }

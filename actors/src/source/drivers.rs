@@ -29,19 +29,23 @@ pub async fn grants(settings: &Settings, wanted: &Wanted) -> Result<Script> {
     }
 }
 
-/// Runs them as `administrator`, in one transaction, after `show` was handed them. Tells what the role can do
+/// Runs them as `administrator`, in one transaction, after `show` was handed them; `record` is before they take
+/// effect. Tells what the role can do
 /// beyond what is exposed all the same.
 ///
 /// # Errors
-/// As [`grants()`], and what the source said of a statement: then nothing was changed.
+/// As [`grants()`], what `record` says, and what the source said of a statement: then nothing was changed.
 pub async fn apply_grants(
     settings: &Settings,
     administrator: &Address,
     wanted: &Wanted,
     show: &mut (dyn FnMut(&Script) + Send),
+    record: &mut (dyn FnMut(&Script) -> Result<()> + Send),
 ) -> Result<Vec<Finding>> {
     match &settings.locator {
-        Locator::Postgres(address) => postgres::apply_grants(settings, address, administrator, wanted, show).await,
+        Locator::Postgres(address) => {
+            postgres::apply_grants(settings, address, administrator, wanted, show, record).await
+        }
         Locator::Sqlite(_) => Err(without_grants(settings)),
     }
 }

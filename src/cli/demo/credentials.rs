@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::Failure;
-use super::super::audit::recorder;
+use super::super::audit::recorded;
 use super::{CONNECTION_ID, CONNECTION_NAME};
 use crate::config::Config;
 
@@ -39,7 +39,7 @@ pub(super) struct Credentials {
 /// The URLs are those of this run.
 pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
     let path = data_dir.join("credentials.json");
-    let mut store = Store::open(&config.store.place)?.recording(recorder(config));
+    let mut store = recorded(Store::open(&config.store.place)?, config);
     let earlier = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Credentials>(&text).ok());
     let known = |account: &str| -> Result<bool, Failure> {
         Ok(store.service_accounts()?.iter().any(|known| known.client_id == account)

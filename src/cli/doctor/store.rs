@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use portico_actors::auth::clock::Clock;
 use portico_actors::auth::store::Store;
 use portico_actors::error::{Error, Kind};
 use portico_actors::name;
@@ -61,12 +60,13 @@ fn namesakes<'n>(what: &str, names: impl Iterator<Item = &'n str>, remedy: &str)
 }
 
 fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
-    let store = Store::open_existing(&config.store.place, config.store.key.clone())?;
+    let store = Store::open_existing(&config.store.place, config.store.key.clone(), config.tokens.clock())?;
     let mut findings = Vec::new();
     let (users, tokens, accounts) = (store.users()?, store.pats(None)?, store.service_accounts()?);
-    let now = Clock::system().now();
-    let valid =
-        tokens.iter().filter(|token| token.revoked_at.is_none() && token.expires_at.is_none_or(|end| end > now));
+    let now = config.tokens.clock().now();
+    let valid = tokens
+        .iter()
+        .filter(|token| token.revoked_at.is_none() && token.expires_at.is_none_or(|end| !now.is_over(end)));
     let valid = valid.count();
     let counts = format!("{} users with {valid} valid tokens, {} service accounts", users.len(), accounts.len());
     findings.push(if valid == 0 && accounts.is_empty() {
@@ -84,7 +84,7 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
     let keys = store.keys()?;
     findings.push(match keys.iter().find(|key| key.retired_at.is_none()) {
         None => Finding::warning("keys", "no key signs access tokens yet", "the first start makes one"),
-        Some(key) if key.created_at.after(KEY_AGE) < now => Finding::warning(
+        Some(key) if key.created_at.after(KEY_AGE) < now.time() => Finding::warning(
             "keys",
             format!("{} signs since {}", key.kid, key.created_at),
             "portico key rotate; tokens that are out stay valid until they expire",
@@ -92,10 +92,10 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
         Some(key) => Finding::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
     });
     let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
-    if let Some(newest) = newest.filter(|newest| *newest > now.after(Duration::from_mins(1))) {
+    if let Some(newest) = newest.filter(|newest| *newest > now.time().after(Duration::from_mins(1))) {
         findings.push(Finding::problem(
             "clock",
-            format!("the clock says {now}, and the store was written at {newest}"),
+            format!("the clock says {}, and the store was written at {newest}", now.time()),
             "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
         ));
     }

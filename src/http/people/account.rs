@@ -172,7 +172,7 @@ async fn change(
 
 async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<HttpResponse> {
     let session = &visitor.session;
-    let now = Clock::system().now();
+    let now = app.config().tokens.clock().now();
     let tokens = app.people.tokens(&visitor.secret).await?;
     let grants = app.people.grants(&visitor.secret).await?;
     let tokens = tokens.into_iter().map(|token| TokenRow {
@@ -182,7 +182,7 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
         created: when(token.created_at),
         used: token.last_used_at.map_or_else(|| "never".to_owned(), when),
         expires: token.expires_at.map_or_else(|| "never".to_owned(), when),
-        expired: token.expires_at.is_some_and(|end| end <= now),
+        expired: token.expires_at.is_some_and(|end| now.is_over(end)),
         current: session.token.as_ref() == Some(&token.name),
         name: token.name,
     });
@@ -228,7 +228,7 @@ fn lifetime(form: &Form) -> Result<Option<Timestamp>> {
         .into_iter()
         .find(|(word, _, _)| *word == asked)
         .ok_or_else(|| Error::invalid("expires: choose one of those offered"))?;
-    Ok(days.map(|days| Clock::system().now().after(Duration::from_secs(days * 86_400))))
+    Ok(days.map(|days| Clock::system().now().time().after(Duration::from_secs(days * 86_400))))
 }
 
 /// A time to the minute, for people.

@@ -3,13 +3,14 @@
 //! client's to hear. What the person decides is in `consent`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::auth::people::People;
 use portico_actors::auth::people::authorization::is_challenge;
 use portico_actors::auth::people::client::{Client, ClientKind};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Scope;
 use uuid::Uuid;
 
-use super::super::{admission, error};
+use super::super::{admission, ending, error};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
@@ -167,7 +168,11 @@ pub(super) async fn again(
     app: &App,
     visitor: Option<&Visitor>,
 ) -> Result<std::result::Result<Ask, HttpResponse>> {
-    match judge(query, app).await {
+    let people = match visitor {
+        Some(visitor) => visitor.people.clone(),
+        None => app.people.at(ending::door(request, app, None)),
+    };
+    match judge(query, app, &people).await {
         Ok(ask) => Ok(Ok(ask)),
         Err(Refusal::Page(error)) => Err(error),
         Err(Refusal::Client(known, code, description)) => {
@@ -190,12 +195,12 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
     }
 }
 
-async fn judge(query: &str, app: &App) -> std::result::Result<Ask, Refusal> {
+async fn judge(query: &str, app: &App, people: &People) -> std::result::Result<Ask, Refusal> {
     if query.len() > LONGEST_REQUEST {
         return Err(Error::invalid("the request of the application is too long").into());
     }
     let form = Form::parse(query);
-    let client = client(&form, app).await?;
+    let client = client(&form, app, people).await?;
     let answer = answer_of(&form, &client, app)?;
     match Wanted::read(&form, app) {
         Ok(wanted) => Ok(Ask { client, answer, wanted }),
@@ -267,14 +272,14 @@ impl Wanted {
     }
 }
 
-async fn client(form: &Form, app: &App) -> Result<Client> {
+async fn client(form: &Form, app: &App, people: &People) -> Result<Client> {
     if form.repeats("client_id") {
         return Err(Error::invalid("client_id is given twice, so nobody knows which application asks"));
     }
     let id = form
         .exact("client_id")
         .ok_or_else(|| Error::invalid("client_id is missing, so nobody knows which application asks"))?;
-    if let Some(client) = app.people.client(id.to_owned()).await? {
+    if let Some(client) = people.client(id.to_owned()).await? {
         return Ok(client);
     }
     if Documents::is_address(id) && app.config().oauth.client_documents {

@@ -138,7 +138,7 @@ pub(super) async fn add_user(request: HttpRequest, payload: web::Payload, app: S
         // What is ticked is given as far as the administrator goes there.
         let rights = if asked.is_all() { asked } else { asked.and(&visitor.session.rights) };
         let new = NewUser { email: form.need("email")?.to_owned(), rights };
-        let expires_at = Some(Clock::system().now().after(FIRST_TOKEN));
+        let expires_at = Some(Clock::system().now().time().after(FIRST_TOKEN));
         let first = NewPat { name: Some("first sign-in".to_owned()), expires_at, ..NewPat::default() };
         let (user, secret) = visitor.people.add_user(&visitor.secret, new, first).await?;
         let fresh = Fresh {
@@ -178,7 +178,7 @@ fn ending_with(visitor: &Visitor) -> String {
 
 /// What the secret opens, where that is not all that the account has.
 fn of_secret(app: &App, account: &ServiceAccount) -> Option<String> {
-    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now()) {
+    if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
         return Some("it has ended".to_owned());
     }
     let opens = &account.secret_opens;

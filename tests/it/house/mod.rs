@@ -152,6 +152,20 @@ fn behind_the_mailbox_nothing_looks_up() {
     }
 }
 
+/// A row may be of a process whose clock is ahead or behind: `auth::clock::Now` judges what it says.
+#[test]
+fn no_statement_of_the_store_compares_with_this_clock() {
+    let store = |file: &String| file.starts_with("actors/src/auth/store/");
+    for (file, code) in sources().iter().filter(|(file, _)| store(file)) {
+        for comparison in ["<", ">", "<=", ">="] {
+            for with in [":now", "unixepoch()", "CURRENT_TIMESTAMP"] {
+                let wrong = format!("{comparison} {with}");
+                assert!(!code.contains(&wrong), "{file}: {wrong}; compare with :ended");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_file_can_be_read_in_one_sitting() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -10,7 +10,7 @@ mod doors;
 mod endpoints;
 mod issuers;
 mod people;
-mod replicas;
+pub(crate) mod replicas;
 mod resources;
 mod revocation;
 mod secrets;

@@ -28,7 +28,7 @@ use crate::support::stream::Events;
 const PUBLIC: &str = "https://data.example.org";
 
 /// A fresh database for a store.
-async fn database() -> String {
+pub(crate) async fn database() -> String {
     TestPostgres::shared().database("store").await
 }
 
@@ -37,7 +37,7 @@ fn store(url: &str) -> Store {
 }
 
 /// One more service on the store at `url`, with those who call it.
-async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
+pub(crate) async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
     let shared = Shared { url: url.to_owned(), callers: Some(callers.clone()) };
     let folder = TempDir::new().unwrap();
     let shop = fixture::sqlite(&folder, "shop.db");
@@ -46,7 +46,7 @@ async fn replica(url: &str, callers: &(Caller, Caller, Caller)) -> TestApp {
 }
 
 impl TestApp {
-    async fn listing(&self, by: &Caller) -> Response {
+    pub(crate) async fn listing(&self, by: &Caller) -> Response {
         let request = self.http.get(format!("{}/api/connections", self.url));
         request.basic_auth(&by.name, Some(&by.secret)).send().await.unwrap()
     }

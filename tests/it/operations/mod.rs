@@ -25,5 +25,7 @@ mod running_log;
 mod running_manager;
 mod running_reload;
 mod running_stop;
+mod slow_store;
 mod tracing;
 mod unhealthy;
+mod unrecorded;

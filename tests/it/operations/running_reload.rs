@@ -1,5 +1,9 @@
 //! A configuration that is read again while the service runs.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -156,4 +160,23 @@ async fn calls_that_run_end_on_the_old_settings() {
     lock.batch_execute("SELECT pg_advisory_unlock(77)").await.unwrap();
     let (status, document) = read(call.await.unwrap().unwrap()).await;
     assert_eq!((status, document.get("error")), (200, None), "{document}");
+}
+
+#[actix_web::test]
+async fn whoever_asks_nothing_at_the_control_socket_holds_up_nobody() {
+    let folder = TempDir::new().unwrap();
+    let shop = connection(CONNECTION, "shop", &fixture::sqlite(&folder, "shop.db"), "");
+    let service = Service::start(folder, "", &shop).await;
+    let control = service.folder.path().join("portico.control");
+    let mut silent: Vec<_> = (0..40).map(|_| UnixStream::connect(&control).unwrap()).collect();
+    // It waits no longer than two seconds.
+    let output = service.run(&["health"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (done, said) = service.reload().await;
+    assert!(done, "{said}");
+    // The first ones had to go for the others, and those leave when their time is over.
+    for silent in &mut silent {
+        silent.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert_eq!(silent.read(&mut [0]).unwrap(), 0, "it is still listened to");
+    }
 }

@@ -4,7 +4,7 @@
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 
 use super::super::asking::tell_failure;
-use super::super::recording::{Door, Recorded, Recording};
+use super::super::recording::{Door, Recording};
 use super::super::store::Handle;
 use super::super::store::Store;
 use super::Uses;
@@ -36,20 +36,12 @@ impl Actor for PeopleActor {
 }
 
 impl PeopleActor {
-    /// Does `work` at the store, unless that could not be recorded. What it has changed of who may do what is recorded, whatever came of it and
-    /// whether or not somebody still waits.
-    pub(super) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> (Result<T>, Recorded) {
-        if let Err(refusal) = self.recording.check() {
-            return (Err(refusal), None);
-        }
-        let mut changes = Vec::new();
-        let done = self.store.with(|store| {
-            let done = work(store);
-            changes = store.take_changes();
-            done
-        });
+    /// Does `work` at the store. What changes who may do what is recorded, or it is not done.
+    pub(super) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.recording.check()?;
+        let done = self.store.with(|store| store.recorded(&self.recording, door, work));
         tell_failure(&self.observer, &done);
-        (done, self.recording.record(changes, door))
+        done?
     }
 
     /// A failure loses some minutes of "last used", and the next one tells of it.
@@ -68,17 +60,17 @@ impl PeopleActor {
     }
 }
 
-/// One turn of work at the store.
-pub(super) struct Turn<T>(pub(super) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
+/// One piece of work at the store.
+pub(super) struct Work<T>(pub(super) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
 
-impl<T: Send + 'static> Message for Turn<T> {
+impl<T: Send + 'static> Message for Work<T> {
     type Result = T;
 }
 
-impl<T: Send + 'static> Handler<Turn<T>> for PeopleActor {
-    type Result = MessageResult<Turn<T>>;
+impl<T: Send + 'static> Handler<Work<T>> for PeopleActor {
+    type Result = MessageResult<Work<T>>;
 
-    fn handle(&mut self, Turn(work): Turn<T>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Work(work): Work<T>, _: &mut Self::Context) -> Self::Result {
         MessageResult(work(self))
     }
 }

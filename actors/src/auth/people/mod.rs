@@ -11,6 +11,8 @@ mod gate;
 mod lane;
 pub(crate) mod password;
 pub mod session;
+mod sign_in;
+mod turns;
 mod uses;
 
 use std::fmt;
@@ -18,6 +20,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, Arbiter};
+use quick_cache::sync::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
@@ -25,28 +28,28 @@ pub use self::administration::{Change, Directory};
 pub use self::password::SHORTEST_PASSWORD;
 pub use self::uses::Uses;
 
-use self::actor::{PeopleActor, Turn};
+use self::actor::{PeopleActor, Work};
 use self::authorization::{
     Approval, CODE_PREFIX, ClientCredential, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption, Refresh,
 };
 use self::client::{Client, NewClient};
 use self::gate::Gate;
-use self::session::Session;
+use self::turns::{Turns, Whose};
 use super::attempts::Failures;
 use super::client::RevokeFor;
 use super::grant::{self, GrantError, Ticket};
-use super::recording::{self, Door};
+use super::recording::Door;
 use super::records::{NewPat, PersonalAccessToken};
 use super::resource::Resource;
-use super::secret::{self, Digest, PAT_PREFIX};
-use super::store::{Handle, Store, email_key};
+use super::secret::{self, Digest};
+use super::store::{Handle, Store};
 use super::token::Tokens;
 use super::{Auth, AuthSettings, Mint};
 use crate::error::{Error, Kind, Result};
 use crate::principal::Scope;
 
-/// Begins the secret of every session.
-const SESSION_PREFIX: &str = "ptc_se_";
+/// Sessions that are remembered to have been in force: who shows one does not wait behind strangers.
+const KNOWN: usize = 10_000;
 
 /// What people may ask for. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +58,9 @@ pub struct People {
     auth: Auth,
     tokens: Tokens,
     gate: Gate,
+    turns: Turns,
+    /// Sessions that were in force when they were shown last.
+    known: Arc<Cache<Digest, ()>>,
     failures: Failures,
     door: Arc<Door>,
 }
@@ -99,8 +105,10 @@ impl People {
         Ok(Self {
             actor: PeopleActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
             auth,
-            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock_skew),
+            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
             gate: Gate::new(&settings.limits, settings.failures()),
+            turns: Turns::default(),
+            known: Arc::new(Cache::new(KNOWN)),
             failures: settings.failures(),
             door: Arc::default(),
         })
@@ -112,16 +120,33 @@ impl People {
         Self { door: Arc::new(door), ..self.clone() }
     }
 
-    async fn turn<T: Send + 'static>(&self, work: impl FnOnce(&mut PeopleActor) -> T + Send + 'static) -> Result<T> {
-        self.actor.send(Turn(Box::new(work))).await.map_err(Error::internal)
+    async fn turn<T: Send + 'static>(
+        &self,
+        whose: Whose,
+        work: impl FnOnce(&mut PeopleActor) -> T + Send + 'static,
+    ) -> Result<T> {
+        let turn = self.turns.take(whose).await?;
+        let work = Work(Box::new(move |actor| {
+            // Also where nobody waits any more.
+            let _turn = turn;
+            work(actor)
+        }));
+        self.actor.send(work).await.map_err(Error::internal)
     }
 
     /// Does `work` at the store. What it changes of who may do what is recorded when this returns.
     async fn store<T: Send + 'static>(&self, work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static) -> Result<T> {
+        self.store_for(Whose::Known, work).await
+    }
+
+    /// The same, for whoever it is.
+    async fn store_for<T: Send + 'static>(
+        &self,
+        whose: Whose,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let door = Arc::clone(&self.door);
-        let (done, recorded) = self.turn(move |actor| actor.work(&door, work)).await?;
-        let recorded = recording::written(recorded).await;
-        done.and_then(|done| recorded.map(|()| done))
+        self.turn(whose, move |actor| actor.work(&door, work)).await?
     }
 
     /// The same for what takes something away: it is in force when this returns.
@@ -134,59 +159,6 @@ impl People {
         Ok(done)
     }
 
-    /// Signs a person in at that address, with a password or a personal access token, and answers the
-    /// secret of a fresh session and the address as it is kept. Unknown names, wrong passwords and names without
-    /// one take the same time.
-    ///
-    /// # Errors
-    /// [`Kind::Unauthenticated`] when the two do not belong together, which names whose address it is, if it is
-    /// anybody's; [`Kind::Busy`] after too many failures of that address, and when too many sign in at once.
-    pub async fn sign_in(
-        &self,
-        email: String,
-        secret: SecretString,
-        from: Option<IpAddr>,
-    ) -> Result<(SecretString, String)> {
-        let (session, digest) = secret::mint(SESSION_PREFIX)?;
-        if secret.expose_secret().starts_with(PAT_PREFIX) {
-            let token = Digest::of(secret.expose_secret());
-            let name = email.clone();
-            let begun = self.store(move |store| {
-                let own = store.email_of(&email)?;
-                store.begin_session_by_token(&email, &token, &digest).map_err(|refusal| of(own.as_deref(), refusal))?;
-                Ok(own.unwrap_or(email))
-            });
-            return begun.await.map(|own| (session, own)).map_err(|refusal| {
-                let wrong = refusal.kind == Kind::Unauthenticated;
-                match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
-                    Some(quota) => {
-                        let words = "too many failed attempts; come back when Retry-After says";
-                        of(refusal.get_claimed(), Error::throttled(words, quota))
-                    }
-                    None => refusal,
-                }
-            });
-        }
-        let name = email_key(&email);
-        // Whoever is not to be compared now, costs neither the store nor a core.
-        let turn = self.gate.enter(&name, from).await?;
-        let (kept, own) = self.store(move |store| Ok((store.password(&name)?, store.email_of(&name)?))).await?;
-        // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
-        let compared = tokio::task::spawn_blocking(move || {
-            let fits = password::fits(&secret, kept.as_deref());
-            (turn, kept.filter(|_| fits))
-        });
-        let (turn, Some(kept)) = compared.await.map_err(Error::internal)? else {
-            let refusal = Error::unauthenticated("the address or the secret is not right");
-            let because = "the name is unknown or disabled, or the password is another one";
-            return Err(of(own.as_deref(), refusal.because(because)));
-        };
-        let own = own.unwrap_or_else(|| email.clone());
-        self.store(move |store| store.begin_session(&email, &kept, &digest)).await?;
-        turn.succeeded();
-        Ok((session, own))
-    }
-
     /// Counts a refusal of what a client shows, and says so where there were too many.
     fn counted(&self, refusal: GrantError, client: &Claimant) -> GrantError {
         if !matches!(refusal.code, "invalid_client" | "invalid_grant") {
@@ -195,36 +167,12 @@ impl People {
         self.failures.of_client(client.from, Some(&client.id), refusal)
     }
 
-    /// The session in force that has this secret, which is shown from that address.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`] after too many that nobody was given.
-    pub async fn session(&self, secret: &SecretString, from: Option<IpAddr>) -> Result<Option<Session>> {
-        let digest = Digest::of(secret.expose_secret());
-        let found = self.store(move |store| match store.session(&digest)? {
-            None => Ok(Err(store.knows_session(&digest)?)),
-            Some(session) => Ok(Ok(session)),
-        });
-        match found.await? {
-            Ok(session) => Ok(Some(session)),
-            Err(true) => Ok(None),
-            Err(false) => match self.failures.count(from, None) {
-                None => Ok(None),
-                Some(quota) => Err(Error::throttled("too many sessions that are unknown; sign in again later", quota)),
-            },
-        }
-    }
-
-    /// Ends a session, or with `everywhere` every session of its person.
-    pub async fn sign_out(&self, secret: &SecretString, everywhere: bool) -> Result<()> {
-        let digest = Digest::of(secret.expose_secret());
-        self.store(move |store| store.end_session(&digest, everywhere)).await
-    }
-
     /// The client with that id, if it is kept here and admitted.
     pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
         let admission = self.auth.admission();
-        let client = self.store(move |store| store.client(&client_id)).await?;
+        let is_known = self.door.principal.is_some();
+        let whose = if is_known { Whose::Known } else { Whose::Stranger(self.door.address) };
+        let client = self.store_for(whose, move |store| store.client(&client_id)).await?;
         Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
 
@@ -235,7 +183,7 @@ impl People {
     /// that address.
     pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
         self.gate.registers(from)?;
-        self.store(move |store| store.register_client(&new)).await
+        self.store_for(Whose::Stranger(from), move |store| store.register_client(&new)).await
     }
 
     /// The connection that a resource (RFC 8707) names, if it names a single one.
@@ -269,7 +217,9 @@ impl People {
         let narrow = move |granted: Granted, asked: &Redemption| {
             authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
+        let whose = Whose::Stranger(client.from);
+        let granted =
+            self.store_for(whose, move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
         self.issue(client.id, granted, refresh).await
     }
@@ -286,7 +236,8 @@ impl People {
         let narrow = move |granted: Granted, asked: &Refresh| {
             authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
         };
-        let granted = self.store(move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
+        let whose = Whose::Stranger(client.from);
+        let granted = self.store_for(whose, move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
         self.issue(client.id, granted, refresh).await
     }
@@ -297,9 +248,12 @@ impl People {
     /// `invalid_client`; a token that is unknown is no failure.
     pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
         let claimant = Claimant::of(&client);
+        let whose = Whose::Stranger(claimant.from);
         let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
-            let revoked = self.changing(move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
+            let revoked =
+                self.store_for(whose, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
+            self.auth.look().await;
             if revoked.map_err(refused)? {
                 return Ok(());
             }
@@ -308,7 +262,7 @@ impl People {
             return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
         }
         let has_secret = client.secret.is_some();
-        let judged = self.store(move |store| store.judge_client(&client)).await.map_err(ours)?;
+        let judged = self.store_for(whose, move |store| store.judge_client(&client)).await.map_err(ours)?;
         judged.map_err(refused)?;
         let client_id = claimant.id;
         // A client without a secret has only said who it is.
@@ -343,7 +297,7 @@ impl People {
     /// The person's tokens that are not revoked, with the time of their last use.
     pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
         let digest = Digest::of(session.expose_secret());
-        self.turn(PeopleActor::carry_uses).await?;
+        self.turn(Whose::Known, PeopleActor::carry_uses).await?;
         self.store(move |store| store.tokens_of(&digest)).await
     }
 
@@ -395,16 +349,8 @@ impl People {
 
 /// The fault is ours: the client is told whether to try again, and no more.
 fn ours(error: Error) -> GrantError {
-    if error.kind == Kind::Unavailable {
+    if matches!(error.kind, Kind::Unavailable | Kind::Busy) {
         return GrantError::new("service_unavailable", "no token can be issued at the moment; try again");
     }
     GrantError::new("server_error", "no token can be issued at the moment; the log says why")
-}
-
-/// `refusal` of a sign-in at the address of this user, if it is anybody's.
-fn of(own: Option<&str>, refusal: Error) -> Error {
-    match own {
-        Some(own) => refusal.claimed(own),
-        None => refusal,
-    }
 }

@@ -49,7 +49,7 @@ impl Store {
                     ":digest": digest,
                     ":scope": new.rights.widest(),
                     ":connections": listed,
-                    ":now": now,
+                    ":now": now.time(),
                     ":named": authority.reaches_all(),
                 },
             );
@@ -115,7 +115,7 @@ impl Store {
                     "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1, secret_parent_known = 1,
                             ended_at = CASE WHEN secret_parent IS NULL THEN ended_at ELSE :now END
                      WHERE client_id = :id",
-                    named_params! { ":digest": digest, ":now": now, ":id": account.client_id },
+                    named_params! { ":digest": digest, ":now": now.time(), ":id": account.client_id },
                 )
                 .map_err(broken)?;
             note_origin(connection, &account.client_id, &authority)?;
@@ -136,7 +136,7 @@ impl Store {
             connection
                 .execute(
                     "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL",
-                    named_params! { ":now": now, ":id": account.client_id },
+                    named_params! { ":now": now.time(), ":id": account.client_id },
                 )
                 .map_err(broken)?;
             changed("service-account disable", connection, &account)

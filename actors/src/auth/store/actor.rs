@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::connection::Connection;
 use super::{Store, sessions};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::Now;
 use crate::auth::people::session::Session;
 use crate::auth::records::NewPat;
 use crate::auth::secret::Digest;
@@ -37,7 +37,7 @@ impl Actor {
     ///
     /// # Errors
     /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) for who is no administrator, in a whole session.
-    pub(super) fn authority(self, connection: &Connection, now: Timestamp) -> Result<Authority> {
+    pub(super) fn authority(self, connection: &Connection, now: Now) -> Result<Authority> {
         match self {
             Self::Operator => Ok(Authority { rights: Rights::ALL, session: None }),
             Self::Nobody => Err(Error::forbidden("this is for administrators")),

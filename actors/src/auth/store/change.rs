@@ -1,17 +1,18 @@
-//! Changes of who may do what, as the store makes them: each is kept with what it was about, as it was
-//! and as it is, until somebody records it. No door to the store can make one without.
+//! Changes of who may do what, as the store makes them: each is recorded with what it was about, as it was and as it
+//! is, before it takes effect. No door to the store can make one without.
 
-use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Store;
 use super::connection::Connection;
-use crate::auth::clock::Timestamp;
-use crate::error::Result;
+use super::{Store, trail};
+use crate::auth::clock::Now;
+use crate::auth::recording::{Door, Recorder, Recording};
+use crate::error::{Error, Result};
 
-/// A change that was made. It holds no secret.
+/// A change. It holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The command line's word for it, such as `user add`.
@@ -54,56 +55,69 @@ fn differing(one: &Map<String, Value>, other: &Map<String, Value>) -> Value {
     one.iter().filter(|(name, value)| other.get(*name) != Some(value)).map(|(n, v)| (n.clone(), v.clone())).collect()
 }
 
-/// Takes changes as they are made.
-type Recorder = Box<dyn FnMut(Change) + Send>;
-
-/// Changes that nobody has taken yet, or whoever takes each at once.
-#[derive(Default)]
+/// Where changes are recorded, and by which door they are asked for.
+#[derive(Debug, Default)]
 pub(super) struct Changes {
-    kept: Vec<Change>,
-    recorder: Option<Recorder>,
-}
-
-impl fmt::Debug for Changes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Changes").field(&self.kept).finish()
-    }
+    recording: Recording,
+    door: Door,
+    /// Why the last one could not be recorded, and was not made.
+    refusal: Option<Error>,
 }
 
 impl Store {
-    /// Hands each change to `record` when it has been made.
+    /// Has each change recorded by `recorder`, as asked for by `door`, before it takes effect.
     #[must_use]
-    pub fn recording(mut self, record: impl FnMut(Change) + Send + 'static) -> Self {
-        self.changes.recorder = Some(Box::new(record));
+    pub fn recording(mut self, recorder: Arc<dyn Recorder>, door: Door) -> Self {
+        self.changes = Changes { recording: Recording::by(recorder), door, refusal: None };
         self
     }
 
-    /// The changes that were made since the last time, where no recorder takes them.
-    #[must_use]
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes.kept)
+    /// Does `work`, with its changes recorded as asked for by `door`.
+    ///
+    /// # Errors
+    /// The outer one is of the store and of `work`; the inner one says that a change could not be recorded, and was
+    /// not made.
+    pub(crate) fn recorded<T>(
+        &mut self,
+        recording: &Recording,
+        door: &Door,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Result<T>> {
+        let now = Changes { recording: recording.clone(), door: door.clone(), refusal: None };
+        let before = std::mem::replace(&mut self.changes, now);
+        let done = work(self);
+        match std::mem::replace(&mut self.changes, before).refusal {
+            Some(refusal) => Ok(Err(refusal)),
+            None => done.map(Ok),
+        }
     }
 
     /// Runs a change of who may do what in one transaction, and has it recorded.
-    pub(super) fn change<T>(
-        &mut self,
-        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, Change)>,
-    ) -> Result<T> {
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<(T, Change)>) -> Result<T> {
         self.change_if(|connection, now| change(connection, now).map(|(done, change)| (done, Some(change))))
     }
 
     /// The same where there may have been nothing to change, or more than one thing.
     pub(super) fn change_if<T, C: IntoIterator<Item = Change>>(
         &mut self,
-        change: impl FnOnce(&Connection, Timestamp) -> Result<(T, C)>,
+        change: impl FnOnce(&Connection, Now) -> Result<(T, C)>,
     ) -> Result<T> {
-        let (done, changes) = self.write(change)?;
-        for change in changes {
-            match &mut self.changes.recorder {
-                Some(record) => record(change),
-                None => self.changes.kept.push(change),
+        let now = self.clock.now();
+        let Changes { recording, door, refusal } = &mut self.changes;
+        let mut recorded: Vec<Change> = Vec::new();
+        let done = self.connection.write(|connection| {
+            let (done, changes) = change(connection, now)?;
+            let changes: Vec<Change> = changes.into_iter().collect();
+            if !changes.is_empty() {
+                let kept = recording.record(&changes, door).inspect_err(|error| *refusal = Some(error.clone()))?;
+                recorded = changes;
+                trail::append(connection, &kept.records, kept.most)?;
             }
+            Ok(done)
+        });
+        if done.is_err() && !recorded.is_empty() {
+            recording.unconfirmed(&recorded, door);
         }
-        Ok(done)
+        done
     }
 }

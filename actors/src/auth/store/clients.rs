@@ -10,7 +10,7 @@ use super::change::Change;
 use super::columns::json;
 use super::connection::{Connection, Optional, Read, Row};
 use super::{Store, broken, check_name, consents, hint, named, one_named, shown};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::Now;
 use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
 use crate::error::{Error, Kind, Result};
@@ -83,7 +83,7 @@ impl Store {
                     ":name": new.name,
                     ":digest": digest,
                     ":redirect_uris": json(&new.redirect_uris)?,
-                    ":now": now,
+                    ":now": now.time(),
                 },
             );
             added.map_err(broken)?;
@@ -237,12 +237,12 @@ fn count_dynamic(connection: &Connection) -> Result<i64> {
     connection.query_row(sql, (), |row| row.get(0)).map_err(broken)
 }
 
-fn forget_unused(connection: &Connection, now: Timestamp, unused: Duration) -> Result<()> {
+fn forget_unused(connection: &Connection, now: Now, unused: Duration) -> Result<()> {
     connection
         .execute(
             "DELETE FROM clients WHERE kind = 'dynamic'
              AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
-            named_params! { ":unused": now.before(unused), ":idle": now.before(IDLE) },
+            named_params! { ":unused": now.ended().before(unused), ":idle": now.ended().before(IDLE) },
         )
         .map_err(broken)?;
     Ok(())

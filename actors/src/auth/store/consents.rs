@@ -9,7 +9,7 @@ use super::change::Change;
 use super::columns::{Id, rights};
 use super::connection::{Connection, Optional, Read, Row, Values};
 use super::{Store, broken, clients, sessions, users};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::people::authorization::{CODE_LIFETIME, Consent};
 use crate::auth::people::client::Admission;
 use crate::auth::records::with_connections;
@@ -30,10 +30,14 @@ impl Store {
     pub fn consents(&self, email: Option<&str>) -> Result<Vec<Consent>> {
         let (now, authority) = (self.clock.now(), self.authority()?);
         let mut consents = match email {
-            None => in_force(&self.connection, "", named_params! { ":now": now })?,
+            None => in_force(&self.connection, "", named_params! { ":ended": now.ended() })?,
             Some(email) => {
                 let (id, _) = users::find(&self.connection, &authority, email)?;
-                in_force(&self.connection, "AND g.user_id = :user", named_params! { ":now": now, ":user": id })?
+                in_force(
+                    &self.connection,
+                    "AND g.user_id = :user",
+                    named_params! { ":ended": now.ended(), ":user": id },
+                )?
             }
         };
         consents.retain(|consent| authority.sees(&consent.rights));
@@ -42,7 +46,7 @@ impl Store {
 
     /// How many grants in force open nothing because clients of their kind are not admitted.
     pub fn shut_out(&self, admission: Admission) -> Result<usize> {
-        let consents = in_force(&self.connection, "", named_params! { ":now": self.clock.now() })?;
+        let consents = in_force(&self.connection, "", named_params! { ":ended": self.clock.now().ended() })?;
         Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
     }
 
@@ -54,7 +58,7 @@ impl Store {
         let actor = self.actor;
         self.change_if(|connection, now| {
             let authority = actor.authority(connection, now)?;
-            let values = named_params! { ":now": now, ":grant": grant.to_string() };
+            let values = named_params! { ":ended": now.ended(), ":grant": grant.to_string() };
             let found = in_force(connection, "AND g.id = :grant", values)?.pop();
             match found.filter(|consent| authority.sees(&consent.rights)) {
                 None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
@@ -67,7 +71,7 @@ impl Store {
     pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<Consent>> {
         let now = self.clock.now();
         let session = sessions::require(&self.connection, session, now)?;
-        let values = named_params! { ":now": now, ":user": session.user_id };
+        let values = named_params! { ":ended": now.ended(), ":user": session.user_id };
         let mut grants = in_force(&self.connection, "AND g.user_id = :user", values)?;
         grants.retain(|grant| session.rights.contains(&grant.rights));
         Ok(grants)
@@ -104,7 +108,7 @@ pub(super) fn left(row: &Row<'_>) -> Read<Rights> {
 fn in_force(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Consent>> {
     let sql = format!(
         "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
-         {FROM} WHERE g.expires_at > :now AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
+         {FROM} WHERE g.expires_at > :ended AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
     );
     connection.query(&sql, values, record).map_err(broken)
 }
@@ -173,9 +177,9 @@ pub(super) fn end_those(connection: &Connection, which: &str, values: impl Value
 }
 
 /// Removes what has ended by itself, and codes that nobody can redeem any more.
-pub(super) fn forget_ended(connection: &Connection, now: Timestamp) -> Result<()> {
-    let sql = "DELETE FROM grants WHERE expires_at <= :now OR (used_at IS NULL AND created_at <= :then)";
-    let values = named_params! { ":now": now, ":then": now.before(CODE_LIFETIME) };
+pub(super) fn forget_ended(connection: &Connection, now: Now) -> Result<()> {
+    let sql = "DELETE FROM grants WHERE expires_at <= :ended OR (used_at IS NULL AND created_at <= :then)";
+    let values = named_params! { ":ended": now.ended(), ":then": now.ended().before(CODE_LIFETIME) };
     connection.execute(sql, values).map(drop).map_err(broken)
 }
 

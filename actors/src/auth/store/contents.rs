@@ -132,7 +132,7 @@ impl Store {
                         t.revoked_at, u.disabled_at, t.parent_id
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                  WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
-                named_params! { ":then": self.clock.now().before(REVOKED_KNOWN) },
+                named_params! { ":then": self.clock.now().time().before(REVOKED_KNOWN) },
                 |row| {
                     let Id(id) = row.get(8)?;
                     Ok(TokenRow {

@@ -7,7 +7,7 @@ use super::change::Change;
 use super::columns::Id;
 use super::connection::{Connection, Values};
 use super::{Store, broken, consents, tokens, users};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::Now;
 use crate::auth::records::{SignedOut, User};
 use crate::error::Result;
 
@@ -56,7 +56,7 @@ pub(super) fn disabled(connection: &Connection, id: i64, before: User) -> Result
 
 /// Ends everything that came of a token: tokens that were made in its sessions, and theirs, with their
 /// sessions and grants.
-pub(super) fn end_descendants(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Vec<Change>> {
+pub(super) fn end_descendants(connection: &Connection, token: Uuid, now: Now) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for each in line(connection, "id = ?1", [token.to_string()])? {
         if each != token {

@@ -10,7 +10,7 @@ use super::columns::{Id, connections};
 use super::connection::{Connection, Optional, Read, Row};
 use super::consents::{FROM, GivenAccess, RIGHTS, left};
 use super::{Store, broken, clients, consents, sessions, tokens};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::grant::GrantError;
 use crate::auth::people::authorization::{
     Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh, REFRESH_LIFETIME, Redemption,
@@ -39,7 +39,7 @@ impl Store {
             consents::forget_ended(connection, now)?;
             let id = Uuid::new_v4();
             let grant = id.to_string();
-            let ends = now.after(GRANT_LIFETIME);
+            let ends = now.time().after(GRANT_LIFETIME);
             connection
                 .execute(
                     "INSERT INTO grants (id, user_id, token_id, client_id, client_name, scope, connections, resource, created_at, expires_at)
@@ -53,7 +53,7 @@ impl Store {
                         ":scope": approval.rights.widest(),
                         ":connections": connections(&approval.rights)?,
                         ":resource": approval.resource,
-                        ":now": now,
+                        ":now": now.time(),
                         ":ends": session.ends.map_or(ends, |end| end.min(ends)),
                     },
                 )
@@ -67,11 +67,11 @@ impl Store {
                         ":grant": grant,
                         ":redirect": approval.redirect_uri,
                         ":challenge": approval.challenge,
-                        ":ends": now.after(CODE_LIFETIME),
+                        ":ends": now.time().after(CODE_LIFETIME),
                     },
                 )
                 .map_err(broken)?;
-            let used = named_params! { ":now": now, ":id": approval.client_id };
+            let used = named_params! { ":now": now.time(), ":id": approval.client_id };
             connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used).map_err(broken)?;
             let given = GivenAccess::of(connection, id)?;
             let mut changes = vec![Change::of("grant create", None, given.as_ref())];
@@ -102,11 +102,11 @@ impl Store {
             if code.used_at.is_some() {
                 return Ok((Err(wrong_code()), consents::end(connection, code.grant)?));
             }
-            let used = named_params! { ":now": now, ":digest": digest };
+            let used = named_params! { ":now": now.time(), ":digest": digest };
             connection
                 .execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used)
                 .map_err(broken)?;
-            let bound = now < code.expires_at
+            let bound = !now.is_over(code.expires_at)
                 && code.redirect_uri == redemption.redirect_uri
                 && verifies(&code.challenge, redemption.verifier.expose_secret());
             match granted(connection, code.grant, &redemption.client.client_id, now)? {
@@ -210,12 +210,12 @@ fn shown_code(
 fn shown_token(
     connection: &Connection,
     asked: &Refresh,
-    now: Timestamp,
+    now: Now,
 ) -> Result<std::result::Result<(Granted, bool), GrantError>> {
     if let Err(refusal) = authenticate(connection, &asked.client)? {
         return Ok(Err(refusal));
     }
-    let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || now < kept.expires_at);
+    let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || !now.is_over(kept.expires_at));
     let Some(Kept { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
     // Another client's token is none of its business, and it must not be able to end it.
     let granted = granted(connection, grant, &asked.client.client_id, now)?;
@@ -223,13 +223,13 @@ fn shown_token(
 }
 
 /// What the grant opens for that client now, if it is in force.
-fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Timestamp) -> Result<Option<Granted>> {
+fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
     let sql = format!(
         "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind {FROM}
-         WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :now
+         WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :ended
            AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
     );
-    let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":now": now };
+    let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":ended": now.ended() };
     let read = |row: &Row<'_>| {
         let (subject, kind) = (row.get("email")?, clients::kind_of(client_id, row.get("kind")?));
         let token = row.get::<_, Option<Id>>("token_id")?.map(|Id(id)| id);
@@ -267,21 +267,21 @@ fn kept(connection: &Connection, token: &SecretString) -> Result<Option<Kept>> {
 }
 
 /// Keeps `next` in the place of the one before it.
-fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: Timestamp) -> Result<()> {
+fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
     let grant = grant.to_string();
     // One of an older program belongs to no line: that it was used has to be kept.
     let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
                  AND EXISTS (SELECT 1 FROM grants WHERE id = :grant AND line IS NULL)";
-    connection.execute(spend, named_params! { ":now": now, ":grant": grant }).map_err(broken)?;
+    connection.execute(spend, named_params! { ":now": now.time(), ":grant": grant }).map_err(broken)?;
     let replace = "DELETE FROM refresh_tokens WHERE grant_id = ?1 AND used_at IS NULL";
     connection.execute(replace, [&grant]).map_err(broken)?;
     connection
         .execute(
             "INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES (:digest, :grant, :ends)",
-            named_params! { ":digest": next.digest, ":grant": grant, ":ends": now.after(REFRESH_LIFETIME) },
+            named_params! { ":digest": next.digest, ":grant": grant, ":ends": now.time().after(REFRESH_LIFETIME) },
         )
         .map_err(broken)?;
-    let used = named_params! { ":now": now, ":line": next.line, ":grant": grant };
+    let used = named_params! { ":now": now.time(), ":line": next.line, ":grant": grant };
     connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map_err(broken)?;
     Ok(())
 }

@@ -4,11 +4,14 @@
 //! A file that was there and is there no more is an outage: no empty one is made in its place, and what is written to
 //! one that was taken away would be lost.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::clock::Clock;
 use super::{Identity, Place, RETRY, Store, identity};
 use crate::error::{Kind, Result};
+
+/// How long work waits for another process that has locked a file.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A store that may be away for a while.
 #[derive(Debug)]
@@ -33,12 +36,13 @@ impl Handle {
     /// What `work` says; [`Kind::Unavailable`] when the store is away, and for a moment afterwards
     /// without another attempt: those who wait are not made to wait one after the other.
     pub fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
         let done = self.open().and_then(work);
         match &done {
             Err(error) if error.kind == Kind::Unavailable => {
                 self.open = None;
-                // A file that is locked for a while is there all the same.
-                if self.place.file().is_none() {
+                // A file fails at once, unless it is locked: that is waited for once, and not by each in turn.
+                if self.place.file().is_none() || begun.elapsed() >= PATIENCE / 2 {
                     self.failed.get_or_insert_with(Instant::now);
                 }
             }
@@ -63,10 +67,11 @@ impl Handle {
             return Ok(self.open.insert(store));
         }
         let store = match self.file {
-            Some(_) => Store::open_existing(&self.place, None)?.by(self.clock.clone()),
+            Some(_) => Store::open_existing(&self.place, None, self.clock.clone())?,
             None => Store::open_with(&self.place, self.clock.clone())?,
         };
         self.file = self.place.file().map(identity).transpose()?;
+        store.wait_at_most(PATIENCE)?;
         Ok(self.open.insert(store.of_nobody()))
     }
 }

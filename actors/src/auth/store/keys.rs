@@ -8,7 +8,7 @@ use super::change::Change;
 use super::columns::json;
 use super::connection::{Connection, Failure, Optional, Read, Row};
 use super::{Store, broken};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::Now;
 use crate::auth::key::{Algorithm, NewKey};
 use crate::auth::records::Key;
 use crate::auth::sealing::{self, StoreKey};
@@ -45,7 +45,10 @@ impl Store {
             actor.authority(connection, now)?.must_reach_all()?;
             let before = in_use(connection).optional().map_err(broken)?;
             connection
-                .execute("UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL", [now])
+                .execute(
+                    "UPDATE signing_keys SET retired_at = ?1, private_key = NULL WHERE retired_at IS NULL",
+                    [now.time()],
+                )
                 .map_err(broken)?;
             let key = add(connection, now, &key, sealing.as_ref())?;
             let change = Change::of("key rotate", before.as_ref(), Some(&key));
@@ -124,7 +127,7 @@ fn seal_in_place(connection: &Connection, key: Option<&StoreKey>) -> Result<bool
 }
 
 /// Adds a key that signs.
-fn add(connection: &Connection, now: Timestamp, key: &NewKey, sealing: Option<&StoreKey>) -> Result<Key> {
+fn add(connection: &Connection, now: Now, key: &NewKey, sealing: Option<&StoreKey>) -> Result<Key> {
     let sealed = sealing.map(|sealing| sealing::seal(sealing, &key.kid, key.private.expose_secret())).transpose()?;
     connection
         .execute(
@@ -136,7 +139,7 @@ fn add(connection: &Connection, now: Timestamp, key: &NewKey, sealing: Option<&S
                 ":private_key": sealed.as_deref().unwrap_or(key.private.expose_secret()),
                 ":sealed": sealed.is_some(),
                 ":public_key": json(&key.public)?,
-                ":now": now,
+                ":now": now.time(),
             },
         )
         .map_err(broken)?;

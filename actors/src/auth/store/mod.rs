@@ -41,7 +41,7 @@ use self::remote::Remote;
 pub use self::trail::NewRecord;
 pub(crate) use crate::name::key as email_key;
 
-use super::clock::{Clock, Timestamp};
+use super::clock::{Clock, Now};
 use super::sealing::StoreKey;
 use super::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
 use crate::error::{Error, Result};
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`], and when there is none.
-    pub fn open_existing(place: &Place, key: Option<StoreKey>) -> Result<Self> {
+    pub fn open_existing(place: &Place, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
         let connection = match place {
             Place::File(path) => Connection::File(file::open_existing(path)?),
             Place::Postgres(address) => {
@@ -134,12 +134,7 @@ impl Store {
                 Connection::Postgres(remote)
             }
         };
-        Ok(Self { connection, clock: Clock::system(), key, changes: Changes::default(), actor: Actor::Operator })
-    }
-
-    /// The same store, which asks `clock` for the time.
-    pub(crate) fn by(self, clock: Clock) -> Self {
-        Self { clock, ..self }
+        Ok(Self { connection, clock, key, changes: Changes::default(), actor: Actor::Operator })
     }
 
     /// A number that changes whenever another connection has written to the same file; `None` where
@@ -217,7 +212,7 @@ impl Store {
 
     /// Runs `change` in one transaction that no other writer can come between. What changes who may do what
     /// goes through [`Store::change`], which has it recorded.
-    fn write<T>(&mut self, change: impl FnOnce(&Connection, Timestamp) -> Result<T>) -> Result<T> {
+    fn write<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<T>) -> Result<T> {
         let now = self.clock.now();
         self.connection.write(|connection| change(connection, now))
     }

@@ -8,7 +8,7 @@ use rusqlite::named_params;
 use super::columns::rights;
 use super::connection::Connection;
 use super::{Store, broken, tokens};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::records::{PersonalAccessToken, ServiceAccount, User};
 use crate::error::Result;
 use crate::principal::Rights;
@@ -43,7 +43,7 @@ impl Store {
             let secrets = not_noted(connection, "service_accounts", "client_id", "secret_parent_known")?;
             let ended = tokens_of_administrators(connection, now)?;
             let in_doubt = "t.parent_known = 0 AND t.revoked_at IS NULL AND u.disabled_at IS NULL
-                            AND (t.expires_at IS NULL OR t.expires_at > :now)
+                            AND (t.expires_at IS NULL OR t.expires_at > :ended)
                             AND EXISTS (SELECT 1 FROM personal_access_tokens o
                                         WHERE o.user_id = t.user_id AND o.id <> t.id AND o.created_at <= t.created_at)";
             let users = self.users()?.into_iter().filter(|user| {
@@ -58,7 +58,7 @@ impl Store {
                 secrets.contains(&account.client_id) && ended.iter().any(within)
             });
             Ok(OfUnknownOrigin {
-                tokens: tokens::matching(connection, in_doubt, named_params! { ":now": now })?,
+                tokens: tokens::matching(connection, in_doubt, named_params! { ":ended": now.ended() })?,
                 users: users.collect(),
                 accounts,
                 secrets: secrets.collect(),
@@ -74,11 +74,11 @@ fn confined_administrators(connection: &Connection) -> Result<Vec<(Timestamp, Ri
 }
 
 /// From when to when there were tokens of administrators that have ended.
-fn tokens_of_administrators(connection: &Connection, now: Timestamp) -> Result<Vec<(Timestamp, Timestamp)>> {
+fn tokens_of_administrators(connection: &Connection, now: Now) -> Result<Vec<(Timestamp, Timestamp)>> {
     let sql = "SELECT t.created_at, coalesce(t.revoked_at, t.expires_at)
                FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-               WHERE u.admin = 1 AND (t.revoked_at IS NOT NULL OR t.expires_at <= :now)";
-    let values = named_params! { ":now": now };
+               WHERE u.admin = 1 AND (t.revoked_at IS NOT NULL OR t.expires_at <= :ended)";
+    let values = named_params! { ":ended": now.ended() };
     connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
 }
 

@@ -3,9 +3,9 @@
 use rusqlite::named_params;
 
 use super::columns::{Id, rights};
-use super::connection::{Connection, Optional, Row};
+use super::connection::{Connection, Optional, Read, Row};
 use super::{Store, broken, email_key, endings, tokens, users};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;
 use crate::auth::secret::Digest;
@@ -33,17 +33,12 @@ impl Store {
         })
     }
 
-    /// The PHC string of a user's password, if there is such a user and such a password.
-    pub(crate) fn password(&self, email: &str) -> Result<Option<String>> {
-        let sql = "SELECT password FROM users WHERE email_key = ?1 AND disabled_at IS NULL";
-        let found = self.connection.query_row(sql, [email_key(email)], |row| row.get(0)).optional();
-        found.map(Option::flatten).map_err(broken)
-    }
-
-    /// The e-mail address of that user as it was given, also where the user is disabled.
-    pub(crate) fn email_of(&self, email: &str) -> Result<Option<String>> {
-        let sql = "SELECT email FROM users WHERE email_key = ?1";
-        self.connection.query_row(sql, [email_key(email)], |row| row.get(0)).optional().map_err(broken)
+    /// The e-mail address of that user as it was given, and the PHC string of the password: none where there is none,
+    /// or the user is disabled.
+    pub(crate) fn password(&self, email: &str) -> Result<Option<(String, Option<String>)>> {
+        let sql = "SELECT email, CASE WHEN disabled_at IS NULL THEN password END FROM users WHERE email_key = ?1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.connection.query_row(sql, [email_key(email)], read).optional().map_err(broken)
     }
 
     /// Begins a session with a password that was found right while it was `password`.
@@ -56,53 +51,56 @@ impl Store {
         })
     }
 
-    /// Begins a session with a personal access token of that user's.
-    pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<()> {
+    /// Begins a session with a personal access token of that user's: the e-mail address as it was given.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthenticated`](crate::error::Kind::Unauthenticated) when they do not belong together, which claims
+    /// the address as it was given, if it is anybody's.
+    pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<String> {
         // Looked at first: strangers do not make writers wait, and the trail says what is wrong.
-        let sql = "SELECT t.id, u.email_key, t.revoked_at, t.expires_at, u.disabled_at
-                   FROM personal_access_tokens t JOIN users u ON u.id = t.user_id WHERE t.digest = ?1";
-        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
-        let found: Option<(String, String, Option<Timestamp>, Option<Timestamp>, Option<Timestamp>)> =
-            self.connection.query_row(sql, [token], read).optional().map_err(broken)?;
-        let Some((id, owner, revoked, ends, disabled)) = found else {
-            return Err(refused().because("the personal access token is unknown"));
-        };
-        let wrong = match (owner == email_key(email), revoked, disabled) {
-            (false, ..) => Some("the personal access token belongs to another user"),
-            (true, Some(_), _) => Some("the personal access token was revoked"),
-            (true, None, Some(_)) => Some("the user of the personal access token is disabled"),
-            (true, None, None) => ends.is_some_and(|end| end <= self.clock.now()).then_some("expired"),
+        let sql = "SELECT own.email, t.id, t.user_id = own.id, t.revoked_at, t.expires_at, own.disabled_at
+                   FROM (SELECT 1) AS one LEFT JOIN users own ON own.email_key = :email
+                   LEFT JOIN personal_access_tokens t ON t.digest = :token";
+        let values = named_params! { ":email": email_key(email), ":token": token };
+        let shown = self.connection.query_row(sql, values, shown_token).map_err(broken)?;
+        let wrong = shown.wrong(self.clock.now());
+        let Shown { email: own, id, .. } = shown;
+        let refusal = |because: Option<&str>| {
+            let refusal = because.map_or_else(refused, |because| refused().because(because));
+            let refusal = id.iter().fold(refusal, |refusal, id| refusal.of_credential(id));
+            own.iter().fold(refusal, |refusal, own| refusal.claimed(own))
         };
         if let Some(wrong) = wrong {
-            return Err(refused().because(wrong).of_credential(id));
+            return Err(refusal(Some(wrong)));
         }
-        self.write(|connection, now| {
+        let begun = self.write(|connection, now| {
             let sql = "SELECT u.id, t.id FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                        WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL
-                         AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
-            let values = named_params! { ":token": token, ":email": email_key(email), ":now": now };
+                         AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :ended)";
+            let values = named_params! { ":token": token, ":email": email_key(email), ":ended": now.ended() };
             let found: Option<(i64, Id)> =
                 connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
-            let (user, Id(token)) = found.ok_or_else(refused)?;
+            let (user, Id(token)) = found.ok_or_else(|| refusal(None))?;
             if !tokens::stands(connection, token, now)? {
-                return Err(refused().because("what the personal access token was made out of is refused"));
+                return Err(refusal(Some("what the personal access token was made out of is refused")));
             }
             let token_id = token.to_string();
-            let used = named_params! { ":now": now, ":id": token_id };
+            let used = named_params! { ":now": now.time(), ":id": token_id };
             connection
                 .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
                 .map_err(broken)?;
             begin(connection, session, user, Some(&token_id), now)
-        })
+        });
+        begun.map(|()| own.unwrap_or_else(|| email.to_owned()))
     }
 
     /// The session in force whose secret has that digest.
     pub(crate) fn session(&mut self, digest: &Digest) -> Result<Option<Session>> {
         let now = self.clock.now();
         let Some((session, seen)) = find(&self.connection, digest, now)? else { return Ok(None) };
-        if now.seconds().saturating_sub(seen.seconds()) >= NOTE_EVERY {
+        if now.time().seconds().saturating_sub(seen.seconds()) >= NOTE_EVERY {
             self.write(|connection, now| {
-                let seen = named_params! { ":now": now, ":digest": digest };
+                let seen = named_params! { ":now": now.time(), ":digest": digest };
                 connection.execute("UPDATE sessions SET seen_at = :now WHERE digest = :digest", seen).map_err(broken)
             })?;
         }
@@ -132,11 +130,49 @@ impl Store {
     }
 }
 
-fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Timestamp) -> Result<()> {
+/// An address and a personal access token that are shown together.
+struct Shown {
+    /// The address as it was given; none where it is nobody's.
+    email: Option<String>,
+    /// Of the token, if there is one.
+    id: Option<String>,
+    /// Whether the token is that person's.
+    belongs: bool,
+    revoked_at: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+    /// When the person was.
+    disabled_at: Option<Timestamp>,
+}
+
+fn shown_token(row: &Row<'_>) -> Read<Shown> {
+    Ok(Shown {
+        email: row.get(0)?,
+        id: row.get(1)?,
+        belongs: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
+        revoked_at: row.get(3)?,
+        expires_at: row.get(4)?,
+        disabled_at: row.get(5)?,
+    })
+}
+
+impl Shown {
+    /// What is wrong with them, for the trail.
+    fn wrong(&self, now: Now) -> Option<&'static str> {
+        match self {
+            Self { id: None, .. } => Some("the personal access token is unknown"),
+            Self { belongs: false, .. } => Some("the personal access token belongs to another user"),
+            Self { revoked_at: Some(_), .. } => Some("the personal access token was revoked"),
+            Self { disabled_at: Some(_), .. } => Some("the user of the personal access token is disabled"),
+            Self { expires_at, .. } => expires_at.is_some_and(|end| now.is_over(end)).then_some("expired"),
+        }
+    }
+}
+
+fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Now) -> Result<()> {
     connection
         .execute(
             "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
-            named_params! { ":idle": now.before(SESSION_IDLE), ":old": now.before(SESSION_LIFETIME) },
+            named_params! { ":idle": now.ended().before(SESSION_IDLE), ":old": now.ended().before(SESSION_LIFETIME) },
         )
         .map_err(broken)?;
     connection
@@ -149,24 +185,24 @@ fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str
     connection
         .execute(
             "INSERT INTO sessions (digest, user_id, token_id, created_at, seen_at) VALUES (:digest, :user, :token, :now, :now)",
-            named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now },
+            named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now.time() },
         )
         .map(drop)
         .map_err(broken)
 }
 
 /// The session and when it was last seen.
-pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> Result<Option<(Session, Timestamp)>> {
+pub(super) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result<Option<(Session, Timestamp)>> {
     let sql = "SELECT u.id, u.email, u.scope, u.reach, t.id, t.name, t.scope, t.reach, t.expires_at, s.seen_at
                FROM sessions s JOIN users u ON u.id = s.user_id
                LEFT JOIN personal_access_tokens t ON t.id = s.token_id
                WHERE s.digest = :digest AND u.disabled_at IS NULL AND s.seen_at > :idle AND s.created_at > :old
-                 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
+                 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :ended)";
     let values = named_params! {
         ":digest": digest,
-        ":now": now,
-        ":idle": now.before(SESSION_IDLE),
-        ":old": now.before(SESSION_LIFETIME),
+        ":ended": now.ended(),
+        ":idle": now.ended().before(SESSION_IDLE),
+        ":old": now.ended().before(SESSION_LIFETIME),
     };
     let read = |row: &Row<'_>| {
         let (person, bound) = (rights(row, 2, 3)?, rights(row, 6, 7)?);
@@ -191,7 +227,7 @@ pub(super) fn find(connection: &Connection, digest: &Digest, now: Timestamp) -> 
 }
 
 /// The session in force, or the request to sign in.
-pub(super) fn require(connection: &Connection, digest: &Digest, now: Timestamp) -> Result<Session> {
+pub(super) fn require(connection: &Connection, digest: &Digest, now: Now) -> Result<Session> {
     find(connection, digest, now)?
         .map(|(session, _)| session)
         .ok_or_else(|| Error::unauthenticated("your session has ended; sign in again"))

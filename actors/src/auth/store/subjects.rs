@@ -37,8 +37,8 @@ impl Store {
                     .hint("refuse them at their issuer, and enable them here"));
             }
             let sql = "INSERT INTO refused_subjects (subject, disabled_at) VALUES (:subject, :now)";
-            connection.execute(sql, named_params! { ":subject": subject, ":now": now }).map_err(broken)?;
-            let refused = RefusedSubject { subject: subject.to_owned(), disabled_at: now };
+            connection.execute(sql, named_params! { ":subject": subject, ":now": now.time() }).map_err(broken)?;
+            let refused = RefusedSubject { subject: subject.to_owned(), disabled_at: now.time() };
             let change = Change::of("user disable", None, Some(&refused));
             Ok((refused, Some(change)))
         })

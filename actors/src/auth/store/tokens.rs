@@ -11,7 +11,7 @@ use super::change::Change;
 use super::columns::{Id, connections, rights};
 use super::connection::{Connection, Read, Row, Values};
 use super::{Store, broken, check_name, endings, hint, named, sessions, shown, users};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ impl Store {
     /// Keeps the token that `add` adds under a digest.
     fn keep_pat(
         &mut self,
-        add: impl FnOnce(&Connection, Timestamp, &Digest) -> Result<(PersonalAccessToken, Change)>,
+        add: impl FnOnce(&Connection, Now, &Digest) -> Result<(PersonalAccessToken, Change)>,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let record = self.change(|connection, now| add(connection, now, &digest))?;
@@ -135,7 +135,7 @@ impl Store {
 /// Adds a token for a user, by row and record, that whoever acts hands over.
 pub(super) fn add_for(
     connection: &Connection,
-    now: Timestamp,
+    now: Now,
     authority: &Authority,
     (id, user): (i64, &User),
     new: NewPat,
@@ -149,7 +149,7 @@ pub(super) fn add_for(
 /// Adds a token for a user, by row and address, with the token that it is made out of.
 fn add(
     connection: &Connection,
-    now: Timestamp,
+    now: Now,
     (user_id, email): (i64, &str),
     new: NewPat,
     parent: Option<Uuid>,
@@ -161,7 +161,7 @@ fn add(
         None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
     };
     check_name("a token", &name)?;
-    if new.expires_at.is_some_and(|end| end <= now) {
+    if new.expires_at.is_some_and(|end| end <= now.time()) {
         return Err(Error::invalid("the token would have expired already; choose a later end"));
     }
     let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
@@ -180,7 +180,7 @@ fn add(
             ":digest": digest,
             ":scope": new.rights.widest(),
             ":reach": connections(&new.rights)?,
-            ":now": now,
+            ":now": now.time(),
             ":expires_at": new.expires_at,
             ":parent": parent.map(|parent| parent.to_string()),
         },
@@ -192,31 +192,31 @@ fn add(
 }
 
 /// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
-pub(super) fn stands(connection: &Connection, token: Uuid, now: Timestamp) -> Result<bool> {
+pub(super) fn stands(connection: &Connection, token: Uuid, now: Now) -> Result<bool> {
     let sql = "WITH RECURSIVE line (id) AS (
                    SELECT id FROM personal_access_tokens WHERE id = :token
                    UNION SELECT t.parent_id FROM personal_access_tokens t JOIN line l ON t.id = l.id
                          WHERE t.parent_id IS NOT NULL)
                SELECT count(*) FROM line l JOIN personal_access_tokens t ON t.id = l.id JOIN users u ON u.id = t.user_id
-               WHERE t.revoked_at IS NOT NULL OR t.expires_at <= :now OR u.disabled_at IS NOT NULL";
-    let values = named_params! { ":token": token.to_string(), ":now": now };
+               WHERE t.revoked_at IS NOT NULL OR t.expires_at <= :ended OR u.disabled_at IS NOT NULL";
+    let values = named_params! { ":token": token.to_string(), ":ended": now.ended() };
     let over: i64 = connection.query_row(sql, values, |row| row.get(0)).map_err(broken)?;
     Ok(over == 0)
 }
 
 /// Revokes a token, and everything that came of it: the changes.
-pub(super) fn revoke(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Vec<Change>> {
+pub(super) fn revoke(connection: &Connection, token: Uuid, now: Now) -> Result<Vec<Change>> {
     let own = mark_revoked(connection, token, now)?;
     Ok(own.into_iter().chain(endings::end_descendants(connection, token, now)?).collect())
 }
 
 /// Marks one token alone as revoked; the change, unless it was before.
-pub(super) fn mark_revoked(connection: &Connection, token: Uuid, now: Timestamp) -> Result<Option<Change>> {
+pub(super) fn mark_revoked(connection: &Connection, token: Uuid, now: Now) -> Result<Option<Change>> {
     let before = by_id(connection, token)?;
     if before.revoked_at.is_some() {
         return Ok(None);
     }
-    let values = named_params! { ":now": now, ":id": token.to_string() };
+    let values = named_params! { ":now": now.time(), ":id": token.to_string() };
     connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values).map_err(broken)?;
     Ok(Some(Change::of("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
 }

@@ -2,6 +2,7 @@
 
 use rusqlite::{ToSql, params};
 
+use super::connection::Connection;
 use super::{Store, broken};
 use crate::error::Result;
 
@@ -23,21 +24,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written; then none is kept.
     pub fn append_audit(&mut self, records: &[NewRecord], most: u64) -> Result<()> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.write(|connection, _| {
-            for records in records.chunks(AT_ONCE) {
-                let places: Vec<String> =
-                    (0..records.len()).map(|row| format!("(?{}, ?{})", 2 * row + 1, 2 * row + 2)).collect();
-                let sql = format!("INSERT INTO audit_records (time, record) VALUES {}", places.join(", "));
-                let values: Vec<&dyn ToSql> =
-                    records.iter().flat_map(|record| [&record.time as &dyn ToSql, &record.record]).collect();
-                connection.execute(&sql, values.as_slice()).map_err(broken)?;
-            }
-            connection
-                .execute("DELETE FROM audit_records WHERE id <= (SELECT max(id) FROM audit_records) - ?1", [most])
-                .map_err(broken)?;
-            Ok(())
-        })
+        self.write(|connection, _| append(connection, records, most))
     }
 
     /// Up to `most` records behind the number `after`, in order: their numbers and JSON texts.
@@ -50,4 +37,24 @@ impl Store {
         let values = params![after, most];
         self.connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
     }
+}
+
+/// Appends `records`, if there are any, and lets go of the oldest beyond `most`.
+pub(super) fn append(connection: &Connection, records: &[NewRecord], most: u64) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    for records in records.chunks(AT_ONCE) {
+        let places: Vec<String> =
+            (0..records.len()).map(|row| format!("(?{}, ?{})", 2 * row + 1, 2 * row + 2)).collect();
+        let sql = format!("INSERT INTO audit_records (time, record) VALUES {}", places.join(", "));
+        let values: Vec<&dyn ToSql> =
+            records.iter().flat_map(|record| [&record.time as &dyn ToSql, &record.record]).collect();
+        connection.execute(&sql, values.as_slice()).map_err(broken)?;
+    }
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    connection
+        .execute("DELETE FROM audit_records WHERE id <= (SELECT max(id) FROM audit_records) - ?1", [most])
+        .map(drop)
+        .map_err(broken)
 }

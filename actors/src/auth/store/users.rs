@@ -8,7 +8,7 @@ use super::change::Change;
 use super::columns::{connections, rights};
 use super::connection::{Connection, Failure, Optional, Read, Row};
 use super::{Store, broken, email_key, endings, hint, tokens};
-use crate::auth::clock::Timestamp;
+use crate::auth::clock::{Now, Timestamp};
 use crate::auth::people::password;
 use crate::auth::records::{LONGEST_EMAIL, NewPat, NewUser, User};
 use crate::auth::secret::{self, PAT_PREFIX};
@@ -104,7 +104,7 @@ impl Store {
             let authority = actor.authority(connection, now)?;
             let (id, before) = find(connection, &authority, email)?;
             authority.not_oneself(id)?;
-            let change = named_params! { ":now": now, ":id": id };
+            let change = named_params! { ":now": now.time(), ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
             connection.execute(sql, change).map_err(broken)?;
             endings::disabled(connection, id, before)
@@ -144,7 +144,7 @@ impl Store {
 }
 
 /// Adds a user: the row, and what it holds.
-fn add(connection: &Connection, now: Timestamp, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
+fn add(connection: &Connection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
     check_email(&new.email)?;
     authority.within(&new.rights)?;
     // Whoever was set apart from a namesake (`namesakes`) keeps that spelling.
@@ -161,7 +161,7 @@ fn add(connection: &Connection, now: Timestamp, authority: &Authority, new: &New
             ":admin": new.rights.administer(),
             ":scope": new.rights.widest(),
             ":reach": connections(&new.rights)?,
-            ":now": now,
+            ":now": now.time(),
         },
     );
     added.map_err(broken)?;

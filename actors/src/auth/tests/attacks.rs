@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::support::{ISSUER, SALES, STOCK, only};
+use crate::auth::clock::CLOCK_SKEW;
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
 use crate::auth::token::{Issue, Refusal, Tokens, Verified};
-use crate::auth::{CLOCK_SKEW, TOKEN_LIFETIME, secret};
+use crate::auth::{TOKEN_LIFETIME, secret};
 use crate::principal::{Endpoint, Rights, Scope};
 
 const NOW: i64 = 1_800_000_000;

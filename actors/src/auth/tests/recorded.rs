@@ -2,25 +2,25 @@
 //! sources, so that a new operation has to say which of the two it is.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::support::{House, ISSUER, SALES, STOCK, account, only, pace, user};
+use super::support::{House, ISSUER, Kept, SALES, STOCK, account, only, pace, user};
 use crate::auth::people::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
 use crate::auth::people::client::NewClient;
 use crate::auth::people::{Change as Asked, People};
-use crate::auth::recording::{Door, Recorder, Recording};
+use crate::auth::recording::{Door, ForStore, Recorder, Recording};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::secret::Digest;
 use crate::auth::store::{Change, Store};
 use crate::auth::{Algorithm, Auth, AuthSettings, GrantError};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::principal::{Rights, Scope};
 
 const ANN: &str = "ann@example.com";
@@ -96,12 +96,20 @@ fn refresh(client: &str, token: &SecretString) -> Refresh {
     Refresh { client: of(client), token: token.clone(), scope: None, resource: None }
 }
 
-/// Runs every operation that changes something; each with the change that it has to leave.
-fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)) {
+/// One operation, once.
+type Attempt<'a> = &'a dyn Fn(&mut Store) -> Result<()>;
+
+/// Runs every operation that changes something; each may be tried `before`, and has to leave those changes.
+fn each(
+    store: &mut Store,
+    mut before: impl FnMut(&'static str, &mut Store, Attempt<'_>),
+    mut made: impl FnMut(&'static str, &str),
+) {
     macro_rules! run {
         ($name:ident($($argument:expr),*), $action:expr) => {{
+            before(stringify!($name), store, &|store| store.$name($($argument),*).map(drop));
             let done = store.$name($($argument),*).unwrap();
-            made(stringify!($name), store.take_changes(), $action);
+            made(stringify!($name), $action);
             done
         }};
     }
@@ -140,14 +148,12 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     let asked = redemption(id, &"code".into());
     let [first, next, last] = [None, None, None].map(|none| NextRefresh::mint(none).unwrap());
     store.redeem(&asked, &first, given).unwrap().unwrap();
-    assert!(store.take_changes().is_empty());
     assert!(run!(redeem(&asked, &next, given), "grant revoke").is_err());
     // So does a refresh token.
     run!(approve(&session, &approval(id), &Digest::of("code 2")), "grant create");
     store.redeem(&redemption(id, &"code 2".into()), &first, given).unwrap().unwrap();
     let second = NextRefresh::mint(Some(&first.secret)).unwrap();
     store.refresh(&refresh(id, &first.secret), &second, again).unwrap().unwrap();
-    assert!(store.take_changes().is_empty());
     assert!(run!(refresh(&refresh(id, &first.secret), &next, again), "grant revoke").is_err());
     run!(approve(&session, &approval(id), &Digest::of("code 3")), "grant create");
     store.redeem(&redemption(id, &"code 3".into()), &next, given).unwrap().unwrap();
@@ -173,21 +179,33 @@ fn each(store: &mut Store, mut made: impl FnMut(&'static str, Vec<Change>, &str)
     run!(remove_user(ANN), "user remove");
 }
 
+fn every_operation_that_writes() -> BTreeSet<&'static str> {
+    STORE.iter().flat_map(|text| functions(text, &["pub fn ", "pub(crate) fn "], "&mut self")).collect()
+}
+
+/// With those that are of no concern.
+fn of_concern(seen: BTreeSet<&'static str>) -> BTreeSet<&'static str> {
+    seen.into_iter().chain(OF_NO_CONCERN.map(|(name, _)| name)).collect()
+}
+
 #[test]
 fn every_operation_of_the_store_that_changes_something_leaves_its_change() {
     let house = House::new();
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
-    each(&mut house.store(), |name, changes, action| {
-        let actions: Vec<_> = changes.iter().map(|change| change.action).collect();
-        assert_eq!(actions.join(", "), action, "{name}");
-        seen.insert(name);
-        all.extend(changes);
-    });
-    let listed: BTreeSet<_> = seen.iter().copied().chain(OF_NO_CONCERN.map(|(name, _)| name)).collect();
-    let written: BTreeSet<_> =
-        STORE.iter().flat_map(|text| functions(text, &["pub fn ", "pub(crate) fn "], "&mut self")).collect();
-    assert_eq!(written, listed, "an operation is on no list, or is none any more");
+    let (mut store, kept) = house.recorded_store();
+    each(
+        &mut store,
+        |_, _, _| (),
+        |name, action| {
+            let changes = kept.take();
+            let actions: Vec<_> = changes.iter().map(|change| change.action).collect();
+            assert_eq!(actions.join(", "), action, "{name}");
+            seen.insert(name);
+            all.extend(changes);
+        },
+    );
+    assert_eq!(every_operation_that_writes(), of_concern(seen), "an operation is on no list, or is none any more");
     let find = |action: &str| all.iter().filter(|change| change.action == action).collect::<Vec<_>>();
     let change = find("user change")[0];
     assert_eq!(change.object["email"], ANN);
@@ -209,17 +227,6 @@ fn every_operation_of_the_store_that_changes_something_leaves_its_change() {
     assert!(find("grant revoke").iter().all(|change| change.object["email"] == ANN));
     let text = format!("{all:?}");
     assert!(!text.contains("ptc_pat_") && !text.contains("ptc_cs_") && !text.contains("argon2"), "{text}");
-}
-
-/// Keeps what is recorded.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(Change, Door)>>>);
-
-impl Recorder for Kept {
-    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
-        self.0.lock().unwrap().push((change, door));
-        async { Ok(()) }.boxed()
-    }
 }
 
 /// What people ask for that changes nobody's rights.
@@ -320,51 +327,109 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     }
     run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
     let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
-    let texts = [include_str!("../people/mod.rs"), include_str!("../people/administration.rs")];
+    let texts = [
+        include_str!("../people/mod.rs"),
+        include_str!("../people/administration.rs"),
+        include_str!("../people/sign_in.rs"),
+    ];
     let written: BTreeSet<_> = texts.iter().flat_map(|text| functions(text, &["pub async fn "], "&self")).collect();
     let unknown: Vec<_> = written.difference(&listed).collect();
     assert!(unknown.is_empty(), "{unknown:?} is on no list");
 }
 
 /// Takes its time.
-#[derive(Clone, Default)]
 struct Slow {
     begun: Arc<Notify>,
-    goes_on: Arc<Notify>,
+    goes_on: Mutex<mpsc::Receiver<()>>,
     kept: Kept,
 }
 
 impl Recorder for Slow {
-    fn record(&self, change: Change, door: Door) -> BoxFuture<'static, Result<()>> {
-        let slow = self.clone();
-        async move {
-            slow.begun.notify_one();
-            slow.goes_on.notified().await;
-            slow.kept.record(change, door).await
-        }
-        .boxed()
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        self.begun.notify_one();
+        self.goes_on.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+        self.kept.record(changes, door)
+    }
+
+    fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        self.kept.unconfirmed(changes, door);
     }
 }
 
 #[actix::test]
 async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     let house = House::new();
-    let slow = Slow::default();
+    let (begun, kept) = (Arc::<Notify>::default(), Kept::default());
+    let (go_on, goes_on) = mpsc::channel();
+    let slow = Slow { begun: Arc::clone(&begun), goes_on: Mutex::new(goes_on), kept: kept.clone() };
     let observer = Arc::new(|_: &crate::event::Event| {});
-    let recording = Recording::by(Arc::new(slow.clone()));
+    let recording = Recording::by(Arc::new(slow));
     let settings =
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
     let people = People::start(&settings, auth).await.unwrap();
     let leaving = actix::spawn(async move { people.register(new_client("gone"), None).await.map(drop) });
-    let begun = tokio::time::timeout(std::time::Duration::from_secs(60), slow.begun.notified());
-    begun.await.expect("nothing was changed");
+    tokio::time::timeout(Duration::from_secs(60), begun.notified()).await.expect("nothing was changed");
     assert!(!leaving.is_finished(), "it was answered before it was recorded");
+    assert_eq!(house.count("clients"), 0, "it was made before it was recorded");
     leaving.abort();
-    slow.goes_on.notify_one();
+    go_on.send(()).unwrap();
     let mut pace = pace();
-    while slow.kept.0.lock().unwrap().is_empty() {
+    while house.count("clients") == 0 {
         pace.tick().await;
     }
-    assert_eq!(slow.kept.0.lock().unwrap()[0].0.action, "client register");
+    assert_eq!(kept.take()[0].action, "client register");
+}
+
+/// Records nothing while it is full, and keeps what was not confirmed.
+#[derive(Clone, Default)]
+struct Full {
+    is_full: Arc<AtomicBool>,
+    unconfirmed: Kept,
+}
+
+impl Recorder for Full {
+    fn record(&self, _: &[Change], _: &Door) -> Result<ForStore> {
+        let refusal = Error::new(Kind::Unavailable, "full").because("the disc is full");
+        if self.is_full.load(Ordering::SeqCst) { Err(refusal) } else { Ok(ForStore::default()) }
+    }
+
+    fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        self.unconfirmed.record(changes, door).unwrap();
+    }
+}
+
+#[test]
+fn no_operation_changes_anything_that_cannot_be_recorded() {
+    let house = House::new();
+    let full = Full::default();
+    let mut store = house.store().recording(Arc::new(full.clone()), Door::default());
+    let mut seen = BTreeSet::new();
+    let before = |name, store: &mut Store, attempt: Attempt<'_>| {
+        full.is_full.store(true, Ordering::SeqCst);
+        let kept = house.kept();
+        let refused = attempt(store).err().map(|error| error.message);
+        assert_eq!(refused, Some("full".to_owned()), "{name}");
+        assert!(house.kept() == kept, "{name} has changed something");
+        full.is_full.store(false, Ordering::SeqCst);
+        seen.insert(name);
+    };
+    each(&mut store, before, |_, _| ());
+    assert!(full.unconfirmed.take().is_empty());
+    assert_eq!(every_operation_that_writes(), of_concern(seen));
+}
+
+#[test]
+fn a_change_that_the_store_does_not_confirm_is_told_behind_its_record() {
+    let house = House::new();
+    let full = Full::default();
+    let mut store = house.store().recording(Arc::new(full.clone()), Door::default());
+    // What fails at COMMIT.
+    house.execute(
+        "CREATE TABLE trap (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER springs AFTER INSERT ON users BEGIN INSERT INTO trap VALUES (-1); END",
+    );
+    assert_eq!(store.add_user(user(ANN)).unwrap_err().kind, Kind::Unavailable);
+    let told: Vec<_> = full.unconfirmed.take().into_iter().map(|change| change.action).collect();
+    assert_eq!((told, house.count("users")), (vec!["user add"], 0));
 }

@@ -98,7 +98,7 @@ fn an_older_programs_store_is_brought_up_to_date_with_its_triggers_replaced() {
 #[test]
 fn a_newer_programs_store_and_another_programs_schema_are_refused() {
     let house = House::new();
-    let missing = Store::open_existing(&house.place(), None).unwrap_err();
+    let missing = Store::open_existing(&house.place(), None, house.clock()).unwrap_err();
     assert_eq!(missing.kind, Kind::NotFound);
     assert!(missing.get_hint().unwrap().contains("portico user add"), "{missing:?}");
     drop(house.store());
@@ -267,7 +267,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         // A token of one replica is good at the next one at once.
         let shown = Credential::Bearer(issued.access.token.clone());
         let asked = Authenticate { credential: shown, endpoint: Endpoint::Api, from: None };
-        assert_eq!(replicas[2].1.send(asked).await.unwrap().unwrap().subject, ANN);
+        assert_eq!(replicas[2].1.authenticate(asked).await.unwrap().subject, ANN);
         let refreshed = replicas.iter().map(|(people, _)| {
             people.refresh(Refresh { client: client(), token: issued.refresh.clone(), scope: None, resource: None })
         });

@@ -1,10 +1,11 @@
 //! A store in a directory of its own, a clock that is set by hand, and an actor on them.
 
+use std::any::Any;
 use std::fs;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -15,9 +16,11 @@ use uuid::Uuid;
 
 use super::postgres::TestPostgres;
 use crate::auth::asking::Settle;
-use crate::auth::clock::{Clock, Timestamp};
+use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
+use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
-use crate::auth::store::{Place, Store};
+use crate::auth::store::{Change, Place, Store};
+use crate::auth::verdicts::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
@@ -43,6 +46,9 @@ pub(super) trait Kind {
 
     /// How many rows a table has.
     fn count(place: &Place, table: &str) -> i64;
+
+    /// Keeps everybody else from writing.
+    fn lock(place: &Place) -> Box<dyn Any>;
 }
 
 /// A SQLite file.
@@ -65,6 +71,12 @@ impl Kind for OnFile {
     fn count(place: &Place, table: &str) -> i64 {
         let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
         raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    fn lock(place: &Place) -> Box<dyn Any> {
+        let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
+        raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        Box::new(raw)
     }
 }
 
@@ -94,6 +106,12 @@ impl Kind for OnPostgres {
         };
         let [Value::Integer(count)] = answer.rows[0].as_slice() else { panic!("{answer:?}") };
         *count
+    }
+
+    fn lock(place: &Place) -> Box<dyn Any> {
+        let raw = session(place);
+        raw.batch("BEGIN; SELECT number FROM revision FOR UPDATE").unwrap();
+        Box::new(raw)
     }
 }
 
@@ -150,6 +168,11 @@ impl<K: Kind> AnyHouse<K> {
         K::execute(&self.place, sql);
     }
 
+    /// Keeps everybody else from writing, until the answer is dropped.
+    pub(super) fn lock(&self) -> Box<dyn Any> {
+        K::lock(&self.place)
+    }
+
     /// How many rows a table of the store has.
     pub(super) fn count(&self, table: &str) -> i64 {
         K::count(&self.place, table)
@@ -165,17 +188,35 @@ impl<K: Kind> AnyHouse<K> {
         Clock::new(move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::SeqCst)))
     }
 
+    /// A clock that is ahead of it by so many seconds.
+    pub(super) fn clock_ahead(&self, by: &Arc<AtomicI64>) -> Clock {
+        let (seconds, by) = (Arc::clone(&self.seconds), Arc::clone(by));
+        let now = move || seconds.load(Ordering::SeqCst).checked_add_signed(by.load(Ordering::SeqCst)).unwrap();
+        Clock::new(move || UNIX_EPOCH + Duration::from_secs(now()))
+    }
+
     pub(super) fn now(&self) -> Timestamp {
-        self.clock().now()
+        self.clock().now().time()
     }
 
     pub(super) fn pass(&self, seconds: u64) {
         self.seconds.fetch_add(seconds, Ordering::SeqCst);
     }
 
+    /// As long after `seconds` as it takes until what ended then is over by every clock.
+    pub(super) fn pass_beyond(&self, seconds: u64) {
+        self.pass(seconds + CLOCK_SKEW.as_secs());
+    }
+
     /// A handle as another process would have one.
     pub(super) fn store(&self) -> Store {
         Store::open_with(&self.place, self.clock()).unwrap()
+    }
+
+    /// The same with what it records.
+    pub(super) fn recorded_store(&self) -> (Store, Kept) {
+        let kept = Kept::default();
+        (self.store().recording(Arc::new(kept.clone()), Door::default()), kept)
     }
 
     pub(super) async fn actor(&self) -> Addr<AuthActor> {
@@ -266,6 +307,27 @@ impl Pace {
     }
 }
 
+/// Keeps what is recorded.
+#[derive(Clone, Default)]
+pub(super) struct Kept(pub(super) Arc<Mutex<Vec<(Change, Door)>>>);
+
+impl Kept {
+    pub(super) fn take(&self) -> Vec<Change> {
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().map(|(change, _)| change).collect()
+    }
+}
+
+impl Recorder for Kept {
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        self.0.lock().unwrap().extend(changes.iter().map(|change| (change.clone(), door.clone())));
+        Ok(ForStore::default())
+    }
+
+    fn unconfirmed(&self, changes: &[Change], _: &Door) {
+        panic!("{changes:?} were not made");
+    }
+}
+
 pub(super) fn user(email: &str) -> NewUser {
     NewUser { email: email.to_owned(), rights: Rights::all(Scope::Write) }
 }
@@ -294,7 +356,7 @@ pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Resu
 
 /// What the actor says now.
 pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap()
+    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {

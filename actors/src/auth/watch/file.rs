@@ -2,7 +2,7 @@
 //! `PRAGMA data_version`.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::clock::Clock;
 use super::super::sealing::StoreKey;
@@ -14,11 +14,17 @@ use crate::error::{Error, Kind, Result};
 /// while it lasts memory answers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long a file that made us wait is let alone: nobody else changes it then either.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// Looks at the file and tells what is new.
 pub(crate) struct FileWatch {
     path: PathBuf,
+    clock: Clock,
     key: Option<StoreKey>,
     open: Option<Open>,
+    /// When it was locked.
+    locked: Option<Instant>,
 }
 
 struct Open {
@@ -35,15 +41,15 @@ impl FileWatch {
     /// signing key; later on one that is not there is an outage.
     pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>, first: bool) -> Result<Self> {
         let store = if first {
-            let mut store = Store::open_with(&path, clock)?.sealed_with(key.clone());
+            let mut store = Store::open_with(&path, clock.clone())?.sealed_with(key.clone());
             store.ensure_key()?;
             store
         } else {
-            Store::open_existing(&Place::File(path.clone()), key.clone())?
+            Store::open_existing(&Place::File(path.clone()), key.clone(), clock.clone())?
         };
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
-        Ok(Self { path, key, open: Some(Open { store, identity, version: None, revision: None }) })
+        Ok(Self { path, clock, key, open: Some(Open { store, identity, version: None, revision: None }), locked: None })
     }
 
     /// The contents, if they changed since they were last read.
@@ -51,10 +57,15 @@ impl FileWatch {
     /// # Errors
     /// When the store cannot be read; the next call tries again.
     pub(crate) fn changed(&mut self) -> Result<Option<Snapshot>> {
+        let begun = Instant::now();
+        if self.locked.is_some_and(|since| begun.duration_since(since) < PAUSE) {
+            return Err(Error::new(Kind::Unavailable, "the store of users and tokens was locked a moment ago"));
+        }
         let look = self.look();
         if look.is_err() {
             self.open = None;
         }
+        self.locked = (look.is_err() && begun.elapsed() >= PATIENCE / 2).then(Instant::now);
         look
     }
 
@@ -94,7 +105,7 @@ impl FileWatch {
     }
 
     fn reopen(&self) -> Result<Store> {
-        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone())?;
+        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone(), self.clock.clone())?;
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }

@@ -10,14 +10,17 @@ use tokio::sync::oneshot;
 
 use super::AuthSettings;
 use super::snapshot::Snapshot;
-use super::store::{Change, Place, Store};
+use super::store::{Place, Store};
 use crate::error::{Error, Result};
 
 pub(crate) use self::file::FileWatch;
 use self::replica::Replica;
 
 /// Work at the store that somebody waits for.
-pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Result<()> + Send>;
+pub(crate) type Work = Box<dyn FnOnce(&mut Store) -> Done + Send>;
+
+/// What came of it; the inner failure is none of the store.
+pub(crate) type Done = Result<Result<()>>;
 
 /// Watches one store.
 pub(crate) enum Watch {
@@ -78,25 +81,18 @@ impl Watch {
         waiting
     }
 
-    /// Does `work` at the store, and gives the changes of who may do what that it made. What a file is
-    /// changed by it is no change that [`Watch::changed`] tells of.
-    pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Result<Vec<Change>>> {
+    /// Does `work` at the store. What a file is changed by it is no change that [`Watch::changed`] tells of.
+    pub(crate) fn work(&mut self, work: Work) -> oneshot::Receiver<Done> {
         let (done, waiting) = oneshot::channel();
         match self {
             Self::File(file) => {
                 // Nobody waits any more.
-                let _ = done.send(file.store().and_then(|store| worked(work, store)));
+                let _ = done.send(file.store().and_then(work));
             }
             Self::Replica(replica) => replica.work(work, done),
         }
         waiting
     }
-}
-
-/// Does `work` at `store`: the changes that it made.
-fn worked(work: Work, store: &mut Store) -> Result<Vec<Change>> {
-    work(store)?;
-    Ok(store.take_changes())
 }
 
 /// The watch has gone, with whatever it was asked.

@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::AuthSettings;
 use super::super::snapshot::Snapshot;
-use super::super::store::{Change, Notification, Store};
-use super::{Work, worked};
+use super::super::store::{Notification, Store};
+use super::{Done, Work};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
@@ -37,7 +37,7 @@ enum Word {
     /// Somebody waits for the next look.
     Settle(oneshot::Sender<()>),
     /// Somebody has work at the store.
-    Work(Work, oneshot::Sender<Result<Vec<Change>>>),
+    Work(Work, oneshot::Sender<Done>),
 }
 
 /// What the thread has found.
@@ -102,7 +102,7 @@ impl Replica {
         let _ = self.words.try_send(Word::Settle(settled));
     }
 
-    pub(super) fn work(&mut self, work: Work, done: oneshot::Sender<Result<Vec<Change>>>) {
+    pub(super) fn work(&mut self, work: Work, done: oneshot::Sender<Done>) {
         if let Err(refused) = self.words.try_send(Word::Work(work, done))
             && let Word::Work(_, done) = refused.into_inner()
         {
@@ -171,11 +171,12 @@ impl Follower {
 
     /// Opens the store. What was there once is only looked at: it may be a standby for a while.
     fn open(&mut self) -> Result<Store> {
-        let (place, key) = (&self.settings.store, self.settings.store_key.clone());
+        let (place, clock) = (&self.settings.store, self.settings.clock.clone());
+        let key = self.settings.store_key.clone();
         let store = if self.opened {
-            Store::open_existing(place, key)?
+            Store::open_existing(place, key, clock)?
         } else {
-            let mut store = Store::open_with(place, self.settings.clock.clone())?.sealed_with(key);
+            let mut store = Store::open_with(place, clock)?.sealed_with(key);
             store.ensure_key()?;
             self.opened = true;
             store
@@ -214,7 +215,7 @@ impl Follower {
                     Word::Changed => {}
                     Word::Settle(settled) => waiting.push(settled),
                     Word::Work(work, done) => {
-                        let result = worked(work, &mut store);
+                        let result = work(&mut store);
                         let failed = matches!(&result, Err(error) if error.kind == Kind::Unavailable);
                         let cause = result.as_ref().err().and_then(Error::cause).map(str::to_owned);
                         let _ = done.send(result);

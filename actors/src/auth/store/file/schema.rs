@@ -55,7 +55,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
 fn key_addresses(connection: &Connection) -> Read<()> {
     let user = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let users = super::query(connection, namesakes::USERS, &Vec::new(), user)?;
-    for (sql, given) in namesakes::keyed(&users, Clock::system().now()) {
+    for (sql, given) in namesakes::keyed(&users, Clock::system().now().time()) {
         super::execute(connection, sql, &given)?;
     }
     Ok(())

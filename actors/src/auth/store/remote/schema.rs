@@ -99,7 +99,7 @@ fn key_addresses(remote: &Remote) -> Read<()> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     };
     let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<Read<_>>()?;
-    for (sql, given) in namesakes::keyed(&users, Clock::system().now()) {
+    for (sql, given) in namesakes::keyed(&users, Clock::system().now().time()) {
         remote.execute(sql, given)?;
     }
     Ok(())

@@ -315,7 +315,7 @@ impl Chain {
     }
 
     async fn ask(auth: &Auth, credential: Credential, endpoint: Endpoint) -> Option<Rights> {
-        let answer = auth.send(Authenticate { credential, endpoint, from: None }).await.unwrap();
+        let answer = auth.authenticate(Authenticate { credential, endpoint, from: None }).await;
         refused(answer).map(|by: std::sync::Arc<Principal>| by.rights.clone())
     }
 

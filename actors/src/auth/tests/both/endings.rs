@@ -67,9 +67,9 @@ async fn what_was_made_out_of_a_token_ends_with_it_however_far_away() {
     for line in [&child, &grandchild, &beside] {
         assert_eq!(desk.stands(line).await, [true; 3]);
     }
-    let mut store = desk.house.store();
+    let (mut store, kept) = desk.house.recorded_store();
     store.revoke_pat(&root.id.to_string()).unwrap();
-    let mut recorded: Vec<_> = store.take_changes().into_iter().map(|change| change.action).collect();
+    let mut recorded: Vec<_> = kept.take().into_iter().map(|change| change.action).collect();
     assert_eq!(recorded.remove(0), "pat revoke");
     recorded.sort_unstable();
     assert_eq!(recorded, ["grant revoke", "grant revoke", "pat revoke", "pat revoke"]);
@@ -80,7 +80,7 @@ async fn what_was_made_out_of_a_token_ends_with_it_however_far_away() {
     assert_eq!(desk.stands(&beside).await, [true; 3]);
     assert!(!desk.is_in(&desk.session).await);
     store.revoke_pat(&root.id.to_string()).unwrap();
-    assert!(store.take_changes().is_empty(), "twice changes nothing");
+    assert!(kept.take().is_empty(), "twice changes nothing");
 }
 
 #[actix::test]
@@ -97,7 +97,7 @@ async fn who_only_reads_the_store_refuses_what_came_of_a_revoked_or_expired_toke
     for line in [&child, &grandchild] {
         assert!(desk.admits(&line.token).await && desk.opens(&line.issued).await);
     }
-    desk.house.pass(60);
+    desk.house.pass_beyond(60);
     for line in [&child, &grandchild] {
         assert!(!desk.admits(&line.token).await && !desk.opens(&line.issued).await);
     }
@@ -125,7 +125,7 @@ async fn what_is_made_in_a_session_ends_no_later_than_its_token() {
     for record in [&child.record, &grandchild.record, &asked] {
         assert_eq!(record.expires_at, Some(ends));
     }
-    desk.house.pass(600);
+    desk.house.pass_beyond(600);
     for line in [&child, &grandchild] {
         assert_eq!(desk.stands(line).await, [false; 3]);
     }
@@ -216,12 +216,12 @@ async fn clients(desk: &Desk) -> Vec<(ClientKind, String, Issued)> {
 async fn a_client_of_any_kind_can_be_removed_with_what_it_was_given() {
     let desk = Desk::open().await;
     let given = clients(&desk).await;
-    let mut store = desk.house.store();
+    let (mut store, kept) = desk.house.recorded_store();
     for (kind, client, issued) in &given {
         assert!(desk.opens(issued).await);
         assert!(store.clients().unwrap().iter().any(|it| it.client_id == *client && it.kind == *kind), "{kind:?}");
         assert_eq!(store.remove_client(client).unwrap().kind, *kind);
-        let recorded: Vec<_> = store.take_changes().into_iter().map(|change| change.action).collect();
+        let recorded: Vec<_> = kept.take().into_iter().map(|change| change.action).collect();
         assert_eq!(recorded, ["client remove", "grant revoke"], "{kind:?}");
         assert!(!desk.opens(issued).await, "{kind:?}");
         assert!(desk.refresh_as(client, &issued.refresh).await.is_err(), "{kind:?}");
@@ -320,7 +320,7 @@ async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound
     desk.house.execute(&many.replace("@now", &desk.house.now().seconds().to_string()));
     store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("one more")).unwrap();
     assert_eq!(desk.house.count("grants"), 1_000);
-    desk.house.pass(61);
+    desk.house.pass_beyond(61);
     store.approve(&session, &desk.approval(Scope::Read, &[SALES]), &Digest::of("the last")).unwrap();
     assert_eq!(desk.house.count("authorization_codes"), 1, "codes that nobody came for are gone");
     // The first one of a line is known as long as the grant is there.
@@ -416,10 +416,7 @@ async fn what_was_begun_goes_on_when_the_time_of_its_token_is_over_and_ends_when
         pace.tick().await;
     }
     assert_eq!(by.subject, ANN);
-    let asked = crate::auth::Authenticate {
-        credential: Credential::Bearer(issued.access.token.clone()),
-        endpoint: Endpoint::Api,
-        from: None,
-    };
-    assert!(desk.auth.send(asked).await.unwrap().is_err());
+    let credential = Credential::Bearer(issued.access.token.clone());
+    let asked = crate::auth::Authenticate { credential, endpoint: Endpoint::Api, from: None };
+    assert!(desk.auth.authenticate(asked).await.is_err());
 }

@@ -74,7 +74,7 @@ async fn what_an_administrator_makes_in_a_tokens_session_ends_with_the_token() {
         let mut store = desk.house.store();
         match way {
             "revoked" => drop(store.revoke_pat(&token.id.to_string()).unwrap()),
-            "expired" => desk.house.pass(ends.as_secs()),
+            "expired" => desk.house.pass_beyond(ends.as_secs()),
             "removed" => drop(store.remove_user(ROOT).unwrap()),
             _ => drop(store.disable_user(ROOT).unwrap()),
         }

@@ -4,10 +4,11 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use super::support::{House, ISSUER, SALES, account, ask, basic, bearer, exchange, user};
+use crate::auth::clock::CLOCK_SKEW;
 use crate::auth::key::{NewKey, SigningKey};
 use crate::auth::records::NewPat;
 use crate::auth::store::Store;
-use crate::auth::{AccessToken, Algorithm, CLOCK_SKEW};
+use crate::auth::{AccessToken, Algorithm};
 use crate::error::Kind;
 use crate::principal::{Credential, Scope};
 

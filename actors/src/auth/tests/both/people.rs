@@ -17,7 +17,7 @@ async fn a_code_is_good_for_a_minute() {
     let (one, two) = (desk.code().await, desk.code().await);
     desk.house.pass(CODE_LIFETIME.as_secs() - 1);
     assert!(desk.redeem(one).await.is_ok());
-    desk.house.pass(1);
+    desk.house.pass_beyond(1);
     assert_eq!(desk.redeem(two).await.unwrap_err().code, "invalid_grant");
 }
 
@@ -30,10 +30,10 @@ async fn a_session_ends_unused_and_after_half_a_day_in_any_case() {
         desk.house.pass(step);
         assert!(alive().await, "it was used in between");
     }
-    desk.house.pass(step);
+    desk.house.pass_beyond(step);
     assert!(!alive().await, "it is too old");
     let desk = Desk::open().await;
-    desk.house.pass(SESSION_IDLE.as_secs());
+    desk.house.pass_beyond(SESSION_IDLE.as_secs());
     assert!(desk.people.session(&desk.session, None).await.unwrap().is_none(), "it was not used");
     let refused = desk.people.approve(&desk.session, desk.approval(Scope::Read, &[SALES])).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Unauthenticated);
@@ -67,12 +67,12 @@ async fn a_grant_is_renewed_until_its_end_and_a_refresh_token_unused_ends_before
         issued = desk.refresh(&issued.refresh).await.unwrap();
         assert_eq!(bearer(&desk.auth.address(), &issued.access).await.unwrap().subject, "ann@example.com");
     }
-    desk.house.pass(GRANT_LIFETIME.as_secs() - lived);
+    desk.house.pass_beyond(GRANT_LIFETIME.as_secs() - lived);
     assert_eq!(desk.refresh(&issued.refresh).await.unwrap_err().code, "invalid_grant");
     assert!(bearer(&desk.auth.address(), &issued.access).await.is_err(), "the access token ends with the grant");
     let desk = Desk::open().await;
     let issued = desk.redeem(desk.code().await).await.unwrap();
-    desk.house.pass(REFRESH_LIFETIME.as_secs());
+    desk.house.pass_beyond(REFRESH_LIFETIME.as_secs());
     assert_eq!(desk.refresh(&issued.refresh).await.unwrap_err().code, "invalid_grant");
 }
 
@@ -110,7 +110,7 @@ async fn what_a_token_began_ends_with_it() {
         NewPat { expires_at: Some(House::new().now().after(std::time::Duration::from_secs(600))), ..NewPat::default() };
     let desk = Desk::with(user("ann@example.com"), ends).await;
     let issued = desk.redeem(desk.code().await).await.unwrap();
-    desk.house.pass(600);
+    desk.house.pass_beyond(600);
     assert!(bearer(&desk.auth.address(), &issued.access).await.is_err());
     assert!(desk.people.session(&desk.session, None).await.unwrap().is_none());
 }
@@ -148,7 +148,7 @@ async fn clients_that_register_themselves_are_bounded_and_forgotten() {
     let (used, _) = desk.people.register(new("same name"), None).await.unwrap();
     let approval = Approval { client_id: used.client_id.clone(), ..desk.approval(Scope::Read, &[SALES]) };
     desk.people.approve(&desk.session, approval).await.unwrap();
-    desk.house.pass(86_400);
+    desk.house.pass_beyond(86_400);
     desk.people.register(new("another"), None).await.unwrap();
     assert!(desk.people.client(unused.client_id).await.unwrap().is_none());
     assert!(desk.people.client(used.client_id.clone()).await.unwrap().is_some());

@@ -8,6 +8,7 @@ use actix::{Handler, Message};
 use super::support::{House, SALES, STOCK, basic, user};
 use crate::auth::people::client::Admission;
 use crate::auth::records::NewPat;
+use crate::auth::verdicts::Judge;
 use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
 use crate::event::Event;
@@ -43,7 +44,7 @@ async fn an_actor_that_panics_is_replaced() {
     let credential = basic("ann@example.com", &token);
     let ask = async || {
         let asked = Authenticate { credential: credential.clone(), endpoint: Endpoint::Api, from: None };
-        auth.send(asked).await
+        auth.send(Judge::from(asked)).await
     };
     let begun = ask().await.unwrap().unwrap();
     for death in 1..=2 {
@@ -84,7 +85,7 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
         };
         let token = auth.send(Mint(ticket)).await.unwrap().unwrap();
         let credential = Credential::Bearer(token.token.clone());
-        let by = auth.send(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap().unwrap();
+        let by = auth.authenticate(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap();
         (token.expires_in, by.rights.covers(SALES), by.rights.covers(STOCK))
     };
     assert_eq!(issued().await, (Duration::from_hours(1), true, false));

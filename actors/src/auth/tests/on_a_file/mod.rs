@@ -18,11 +18,15 @@ mod handed_over;
 mod in_force;
 #[path = "../both/keys.rs"]
 mod keys;
+#[path = "../both/locked.rs"]
+mod locked;
 #[path = "../both/namesakes.rs"]
 mod namesakes;
 #[path = "../both/people.rs"]
 mod people;
 #[path = "../both/revival.rs"]
 mod revival;
+#[path = "../both/skew.rs"]
+mod skew;
 #[path = "../both/store.rs"]
 mod store;

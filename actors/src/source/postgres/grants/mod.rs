@@ -54,17 +54,18 @@ pub async fn grants(settings: &Settings, address: &Address, wanted: &Wanted) -> 
     .await
 }
 
-/// Gives `wanted` as `administrator`, in one transaction: `show` is handed the statements before they run. What
-/// the role can still do beyond what is exposed is told.
+/// Gives `wanted` as `administrator`, in one transaction: `show` is handed the statements before they run, and
+/// `record` before they take effect. What the role can still do beyond what is exposed is told.
 ///
 /// # Errors
-/// As [`grants`], and what the database said of a statement: then nothing was changed.
+/// As [`grants`], what `record` says, and what the database said of a statement: then nothing was changed.
 pub async fn apply(
     settings: &Settings,
     address: &Address,
     administrator: &Address,
     wanted: &Wanted,
     show: &mut (dyn FnMut(&Script) + Send),
+    record: &mut (dyn FnMut(&Script) -> Result<()> + Send),
 ) -> Result<Vec<Finding>> {
     admit(&wanted.role)?;
     let own = Connector::new(address, settings.connect_timeout)?;
@@ -86,6 +87,7 @@ pub async fn apply(
             wire.batch_execute(statement).await.map_err(|error| refused(statement, &error))?;
         }
         let left = if wanted.revoke { Vec::new() } else { reach(&wire, settings, Some(&wanted.role)).await? };
+        record(&script)?;
         wire.batch_execute("COMMIT").await.map_err(|error| refused("COMMIT", &error))?;
         Ok(left)
     })
