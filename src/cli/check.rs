@@ -8,16 +8,18 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{self, Access, Finding, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
+use super::common::{Common, Failure, describe_problem, error_words};
 use super::exposure::{self, Entry};
-use super::{Common, Failure, print_json, reach, say};
+use super::output::{print_json, say};
+use super::reach;
 use crate::app::source_settings;
-use crate::config::{Config, Connection, Problem};
+use crate::config::{Config, Connection};
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = match Config::load(&common.config) {
         Ok(config) => config,
         Err(problems) if common.json => {
-            let problems: Vec<Value> = problems.0.iter().map(describe).collect();
+            let problems: Vec<Value> = problems.0.iter().map(describe_problem).collect();
             print_json(&json!({"ok": false, "problems": problems, "connections": []}));
             return Err(Failure::Said);
         }
@@ -49,7 +51,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                     }
                     up
                 }
-                Err(error) => json!({"name": connection.name, "status": "down", "error": words(error)}),
+                Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
             .collect();
         print_json(&json!({"ok": ok, "problems": [], "connections": connections}));
@@ -64,7 +66,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
                         entry.say(&connection.name);
                     }
                 }
-                Err(error) => say(format_args!("connection {}: down, {}", connection.name, words(error))),
+                Err(error) => say(format_args!("connection {}: down, {}", connection.name, error_words(error))),
             }
         }
     }
@@ -102,20 +104,4 @@ async fn take_on_roles(connection: &Connection, source: &dyn Source) -> Result<(
         source.run(plan).await?;
     }
     Ok(())
-}
-
-/// Whoever runs the check may see the cause.
-pub(super) fn words(error: &Error) -> String {
-    let mut words = error.message.clone();
-    for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {
-        if let Some(more) = more {
-            words.push_str(mark);
-            words.push_str(more);
-        }
-    }
-    words
-}
-
-pub(super) fn describe(problem: &Problem) -> Value {
-    json!({"line": problem.line, "key": problem.key, "message": problem.message, "remedy": problem.remedy})
 }

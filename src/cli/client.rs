@@ -5,7 +5,8 @@ use portico_actors::auth::people::client::NewClient;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::{Common, Failure, open_store, print_json, print_table, say};
+use super::common::{Common, Failure, open_store};
+use super::output::{print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Client {

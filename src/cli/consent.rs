@@ -4,7 +4,8 @@ use clap::Subcommand;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Common, Failure, describe_rights, open_store, print_json, print_table, say};
+use super::common::{Common, Failure, describe_rights, open_store};
+use super::output::{print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Consent {

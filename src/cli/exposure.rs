@@ -8,7 +8,7 @@ use portico_actors::reply::{Cell, Part};
 use portico_actors::source::{self, Access, Plan, Source, Task};
 use serde_json::{Value, json};
 
-use super::say;
+use super::output::say;
 use crate::app::source_settings;
 use crate::config::Connection;
 

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
-use super::{Cli, Failure};
+use super::common::Failure;
 
 #[derive(Args, Debug)]
 pub(super) struct Generate {
@@ -24,14 +24,14 @@ enum What {
     Completions,
 }
 
-pub(super) fn run(generate: &Generate) -> Result<(), Failure> {
+pub(super) fn run(generate: &Generate, mut command: Command) -> Result<(), Failure> {
     let dir = &generate.dir;
     let failed = |error| Failure::Io(format!("{} cannot be written to", dir.display()), error);
     std::fs::create_dir_all(dir).map_err(failed)?;
     match generate.what {
-        What::Man => clap_mangen::generate_to(Cli::command(), dir).map_err(failed),
+        What::Man => clap_mangen::generate_to(command, dir).map_err(failed),
         What::Completions => [Shell::Bash, Shell::Fish, Shell::Zsh].into_iter().try_for_each(|shell| {
-            clap_complete::generate_to(shell, &mut Cli::command(), "portico", dir).map(drop).map_err(failed)
+            clap_complete::generate_to(shell, &mut command, "portico", dir).map(drop).map_err(failed)
         }),
     }
 }

@@ -6,8 +6,10 @@ use portico_actors::error::Error;
 use portico_actors::source::{self, Finding, Script, Wanted};
 use serde_json::{Value, json};
 
-use super::audit::{CommandLine, ensure};
-use super::{Common, Failure, connections, print_json, reach, say};
+use super::common::{Common, Failure, connections};
+use super::output::{print_json, say};
+use super::reach;
+use super::recording::{CommandLine, ensure};
 use crate::app::source_settings;
 use crate::config::{self, Config};
 

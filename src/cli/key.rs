@@ -6,7 +6,8 @@ use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::records::Key as Record;
 use serde_json::{Value, json};
 
-use super::{Common, Failure, open_store, print_json, print_table, say};
+use super::common::{Common, Failure, open_store};
+use super::output::{print_json, print_table, say};
 use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]

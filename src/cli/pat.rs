@@ -9,7 +9,8 @@ use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use super::{Common, Failure, describe_rights, open_store, parse_scope, print_json, print_table, rights, say};
+use super::common::{Common, Failure, describe_rights, open_store, parse_scope, rights};
+use super::output::{print_json, print_table, say};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pat {

@@ -4,13 +4,14 @@
 use portico_actors::source::{Finding, Grade, Source};
 use serde_json::{Value, json};
 
-use super::{check, say};
+use super::common::error_words;
+use super::output::say;
 
 /// Everything there is to say about `source`, the weightiest first. A further kind of finding is added here.
 pub(super) async fn findings(source: &dyn Source) -> Vec<Finding> {
     let mut findings = source.reach().await.unwrap_or_else(|error| {
         let message =
-            format!("what its user can do could not be compared with what is exposed: {}", check::words(&error));
+            format!("what its user can do could not be compared with what is exposed: {}", error_words(&error));
         vec![Finding::new(Grade::Warning, message, "try again; the log of the service has it too")]
     });
     findings.sort_by_key(|finding| finding.grade != Grade::Warning);

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use super::common::{Common, Failure};
 use super::control::{self, Question};
-use super::{Common, Failure, print_json, say};
+use super::output::{print_json, say};
 use crate::config::{Config, Problems};
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {

@@ -11,9 +11,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::common::{Common, Failure};
 use super::control::{Answer, Control, Question};
+use super::logging::start_log_of_service;
 use super::notify::Notify;
-use super::{Common, Failure, start_log_of_service};
 use crate::app::App;
 use crate::config::Config;
 use crate::edge::listener::{Listener, Listeners, Made};

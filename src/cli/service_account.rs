@@ -7,9 +7,8 @@ use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::{
-    Common, Failure, connections, describe_rights, open_store, parse_scope, print_json, print_table, rights, say,
-};
+use super::common::{Common, Failure, connections, describe_rights, open_store, parse_scope, rights};
+use super::output::{print_json, print_table, say};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]

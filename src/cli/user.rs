@@ -7,7 +7,8 @@ use portico_actors::principal::Scope;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::{Common, Failure, describe_rights, open_store, print_json, print_table, rights, say};
+use super::common::{Common, Failure, describe_rights, open_store, rights};
+use super::output::{print_json, print_table, say};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]

@@ -10,13 +10,15 @@ use portico_actors::auth::store::Store;
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use uuid::{Uuid, uuid};
 
-use super::super::Failure;
-use super::super::audit::recorded;
-use super::{CONNECTION_ID, CONNECTION_NAME};
+use super::super::common::Failure;
+use super::super::recording::recorded;
 use crate::config::Config;
 
+/// The demo's connection has the same address on every machine.
+pub(super) const CONNECTION_ID: Uuid = uuid!("5b0f2c1e-7a34-4d8e-9c61-2f9d8e4b7a10");
+pub(super) const CONNECTION_NAME: &str = "shop";
 const USER: &str = "demo@example.com";
 const ACCOUNT: &str = "demo";
 

@@ -11,19 +11,17 @@ use std::time::Duration;
 use clap::Args;
 use portico_actors::directory::{self, Start};
 use portico_actors::source::{Access, Exposure, Locator};
-use uuid::{Uuid, uuid};
 
-use super::{Common, Failure, serve};
+use super::common::{Common, Failure};
+use super::output::{print_json, say};
+use super::serve;
 use crate::config::{
     Config, Connection, Fingerprint, Keys, Limits, Log, MetricsAccess, OAuth, Server, Store, Telemetry, Tokens,
 };
 use crate::sample;
 use crate::tools::Switches;
-use credentials::Credentials;
+use credentials::{CONNECTION_ID, CONNECTION_NAME, Credentials};
 
-/// The demo's connection has the same address on every machine.
-const CONNECTION_ID: Uuid = uuid!("5b0f2c1e-7a34-4d8e-9c61-2f9d8e4b7a10");
-const CONNECTION_NAME: &str = "shop";
 const INSTRUCTIONS: &str = "A small shop with made-up customers. Amounts of an order are in its own currency; \
                             amount / orders.euro_rate is in euro. Cancelled orders are no revenue.";
 
@@ -63,9 +61,9 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
 
 fn announce(credentials: &Credentials, json: bool) {
     if json {
-        super::print_json(&serde_json::json!(credentials));
+        print_json(&serde_json::json!(credentials));
     } else {
-        super::say(welcome::page(credentials));
+        say(welcome::page(credentials));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use portico_actors::source::Locator;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::Config;
 
 /// Bits of a mode that let everybody read, and everybody or the group write.

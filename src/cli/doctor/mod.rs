@@ -2,6 +2,7 @@
 //! do about it. It changes nothing.
 
 mod files;
+mod finding;
 mod place;
 mod store;
 
@@ -11,57 +12,14 @@ use futures_util::{StreamExt, stream};
 use portico_actors::source;
 use serde_json::{Value, json};
 
-use super::{Common, Failure, check, print_json, say};
+use self::finding::{Finding, Grade};
+use super::check;
+use super::common::{Common, Failure, error_words};
+use super::output::{print_json, say};
 use crate::config::{Config, Connection};
 
 /// Sources that are attempted at the same time.
 const AT_ONCE: usize = 16;
-
-/// How grave a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grade {
-    /// All is well.
-    Ok,
-    /// The service runs, but not as it should.
-    Warning,
-    /// The service does not run, or not safely.
-    Problem,
-}
-
-impl Grade {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        }
-    }
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug)]
-struct Finding {
-    /// What was looked at, in one word.
-    subject: &'static str,
-    grade: Grade,
-    message: String,
-    /// What to do; empty when all is well.
-    remedy: String,
-}
-
-impl Finding {
-    fn ok(subject: &'static str, message: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Ok, message: message.into(), remedy: String::new() }
-    }
-
-    fn warning(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Warning, message: message.into(), remedy: remedy.into() }
-    }
-
-    fn problem(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Problem, message: message.into(), remedy: remedy.into() }
-    }
-}
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let findings = match Config::load(&common.config) {
@@ -122,7 +80,7 @@ fn sources(config: &Config) -> Vec<Finding> {
         }
         Err(error) => vec![Finding::problem(
             "source",
-            format!("{}: down, {}", connection.name, check::words(&error)),
+            format!("{}: down, {}", connection.name, error_words(&error)),
             "look at url, network and the rights of its user; the service starts without it and goes on trying",
         )],
     };
@@ -136,9 +94,4 @@ fn reached(connection: &str, found: &source::Finding) -> Finding {
         source::Grade::Note => Finding::ok("source", message),
         source::Grade::Warning => Finding::warning("source", message, found.remedy.as_str()),
     }
-}
-
-/// Sessions that the sources may hold together, and one for housekeeping each.
-fn sessions(config: &Config) -> usize {
-    config.connections.iter().map(|connection| connection.pool + 1).sum()
 }

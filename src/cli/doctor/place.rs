@@ -8,7 +8,7 @@ use portico_actors::auth::clock::Timestamp;
 use rustix::process::{Resource, getrlimit};
 
 use super::super::control::{self, Question};
-use super::{Finding, sessions};
+use super::finding::Finding;
 use crate::config::{Config, Listen, Tls};
 use crate::edge::expiry;
 use crate::edge::listener::{Listener, Made};
@@ -122,4 +122,9 @@ pub(super) fn descriptors(config: &Config) -> Finding {
         Some(limit) => Finding::ok("descriptors", format!("{limit}, for clients and {} sessions", sessions(config))),
         None => Finding::ok("descriptors", "no limit"),
     }
+}
+
+/// Sessions that the sources may hold together, and one for housekeeping each.
+fn sessions(config: &Config) -> usize {
+    config.connections.iter().map(|connection| connection.pool + 1).sum()
 }

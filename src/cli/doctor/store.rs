@@ -9,8 +9,9 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::name;
 use portico_actors::principal::Rights;
 
-use super::super::{check, describe_rights};
-use super::Finding;
+use super::super::common::describe_rights;
+use super::super::common::error_words;
+use super::finding::Finding;
 use crate::config::Config;
 
 /// A key that has signed for longer should be replaced.
@@ -30,7 +31,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
             Some(_) => "run this as the service's own user; if the file is damaged, restore a backup",
             None => "look at store.url, the network and the rights of its user; the service starts without it",
         };
-        vec![Finding::problem("store", format!("{place}: {}", check::words(&error)), remedy)]
+        vec![Finding::problem("store", format!("{place}: {}", error_words(&error)), remedy)]
     })
 }
 

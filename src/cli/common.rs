@@ -1,0 +1,154 @@
+//! What the commands share: the configuration, the store, connections and rights by their names, failures.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
+use portico_actors::near;
+use portico_actors::principal::{Rights, Scope};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::recording;
+use crate::config::{self, Config, Problem, Problems};
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Common {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "FILE", default_value = "config.toml")]
+    pub(super) config: PathBuf,
+    /// Print JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+/// Why a command failed, for people.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The configuration has problems.
+    Config(Problems),
+    /// Something else went wrong.
+    Error(Error),
+    /// A file or a socket.
+    Io(String, std::io::Error),
+    /// All has been said already.
+    Said,
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::Config(problems)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The store that there is.
+pub(super) fn existing_store(config: &Config) -> Result<Store, Error> {
+    let place = &config.store.place;
+    if let Some(path) = place.file().filter(|path| !path.exists()) {
+        let missing = Error::not_found(format!("there is no store yet: {} is not there", path.display()));
+        return Err(missing.hint("the first start or portico user add makes it"));
+    }
+    Store::open_existing(place, config.store.key.clone(), config.tokens.clock())
+}
+
+/// The configuration and its store, for commands about who may call: each change is recorded. One that `only_looks` makes
+/// nothing. Passwords of connections are not needed for that, so their variables may be unset.
+pub(super) fn open_store(common: &Common, only_looks: bool) -> Result<(Config, Store), Failure> {
+    let config = read_config(common)?;
+    if only_looks {
+        let store = existing_store(&config)?;
+        return Ok((config, store));
+    }
+    recording::ensure(&config)?;
+    let store = Store::open_with(&config.store.place, config.tokens.clock())?.sealed_with(config.store.key.clone());
+    let store = recording::recorded(store, &config);
+    Ok((config, store))
+}
+
+/// The configuration, for commands that need no password of a connection.
+pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
+    let text = std::fs::read_to_string(&common.config)
+        .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
+    let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
+    Ok(Config::parse_for_store(&text, &base, &config::lookup)?)
+}
+
+/// The connections named on the command line: `sales`, or `sales:read` for one that is reached with
+/// less than the rest.
+pub(super) fn connections(config: &Config, named: &[String]) -> Result<Vec<(Uuid, Option<Scope>)>, Error> {
+    let known = || config.connections.iter().map(|connection| connection.name.as_ref());
+    named
+        .iter()
+        .map(|named| {
+            let (name, scope) = match named.split_once(':') {
+                None => (named.as_str(), None),
+                Some((name, word)) => {
+                    let wrong = |remedy| Error::invalid(format!("{word:?} in {named:?} is no scope")).hint(remedy);
+                    (name, Some(parse_scope(word).map_err(wrong)?))
+                }
+            };
+            let found = config.connection(name).map(|connection| (connection.id, scope));
+            found.ok_or_else(|| {
+                let error = Error::not_found(format!("there is no connection {name:?}"));
+                let offered = near::did_you_mean(&near::nearest(name, known()));
+                error
+                    .hint(offered.unwrap_or_else(|| format!("connections: {}", known().collect::<Vec<_>>().join(", "))))
+            })
+        })
+        .collect()
+}
+
+/// All connections with the scope `most`, unless some are named; each no further than its own scope, and
+/// none further than `most`.
+pub(super) fn rights(config: &Config, named: &[String], most: Option<Scope>) -> Result<Rights, Error> {
+    let whole = most.unwrap_or(Scope::Admin);
+    if named.is_empty() {
+        return Ok(Rights::all(whole));
+    }
+    let connections = connections(config, named)?;
+    if let Some(widest) = connections.iter().filter_map(|(_, scope)| *scope).max().filter(|widest| *widest > whole) {
+        return Err(Error::invalid(format!(
+            "--connection: one is given the scope {}, and the whole has no more than {}",
+            widest.word(),
+            whole.word()
+        ))
+        .hint("widen the whole, or narrow that connection"));
+    }
+    Ok(Rights::each(connections.into_iter().map(|(id, scope)| (id, scope.unwrap_or(whole)))))
+}
+
+/// The connections within `rights`, for people.
+pub(super) fn describe_rights(config: &Config, rights: &Rights) -> String {
+    rights.describe(|id| {
+        let found = config.connections.iter().find(|connection| connection.id == id);
+        found.map_or_else(|| id.to_string(), |connection| connection.name.to_string())
+    })
+}
+
+/// Reads a scope word of the command line.
+pub(super) fn parse_scope(word: &str) -> Result<Scope, String> {
+    Scope::from_word(word).ok_or_else(|| "write read, write or admin".to_owned())
+}
+
+/// Whoever runs the check may see the cause.
+pub(super) fn error_words(error: &Error) -> String {
+    let mut words = error.message.clone();
+    for (mark, more) in [(": ", error.cause()), ("; ", error.get_hint())] {
+        if let Some(more) = more {
+            words.push_str(mark);
+            words.push_str(more);
+        }
+    }
+    words
+}
+
+pub(super) fn describe_problem(problem: &Problem) -> Value {
+    json!({"line": problem.line, "key": problem.key, "message": problem.message, "remedy": problem.remedy})
+}

@@ -1,0 +1,47 @@
+//! What was looked at, and how it is.
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// All is well.
+    Ok,
+    /// The service runs, but not as it should.
+    Warning,
+    /// The service does not run, or not safely.
+    Problem,
+}
+
+impl Grade {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    /// What was looked at, in one word.
+    pub(super) subject: &'static str,
+    pub(super) grade: Grade,
+    pub(super) message: String,
+    /// What to do; empty when all is well.
+    pub(super) remedy: String,
+}
+
+impl Finding {
+    pub(super) fn ok(subject: &'static str, message: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Ok, message: message.into(), remedy: String::new() }
+    }
+
+    pub(super) fn warning(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Warning, message: message.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn problem(subject: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Problem, message: message.into(), remedy: remedy.into() }
+    }
+}
