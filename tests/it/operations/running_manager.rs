@@ -75,7 +75,7 @@ async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
     let service = Service::start_in(folder, "metrics = \"open\"", &shop, &environment).await;
     let lock = rusqlite::Connection::open(service.folder.path().join("portico.db")).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // Each of them waits for the store's writer, one behind the other.
+    // Some of them wait for the store's writer, one behind the other; the others are refused at once.
     let register = || {
         let body = json!({"redirect_uris": ["http://localhost/x"]});
         tokio::spawn(service.http.post(format!("{}/oauth/register", service.url)).json(&body).send())
@@ -91,15 +91,22 @@ async fn the_watchdog_is_fed_while_the_store_is_locked_and_strangers_wait() {
         pace.tick().await;
     }
     manager.forget();
+    let mut later = Vec::new();
     for _ in 0..3 {
+        later.push(register());
         manager.told("WATCHDOG=1").await;
     }
-    assert!(waiting.iter().any(|request| !request.is_finished()), "they wait for the store");
+    assert!(later.last().is_some_and(|request| !request.is_finished()), "the last of them waits for the store");
     assert_eq!(service.get("/healthz").send().await.unwrap().status(), 200);
     let health = service.run(&["health"]);
     assert!(health.status.success(), "{health:?}");
+    for request in waiting {
+        let answer = request.await.unwrap().unwrap();
+        assert!([429, 503].contains(&answer.status().as_u16()), "{}", answer.status());
+        assert!(answer.headers().contains_key("retry-after"));
+    }
     lock.execute_batch("ROLLBACK").unwrap();
-    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    later.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[actix_web::test]
