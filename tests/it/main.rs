@@ -72,6 +72,7 @@ mod objects;
 mod otel;
 mod output_schemas;
 mod own_tools;
+mod packaging;
 mod paths;
 mod people;
 mod pooler;
