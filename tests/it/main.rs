@@ -18,6 +18,7 @@ mod audit_order;
 mod authorize;
 mod authorize_attacks;
 mod both_drivers;
+mod bounds;
 mod browser;
 mod browsers;
 mod client_documents;
