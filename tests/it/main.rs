@@ -40,6 +40,7 @@ mod fairness;
 mod faults;
 mod framing;
 mod grants;
+mod hostile;
 mod hostile_load;
 mod house;
 mod idle;
