@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use portico::config::{Log, LogFormat};
@@ -17,8 +16,9 @@ use portico::mcp::{Context, Summary};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::app::{CONNECTION, DEADLINE, TestApp, client, connection, pace, read};
+use crate::support::app::{CONNECTION, DEADLINE, TestApp, client, connection, pace, read, within};
 use crate::support::fixture;
 
 /// Set for the program that serves.
@@ -95,14 +95,14 @@ async fn serve() {
     let url = fixture::sqlite(&folder, "shop.db");
     let app = TestApp::offering(folder, &connection(CONNECTION, "shop", &url, ""), Arc::new(Faulty::default())).await;
     app.ready().await;
-    eprintln!("serves {} {} {}", app.url, app.writer.name, app.writer.secret);
+    portico::observe::queue::say(&format!("serves {} {} {}\n", app.url, app.writer.name, app.writer.secret));
     std::thread::park_timeout(3 * DEADLINE);
 }
 
 /// Such a program.
 struct Served {
     child: Child,
-    log: Receiver<String>,
+    log: UnboundedReceiver<String>,
     url: String,
     name: String,
     secret: String,
@@ -110,17 +110,17 @@ struct Served {
 
 impl Served {
     /// Begins the test `name` of this file once more, as the one that serves.
-    fn start(name: &str) -> Self {
+    async fn start(name: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([&format!("running_threads::{name}"), "--exact", "--nocapture"]).env(SERVES, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
-        let (tell, log) = channel();
+        let (tell, log) = unbounded_channel();
         std::thread::spawn(move || {
             BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| tell.send(line).ok())
         });
         let mut served = Self { child, log, url: String::new(), name: String::new(), secret: String::new() };
-        let line = served.line("serves ");
+        let line = served.line("serves ").await;
         let mut words = line.split(' ').skip(1).map(str::to_owned);
         let mut next = || words.next().unwrap();
         (served.url, served.name, served.secret) = (next(), next(), next());
@@ -128,10 +128,10 @@ impl Served {
     }
 
     /// The next line with `part` in it.
-    fn line(&self, part: &str) -> String {
+    async fn line(&mut self, part: &str) -> String {
         let mut seen = Vec::new();
         loop {
-            let line = self.log.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("no {part:?} behind {seen:#?}"));
+            let line = within(&format!("{part:?} behind {seen:#?}"), self.log.recv()).await.expect("it goes on");
             if line.contains(part) {
                 return line;
             }
@@ -176,12 +176,12 @@ async fn a_panic_is_a_line_of_the_log_and_takes_nobody_along() {
     if std::env::var_os(SERVES).is_some() {
         return serve().await;
     }
-    let served = Served::start("a_panic_is_a_line_of_the_log_and_takes_nobody_along");
+    let mut served = Served::start("a_panic_is_a_line_of_the_log_and_takes_nobody_along").await;
     // More often than there are threads.
     for _ in 0..4 {
         let lost = served.tool("panic").send().await;
         assert!(lost.is_err() || lost.is_ok_and(|answer| answer.status() == 500), "it was answered");
-        let line = served.line("panicked at");
+        let line = served.line("panicked at").await;
         assert!(line.contains(" ERROR ") && line.contains("a fault\\nof the test's own"), "{line}");
         let (status, document) = read(served.query().send().await.unwrap()).await;
         assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[1]])), "{document}");
@@ -194,7 +194,7 @@ async fn a_thread_that_does_not_turn_is_told_of() {
     if std::env::var_os(SERVES).is_some() {
         return serve().await;
     }
-    let mut served = Served::start("a_thread_that_does_not_turn_is_told_of");
+    let mut served = Served::start("a_thread_that_does_not_turn_is_told_of").await;
     assert_eq!(served.told("/healthz").await, (200, json!({"status": "ok"})));
     let stalled = tokio::spawn(served.tool("stall").send());
     let mut pace = pace();

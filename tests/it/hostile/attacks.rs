@@ -1,6 +1,5 @@
 //! What somebody does who wants the service down, bounded in count: each goes on until what is given back is dropped.
 
-use std::future::ready;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -59,7 +58,7 @@ impl UnderWay {
     fn send(&mut self, request: RequestBuilder) {
         self.go_on(async move {
             let _answer = arrived(request.send().await);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     }
 
@@ -183,7 +182,7 @@ fn doors(target: &Target, _: &Service, under_way: &mut UnderWay) {
             _ => client.get(format!("{url}/api/tables")).basic_auth(&name, Some("guessed")),
         };
         let all = stream::iter(0..1_000).map(|index| asked(index).send());
-        all.buffer_unordered(100).for_each(|answer| ready(drop(arrived(answer)))).await;
+        all.buffer_unordered(100).for_each(async |answer| drop(arrived(answer))).await;
     });
 }
 
@@ -255,7 +254,7 @@ fn garbage(target: &Target, _: &Service, under_way: &mut UnderWay) {
     let long = format!("{}/nothing/{}", target.url, "x%22".repeat(7_000));
     under_way.go_on(async move {
         let all = stream::iter(0..400).map(|_| client.get(&long).send());
-        all.buffer_unordered(50).for_each(|answer| ready(drop(arrived(answer)))).await;
+        all.buffer_unordered(50).for_each(async |answer| drop(arrived(answer))).await;
     });
     let place = target.place.clone();
     under_way.wait_for(move || {
@@ -282,7 +281,7 @@ fn pipelined(target: &Target, _: &Service, under_way: &mut UnderWay) {
         });
         under_way.go_on(async move {
             let all = asked.buffer_unordered(AT_ONCE);
-            all.for_each(|answer| ready(assert_eq!(answer.unwrap().status(), 200))).await;
+            all.for_each(async |answer| assert_eq!(answer.unwrap().status(), 200)).await;
         });
         return;
     }

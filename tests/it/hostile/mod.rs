@@ -67,14 +67,14 @@ const SETTINGS: [Setting; 4] = [
     Setting { store: Store::File, audit: "", ways: [Way::Plain, Way::Unix] },
     Setting {
         store: Store::Database,
-        audit: "[audit]\nfile = \"audit.jsonl\"\nstore = true\n",
+        audit: "[audit]\nfile = \"audit.jsonl\"\nstore = true\nqueue = 100\n",
         ways: [Way::Secured, Way::Secured],
     },
     Setting { store: Store::Far(Duration::from_millis(5)), audit: "", ways: [Way::Secured, Way::Unix] },
     // The end of an answer waits for its record, wherever that goes: here it does not go to the store.
     Setting {
         store: Store::Far(Duration::from_secs(1)),
-        audit: "[audit]\nfile = \"audit.jsonl\"\n",
+        audit: "[audit]\nfile = \"audit.jsonl\"\nqueue = 100\n",
         ways: [Way::Unix, Way::Plain],
     },
 ];
@@ -134,7 +134,7 @@ impl Setting {
         let tls = if self.ways.contains(&Way::Secured) { TLS } else { "" };
         // Plain HTTP beside TLS is that of a Unix socket; another listener cannot have it.
         let listen = "listen = [\"127.0.0.1:0\", \"unix:portico.sock\"]";
-        let server = format!("{listen}\nmetrics = \"open\"\nmax_answers = 67_108_864\n{tls}");
+        let server = format!("{listen}\nmetrics = \"open\"\nmax_calls = 300\nmax_answers = 67_108_864\n{tls}");
         let environment = [(ALLOCATOR.0, ALLOCATOR.1.to_owned())];
         let start = |folder| Service::start_in(folder, &server, &tables, &environment);
         if self.store == Store::File {
@@ -162,7 +162,8 @@ impl Setting {
             field.others_are_served("nothing", way).await;
         }
         let before = field.service.census();
-        for (number, (name, attack)) in ALL.iter().enumerate() {
+        let wanted = std::env::var("PORTICO_ATTACK").unwrap_or_default();
+        for (number, (name, attack)) in ALL.iter().enumerate().filter(|(_, (name, _))| name.contains(&wanted)) {
             let target = field.target(self.way(number));
             if let (Some(proxy), Store::Far(delay)) = (&field.proxy, self.store) {
                 proxy.delay(delay);
