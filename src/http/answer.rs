@@ -27,12 +27,17 @@ const SMALL_PARTS: usize = 4;
 const HELD_PARTS: usize = 16;
 /// Octets that are held back at most, give or take a part: rows may be large.
 const HELD_OCTETS: usize = 4 * 1024 * 1024;
+/// Octets that are held back without being counted: most answers have fewer.
+const FREE: usize = 64 * 1024;
 
 /// Parts that are kept until it is known how their answer begins, counted for its caller.
 struct Held {
     parts: Vec<Result<Part>>,
-    /// Of their rows.
+    /// Octets of their rows.
+    rows: usize,
+    /// Octets of all of them, and how many of these are counted.
     octets: usize,
+    counted: usize,
     /// The columns of the last result.
     columns: Option<Arc<[Column]>>,
     room: Room<String>,
@@ -40,7 +45,7 @@ struct Held {
 
 impl Held {
     fn none(room: Room<String>) -> Self {
-        Self { parts: Vec::new(), octets: 0, columns: None, room }
+        Self { parts: Vec::new(), rows: 0, octets: 0, counted: 0, columns: None, room }
     }
 
     /// # Errors
@@ -56,15 +61,21 @@ impl Held {
             Err(_) => size_of::<Result<Part>>(),
         };
         if let Ok(Part::Rows(batch)) = &part {
-            self.octets += batch.octets();
+            self.rows += batch.octets();
         }
         self.parts.push(part);
-        self.room.prepare(octets)
+        self.octets += octets;
+        if self.octets <= FREE {
+            return Ok(());
+        }
+        self.room.prepare(self.octets - self.counted)?;
+        self.counted = self.octets;
+        Ok(())
     }
 
     /// Whether so many more parts are still small.
     fn is_small(&self, parts: usize) -> bool {
-        self.parts.len() < parts && self.octets < HELD_OCTETS
+        self.parts.len() < parts && self.rows < HELD_OCTETS
     }
 
     fn before(self, results: Results) -> Results {

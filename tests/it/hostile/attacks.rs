@@ -149,8 +149,11 @@ fn heads(target: &Target, _: &Service, under_way: &mut UnderWay) {
 }
 
 fn bodies(target: &Target, service: &Service, under_way: &mut UnderWay) {
-    for request in unfinished_requests(service, &((target.client)(), target.url.clone())) {
-        under_way.send(request);
+    // More than are worked on at once.
+    for _ in 0..2 {
+        for request in unfinished_requests(service, &((target.client)(), target.url.clone())) {
+            under_way.send(request);
+        }
     }
 }
 
