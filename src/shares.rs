@@ -4,6 +4,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use portico_actors::error::{Error, Kind};
 
 /// What is taken by holders that are known by a `K`.
 #[derive(Debug)]
@@ -55,6 +58,20 @@ impl<K: Eq + Hash + Clone> Room<K> {
     /// There is not enough left; what was taken before stays.
     pub(crate) fn grow(&mut self, amount: usize) -> Result<(), Short> {
         self.share.grow(amount, self.most)
+    }
+
+    /// Takes so many octets more for an answer that is prepared (`server.max_answers`).
+    ///
+    /// # Errors
+    /// [`Kind::Busy`]: there is not enough left.
+    pub(crate) fn prepare(&mut self, octets: usize) -> portico_actors::error::Result<()> {
+        self.grow(octets).map_err(|short| {
+            let whose = if short == Short::Each { " for this principal" } else { "" };
+            let words = format!("the service is busy: as many bytes as it prepares at once{whose} are in answers");
+            Error::new(Kind::Busy, words)
+                .retry_after(Duration::from_secs(1))
+                .hint("ask for fewer rows or columns at once, or again when other answers have been read")
+        })
     }
 }
 

@@ -61,10 +61,14 @@ impl Results {
         Self { writes, class, dry_run, queued, parts: Box::pin(parts.fuse()), kept: None }
     }
 
-    /// The same results with parts in front that were read from them already.
+    /// The same results with parts in front that were read from them already; `held` is dropped when they are taken.
     #[must_use]
-    pub fn after(self, read: Vec<Result<Part, Error>>) -> Self {
-        Self { parts: Box::pin(stream::iter(read).chain(self.parts)), ..self }
+    pub fn after(self, read: Vec<Result<Part, Error>>, held: impl Send + 'static) -> Self {
+        let read = stream::iter(read).inspect(move |_| {
+            // It goes with this.
+            let _ = &held;
+        });
+        Self { parts: Box::pin(read.chain(self.parts)), ..self }
     }
 
     /// The same results, and what `mend` makes of a failure among them.
@@ -139,6 +143,18 @@ impl fmt::Debug for Results {
     }
 }
 
+impl Part {
+    /// About how many octets it has in memory.
+    pub fn octets(&self) -> usize {
+        let values = match self {
+            Self::Columns(columns) => columns.iter().map(Column::octets).sum(),
+            Self::Rows(batch) => batch.octets(),
+            Self::Done { .. } => 0,
+        };
+        size_of::<Self>() + values
+    }
+}
+
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -154,10 +170,8 @@ pub trait Batch: Send {
     /// How many rows it holds.
     fn rows(&self) -> usize;
 
-    /// About how many octets its values have. What does not tell is taken for small.
-    fn octets(&self) -> usize {
-        0
-    }
+    /// About how many octets its values have.
+    fn octets(&self) -> usize;
 
     /// One value. `row` and `column` count from 0 and are in range.
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error>;
@@ -172,6 +186,10 @@ struct First {
 impl Batch for First {
     fn rows(&self) -> usize {
         self.rows
+    }
+
+    fn octets(&self) -> usize {
+        self.batch.octets()
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, Error> {
@@ -283,6 +301,12 @@ pub struct Column {
 }
 
 impl Column {
+    fn octets(&self) -> usize {
+        let texts =
+            [Some(&self.name), Some(&self.label), self.table.as_ref(), self.schema.as_ref(), self.catalog.as_ref()];
+        size_of::<Self>() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+
     /// A computed column: no table, nullable, no bounds.
     pub fn computed(label: impl Into<String>, data_type: DataType) -> Self {
         let label = label.into();

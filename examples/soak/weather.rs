@@ -14,6 +14,8 @@ const GRACE: Duration = Duration::from_secs(25);
 const FAULT: Duration = Duration::from_secs(4);
 /// From the beginning of one fault to that of the next.
 const BETWEEN: Duration = Duration::from_secs(60);
+/// How much later a source that is far away answers.
+const AWAY: Duration = Duration::from_millis(50);
 
 /// Whether the proxy fails, or did so lately.
 #[derive(Default)]
@@ -42,7 +44,7 @@ impl Weather {
 pub(crate) async fn change(proxy: ChaosProxy, weather: Rc<Weather>, until: Instant) -> ChaosProxy {
     let mut pace = tokio::time::interval(BETWEEN);
     pace.tick().await;
-    let ways = ["cut", "cut amid a result", "silence", "slowness"];
+    let ways = ["cut", "cut amid a result", "silence", "slowness", "distance"];
     // The first fault comes soon, so that short runs have one.
     tokio::time::sleep(BETWEEN / 4).await;
     for way in ways.iter().cycle() {
@@ -56,6 +58,7 @@ pub(crate) async fn change(proxy: ChaosProxy, weather: Rc<Weather>, until: Insta
             "cut" => proxy.break_up(),
             "cut amid a result" => proxy.break_after(50_000),
             "silence" => proxy.swallow(),
+            "distance" => proxy.delay(AWAY),
             _ => proxy.slow_down(),
         }
         tokio::time::sleep(FAULT).await;

@@ -54,6 +54,8 @@ printf '[Service]\nLoadCredential=shop:/etc/portico/credentials/shop\nWatchdogSe
   >/etc/systemd/system/portico.service.d/override.conf
 systemctl daemon-reload
 cat >>$config <<'TOML'
+[audit]
+file = "audit.jsonl"
 [[connections]]
 id = "6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11"
 name = "shop"
@@ -68,6 +70,9 @@ systemctl enable --quiet --now portico
 select_one
 alone portico health --config $config >/dev/null
 process="$(value MainPID)"
+[ "$(stat -c '%a %U' /var/lib/portico/audit.jsonl)" = "600 portico" ] || fail "the trail is not where the unit may write"
+[ "$(value MemoryMax)" = 6442450944 ] && [ "$(value TasksMax)" = 4096 ] || fail "it has no bounds of its own"
+grep -q '^Max open files *65536 *65536' /proc/"$process"/limits || fail "it has other descriptors than the unit gives"
 [ "$(stat -c %U /proc/"$process")" = portico ] || fail "it runs as another user"
 grep -q '^NoNewPrivs:.*1$' /proc/"$process"/status || fail "it may get new privileges"
 grep -q '^Seccomp:.*2$' /proc/"$process"/status || fail "it has no filter of system calls"

@@ -12,7 +12,7 @@ pub(super) fn logger(log: &Log) -> env_logger::Builder {
 }
 
 /// Begins the log of a service: nobody in it ever waits for whoever reads that.
-pub(super) fn start_log_of_service(log: &Log) {
+pub fn start_log_of_service(log: &Log) {
     let mut builder = logger(log);
     let attached = queue::attach(&mut builder);
     // A log that was started before stays as it is.

@@ -31,7 +31,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use serde_json::{Value, json};
 
 use self::common::{Common, Failure, describe_problem};
-use self::logging::{logger, start_log_of_service};
+use self::logging::logger;
+pub use self::logging::start_log_of_service;
 use self::output::print_json;
 use crate::config::{Config, Log};
 use crate::observe::queue;

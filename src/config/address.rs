@@ -12,7 +12,12 @@ use super::problem::Problem;
 use super::section::Section;
 
 /// Reads the keys of one `[[connections]]` table.
-pub(super) fn locator(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Locator> {
+pub(super) fn locator(
+    section: &mut Section<'_>,
+    base: &Path,
+    directory: &Path,
+    problems: &mut Vec<Problem>,
+) -> Option<Locator> {
     let known = problems.len();
     let url = section.required("url", "add postgres://user:password@host:5432/database or sqlite:path", problems);
     let words = [("session", Pooler::Session), ("transaction", Pooler::Transaction)];
@@ -28,7 +33,7 @@ pub(super) fn locator(section: &mut Section<'_>, base: &Path, problems: &mut Vec
     }
     only_postgres(section, &["password_file", "password_command", "pooler"], problems);
     if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        return Some(Locator::Sqlite(base.join(path)));
+        return Some(Locator::Sqlite(directory.join(path)));
     }
     // The value may hold a password: it is not repeated.
     section.problem(

@@ -85,10 +85,10 @@ impl Connection {
     pub const DEFAULT_MAX_BYTES: usize = 1024 * 1024;
 }
 
-/// Reads every connection of the file.
+/// Reads every connection of the file. Relative paths start at the first folder, those of databases at the second.
 pub(super) fn read_all(
     root: &mut Section<'_>,
-    base: &Path,
+    folders: (&Path, &Path),
     defaults: Defaults,
     problems: &mut Vec<Problem>,
 ) -> Vec<Arc<Connection>> {
@@ -104,7 +104,7 @@ pub(super) fn read_all(
     let mut connections = Vec::with_capacity(sections.len());
     let (mut ids, mut names) = (HashSet::new(), HashSet::new());
     for mut section in sections {
-        let connection = read(&mut section, base, defaults, problems);
+        let connection = read(&mut section, folders, defaults, problems);
         section.finish(problems);
         let Some(connection) = connection else { continue };
         if !ids.insert(connection.id) {
@@ -118,7 +118,12 @@ pub(super) fn read_all(
     connections
 }
 
-fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &mut Vec<Problem>) -> Option<Connection> {
+fn read(
+    section: &mut Section<'_>,
+    (base, directory): (&Path, &Path),
+    defaults: Defaults,
+    problems: &mut Vec<Problem>,
+) -> Option<Connection> {
     let id = section.required("id", "add a UUID, as `uuidgen` prints one", problems).and_then(|id| {
         let parsed = Uuid::try_parse(&id).ok();
         if parsed.is_none() {
@@ -138,7 +143,7 @@ fn read(section: &mut Section<'_>, base: &Path, defaults: Defaults, problems: &m
             );
         }
     }
-    let mut locator = address::locator(section, base, problems);
+    let mut locator = address::locator(section, base, directory, problems);
     let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
     let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);

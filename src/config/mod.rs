@@ -178,7 +178,7 @@ impl Config {
         let mut problems = Vec::new();
         let lines = Lines::of(text);
         let mut root = Section::root(&lines, parsed.get_ref(), environment);
-        let store = store::read(&mut root, base, environment, &mut problems);
+        let (store, _) = store::read(&mut root, base, environment, &mut problems);
         Ok((store, problems))
     }
 
@@ -202,7 +202,8 @@ impl Config {
         with("").or_else(|problems| with("postgres://unset").or_else(|_| with("sqlite:unset")).map_err(|_| problems))
     }
 
-    /// Reads a configuration from `text`. Relative paths in it start at `base`.
+    /// Reads a configuration from `text`. Relative paths in it start at `base`; those of what the service writes at
+    /// `store.directory`, where there is one.
     ///
     /// # Errors
     /// Every problem of the text, each with its line, key and remedy.
@@ -212,16 +213,16 @@ impl Config {
         let keys = Keys::of(&lines, parsed.get_ref(), environment);
         let mut problems = Vec::new();
         let mut root = Section::root(&lines, parsed.get_ref(), environment);
-        let server = server::read(&mut root, base, &mut problems);
-        let store = store::read(&mut root, base, environment, &mut problems);
+        let (store, directory) = store::read(&mut root, base, environment, &mut problems);
+        let server = server::read(&mut root, base, &directory, &mut problems);
         let tokens = tokens(&mut root, &mut problems);
         let oauth = oauth(&mut root, &mut problems);
         let limits = limits::read(&mut root, &mut problems);
-        let audit = audit::read(&mut root, base, &mut problems);
+        let audit = audit::read(&mut root, &directory, &mut problems);
         let log = seeing::log(&mut root, &mut problems);
         let telemetry = telemetry::read(&mut root, environment, &mut problems);
         let defaults = defaults::read(&mut root, &mut problems);
-        let connections = connection::read_all(&mut root, base, defaults, &mut problems);
+        let connections = connection::read_all(&mut root, (base, &directory), defaults, &mut problems);
         let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
         root.finish(&mut problems);
         if problems.is_empty() {

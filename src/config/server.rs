@@ -138,7 +138,8 @@ impl Server {
     }
 }
 
-pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Server {
+/// Reads the table. Relative paths start at `base`, those of sockets at `directory`.
+pub(super) fn read(root: &mut Section<'_>, base: &Path, directory: &Path, problems: &mut Vec<Problem>) -> Server {
     let mut section = root.section("server", problems);
     let listen = section.string_or_strings("listen", problems);
     let listen = listen.unwrap_or_else(|| vec![Server::DEFAULT_LISTEN.to_owned()]);
@@ -146,7 +147,7 @@ pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Probl
         let remedy = "name an address, or leave this key out for the usual one";
         section.problem("listen", "the service would listen nowhere".to_owned(), remedy, problems);
     }
-    let listen: Vec<Listen> = listen.iter().filter_map(|text| place(&section, text, base, problems)).collect();
+    let listen: Vec<Listen> = listen.iter().filter_map(|text| place(&section, text, directory, problems)).collect();
     let tls = tls::read(&mut section, base, problems);
     let first = listen.iter().find_map(|listen| match listen {
         Listen::Tcp(address) => Some(*address),

@@ -34,22 +34,24 @@ impl Store {
     }
 }
 
+/// Reads the table, and in which folder relative paths of what the service writes start.
 pub(super) fn read(
     root: &mut Section<'_>,
     base: &Path,
     environment: Environment<'_>,
     problems: &mut Vec<Problem>,
-) -> Store {
+) -> (Store, PathBuf) {
     let mut section = root.section("store", problems);
+    let directory = section.string("directory", problems).map_or_else(|| base.to_owned(), |path| base.join(path));
     let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
-    let mut store = Store::of_file(base.join("portico.db"));
+    let mut store = Store::of_file(directory.join("portico.db"));
     if address::is_postgres(&url) {
         store.place = Place::from(address::postgres(&mut section, url, base, problems));
-        store.control = base.join(CONTROL);
+        store.control = directory.join(CONTROL);
     } else {
         address::only_postgres(&mut section, &["password_file", "password_command"], problems);
         match url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-            Some(path) => store = Store::of_file(base.join(path)),
+            Some(path) => store = Store::of_file(directory.join(path)),
             None => section.problem(
                 "url",
                 // The value may hold a password: it is not repeated.
@@ -60,11 +62,11 @@ pub(super) fn read(
         }
     }
     if let Some(path) = section.string("control", problems) {
-        store.control = base.join(path);
+        store.control = directory.join(path);
     }
     store.key = key(&mut section, base, environment, problems);
     section.finish(problems);
-    store
+    (store, directory)
 }
 
 /// The key that encrypts signing keys, from the environment or from a file, but not from both.

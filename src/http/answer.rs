@@ -1,13 +1,14 @@
 //! How a statement's results and a facet's rows go out, once it is known what they are. What is
 //! asked, and of whom, is for `sql` and `metadata`.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{StreamExt, stream};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
-use portico_actors::reply::{Part, Results};
+use portico_actors::reply::{Column, Part, Results};
 
 use super::ending::Ending;
 use super::media::{self, Form};
@@ -15,6 +16,7 @@ use super::repeats::Failed;
 use super::{caller, ending, error, socket};
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Lines};
+use crate::shares::Room;
 
 /// How long a result's end is waited for before its first rows are sent.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -25,40 +27,94 @@ const SMALL_PARTS: usize = 4;
 const HELD_PARTS: usize = 16;
 /// Octets that are held back at most, give or take a part: rows may be large.
 const HELD_OCTETS: usize = 4 * 1024 * 1024;
+/// Octets that are held back without being counted: most answers have fewer.
+const FREE: usize = 64 * 1024;
 
-/// About how many octets the rows of a part have.
-fn octets(part: &Result<Part>) -> usize {
-    if let Ok(Part::Rows(batch)) = part { batch.octets() } else { 0 }
+/// Parts that are kept until it is known how their answer begins, counted for its caller.
+struct Held {
+    parts: Vec<Result<Part>>,
+    /// Octets of their rows.
+    rows: usize,
+    /// Octets of all of them, and how many of these are counted.
+    octets: usize,
+    counted: usize,
+    /// The columns of the last result.
+    columns: Option<Arc<[Column]>>,
+    room: Room<String>,
+}
+
+impl Held {
+    fn none(room: Room<String>) -> Self {
+        Self { parts: Vec::new(), rows: 0, octets: 0, counted: 0, columns: None, room }
+    }
+
+    /// # Errors
+    /// There is no room for it.
+    fn keep(&mut self, part: Result<Part>) -> Result<()> {
+        let octets = match &part {
+            // Those of many sets of values are the same ones.
+            Ok(Part::Columns(columns)) => match self.columns.replace(Arc::clone(columns)) {
+                Some(before) if Arc::ptr_eq(&before, columns) => size_of::<Result<Part>>(),
+                _ => part.as_ref().map_or(0, Part::octets),
+            },
+            Ok(other) => other.octets(),
+            Err(_) => size_of::<Result<Part>>(),
+        };
+        if let Ok(Part::Rows(batch)) = &part {
+            self.rows += batch.octets();
+        }
+        self.parts.push(part);
+        self.octets += octets;
+        if self.octets <= FREE {
+            return Ok(());
+        }
+        self.room.prepare(self.octets - self.counted)?;
+        self.counted = self.octets;
+        Ok(())
+    }
+
+    /// Whether so many more parts are still small.
+    fn is_small(&self, parts: usize) -> bool {
+        self.parts.len() < parts && self.rows < HELD_OCTETS
+    }
+
+    fn before(self, results: Results) -> Results {
+        results.after(self.parts, self.room)
+    }
 }
 
 /// Reads `results` up to their first row, or their end: so long the status can still tell of a
-/// failure. What is kept until then is small: a
-/// result without rows for each statement or set of values in the body.
-pub(super) async fn begin(mut results: Results) -> Result<Results> {
-    let mut first = Vec::new();
+/// failure. What is kept until then (a result without rows for each statement or set of values in the body) has
+/// `room`.
+pub(super) async fn begin(mut results: Results, room: Room<String>) -> Result<Results> {
+    let mut first = Held::none(room);
     while let Some(part) = results.next().await {
         let rows = matches!(part, Ok(Part::Rows(_)));
-        first.push(Ok(part?));
+        first.keep(Ok(part?))?;
         if rows {
             break;
         }
     }
     // A result that ends at once goes out in one piece. Rows that were read are never taken back: a
     // failure behind them has its place in the document.
-    let held = |parts: &[Result<Part>]| parts.iter().map(octets).sum::<usize>();
-    while matches!(first.last(), Some(Ok(Part::Rows(_)))) && first.len() < SMALL_PARTS && held(&first) < HELD_OCTETS {
+    while matches!(first.parts.last(), Some(Ok(Part::Rows(_)))) && first.is_small(SMALL_PARTS) {
         match tokio::time::timeout(AT_ONCE, results.next()).await {
-            Ok(Some(part)) => first.push(part),
+            Ok(Some(part)) => first.keep(part)?,
             Ok(None) | Err(_) => break,
         }
     }
-    Ok(results.after(first))
+    Ok(first.before(results))
 }
 
 /// The same for results that were asked for at a time, and notes where it went since.
-pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut Ending) -> Result<Results> {
+pub(super) async fn begin_timed(
+    asked: Instant,
+    results: Results,
+    room: Room<String>,
+    ending: &mut Ending,
+) -> Result<Results> {
     let queued = results.queued;
-    let begun = begin(results).await;
+    let begun = begin(results, room).await;
     ending.note(|event| {
         event.queued = Some(queued);
         event.source = Some(asked.elapsed().saturating_sub(queued));
@@ -69,11 +125,9 @@ pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut E
 /// The same for what may have further results that nobody can foresee, in a form with room for one:
 /// read to the end of the first one, as far as that is small, so that the status tells of a second one.
 /// Of a larger one the form has to tell, which may only break off.
-pub(super) async fn begin_alone(mut results: Results) -> Result<Results> {
-    let mut parts = Vec::new();
-    let (mut done, mut held) = (false, 0);
-    while parts.len() < HELD_PARTS
-        && held < HELD_OCTETS
+pub(super) async fn begin_alone(mut results: Results, room: Room<String>) -> Result<Results> {
+    let (mut held, mut done) = (Held::none(room), false);
+    while held.is_small(HELD_PARTS)
         && let Some(part) = results.next().await
     {
         if done {
@@ -82,13 +136,12 @@ pub(super) async fn begin_alone(mut results: Results) -> Result<Results> {
         }
         done = matches!(part, Ok(Part::Done { .. }));
         let failed = part.is_err();
-        held += octets(&part);
-        parts.push(part);
+        held.keep(part)?;
         if failed {
             break;
         }
     }
-    Ok(results.after(parts))
+    Ok(held.before(results))
 }
 
 /// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.
@@ -152,12 +205,13 @@ pub(super) async fn send(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use portico_actors::error::Kind;
     use portico_actors::reply::{Batch, Cell};
 
     use super::*;
+    use crate::shares::{Most, Shares};
 
     struct Large;
 
@@ -189,9 +243,17 @@ mod tests {
                 }),
             )
         };
-        let begun = begin(results()).await;
+        let shares = Shares::default();
+        let room = |all: usize| shares.room("ann".to_owned(), Most { each: all, all });
+        let begun = begin(results(), room(8 << 20)).await.unwrap();
+        assert_eq!((read.load(Ordering::Relaxed), shares.taken() >> 20), (2, 6));
+        // What was held has gone out.
+        assert_eq!(begun.take(3).count().await, 3);
+        assert_eq!(shares.taken(), 0);
+        let begun = begin_alone(results(), room(8 << 20)).await;
         assert!(begun.is_ok() && read.load(Ordering::Relaxed) == 2);
-        let begun = begin_alone(results()).await;
-        assert!(begun.is_ok() && read.load(Ordering::Relaxed) == 2);
+        drop(begun);
+        let refused = begin(results(), room(4 << 20)).await.unwrap_err();
+        assert_eq!((refused.kind, shares.taken()), (Kind::Busy, 0));
     }
 }

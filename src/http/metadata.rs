@@ -140,7 +140,7 @@ async fn begin(
     if facet == Facet::Catalogs {
         // The connections' own names: no source has to be asked for them.
         let names = wanted.iter().map(|entry| Arc::clone(&entry.name)).collect();
-        return answer::begin(merged::names(names)).await;
+        return answer::begin(merged::names(names), app.room(by)).await;
     }
     // Chosen by it already; within a connection the name says nothing new.
     let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
@@ -150,7 +150,7 @@ async fn begin(
         let asked = Instant::now();
         ending.note(|event| event.asked = Some(asked));
         let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
-        return answer::begin_timed(asked, results, ending).await;
+        return answer::begin_timed(asked, results, app.room(by), ending).await;
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));
         merged::rows(facet, wanted, move |entry| {
@@ -158,7 +158,7 @@ async fn begin(
             async move { rows(app.directory.ask(&entry, origin, by, op, limits).await?) }
         })
     };
-    answer::begin(results).await
+    answer::begin(results, app.room(by)).await
 }
 
 fn rows(reply: Reply) -> Result<Results> {

@@ -28,10 +28,12 @@ use portico_actors::principal::{Endpoint, Principal};
 pub(super) use self::memory::Memory;
 use self::memory::{Claim, Found, Key, LARGEST, Stored};
 use super::ending::Ending;
+use super::load::Prepared;
 use super::sql::{self, Admitted};
 use super::{caller, ending, error, socket};
 use crate::app::App;
 use crate::config::Connection;
+use crate::shares::Room;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -91,7 +93,7 @@ pub(super) async fn once(
             request.extensions_mut().insert(admitted);
             request.extensions_mut().insert(socket::Unattended);
             // Goes on when this future is dropped.
-            return rt::spawn(run(request, next, claim))
+            return rt::spawn(run(request, next, claim, app.room(&by)))
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
@@ -108,7 +110,7 @@ pub(super) async fn once(
         (Found::NotKept, _) => Err((
             error::CONFLICT,
             Error::invalid(format!(
-                "Idempotency-Key: the first request with this key ran, but its answer of more than {LARGEST} bytes was not kept"
+                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
             ))
             .hint("look at what it did; use a new key to run it again"),
         )),
@@ -166,11 +168,12 @@ fn standing(by: &Principal, connection: &Connection) -> Result<String> {
     Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.contents())))
 }
 
-/// Carries the request out and keeps its answer.
+/// Carries the request out and keeps its answer, if there is room for it while it is gathered.
 async fn run<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
     claim: Claim,
+    mut room: Room<String>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let response = next.call(request).await?.map_into_boxed_body();
     if !response.status().is_success() {
@@ -178,8 +181,8 @@ async fn run<B: MessageBody + 'static>(
     }
     let failed = response.response().extensions().get::<Failed>().cloned().unwrap_or_default();
     let (request, response) = response.into_parts();
-    let (head, mut body) = response.into_parts();
-    let mut gathered = BytesMut::new();
+    let (mut head, mut body) = response.into_parts();
+    let (mut gathered, mut counted) = (BytesMut::new(), 0);
     let broken = loop {
         match poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
             None => {
@@ -189,12 +192,16 @@ async fn run<B: MessageBody + 'static>(
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
                     claim.keep(Stored { status: head.status(), content_type, body: body.clone() });
                 }
+                head.extensions_mut().insert(Prepared(room));
                 return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
             }
             Some(Err(error)) => break Some(error),
             Some(Ok(chunk)) => gathered.extend_from_slice(&chunk),
         }
-        if gathered.len() > LARGEST {
+        let wanted = gathered.len() - counted;
+        counted = gathered.len();
+        // It was carried out already, and is answered in any case.
+        if gathered.len() > LARGEST || room.prepare(wanted).is_err() {
             claim.too_large();
             break None;
         }
@@ -205,5 +212,6 @@ async fn run<B: MessageBody + 'static>(
         None => Box::pin(stream::poll_fn(move |cx| Pin::new(&mut body).poll_next(cx))),
     };
     let whole = stream::iter([Ok(gathered.freeze())]).chain(more);
+    head.extensions_mut().insert(Prepared(room));
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(BodyStream::new(whole)))))
 }

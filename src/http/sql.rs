@@ -193,6 +193,6 @@ async fn begin(
         Some(most) => results.first_rows(most, alone),
         None => results,
     };
-    let results = answer::begin_timed(asked_at, results, ending).await?;
-    if may_have_more { answer::begin_alone(results).await } else { Ok(results) }
+    let results = answer::begin_timed(asked_at, results, app.room(by), ending).await?;
+    if may_have_more { answer::begin_alone(results, app.room(by)).await } else { Ok(results) }
 }

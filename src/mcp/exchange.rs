@@ -16,7 +16,7 @@ use super::logging::{self, Level};
 use super::progress::{Progress, Token};
 use super::sessions::Session;
 use super::tasks::Deferral;
-use crate::shares::{Room, Short};
+use crate::shares::Room;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.
@@ -99,16 +99,7 @@ impl Preparing<'_> {
         let more = octets.saturating_sub(self.octets);
         self.octets = octets;
         let mut room = self.exchange.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let grown = room.as_mut().map_or(Ok(()), |room| room.grow(more * COPIES));
-        grown.map_err(|short| {
-            let whose = if short == Short::Each { " for this principal" } else { "" };
-            Error::new(
-                Kind::Busy,
-                format!("the service is busy: as many bytes as it prepares at once{whose} are in answers"),
-            )
-            .retry_after(Duration::from_secs(1))
-            .hint("ask for fewer rows or columns at once, or again when other answers have been read")
-        })
+        room.as_mut().map_or(Ok(()), |room| room.prepare(more * COPIES))
     }
 }
 

@@ -121,6 +121,15 @@ impl Batch for Assembled {
         self.0.len()
     }
 
+    fn octets(&self) -> usize {
+        let value = |cell: &Cell<'_>| match cell {
+            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text.len(),
+            Cell::Bytes(octets) => octets.len(),
+            _ => 0,
+        };
+        self.0.iter().flatten().map(|cell| size_of::<Cell<'_>>() + value(cell)).sum()
+    }
+
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         Ok(match &self.0[row][column] {
             Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),

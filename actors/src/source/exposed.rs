@@ -228,6 +228,10 @@ impl Batch for Kept {
         self.rows.len()
     }
 
+    fn octets(&self) -> usize {
+        self.batch.octets()
+    }
+
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
         self.batch.cell(row, column)

@@ -21,13 +21,13 @@ const FEW: &str = "max_calls = 4\nbody_timeout = 300\nmetrics = \"open\"";
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
 /// A body that begins and does not come.
-fn unfinished(begin: &'static str) -> reqwest::Body {
+pub(crate) fn unfinished(begin: &'static str) -> reqwest::Body {
     let piece = Ok::<_, std::io::Error>(begin.as_bytes().to_vec());
     reqwest::Body::wrap_stream(stream::iter([piece]).chain(stream::pending()))
 }
 
 /// As many requests of each kind as would take every place there is, none of them whole.
-fn unfinished_requests(service: &Service, (client, url): &(Client, String)) -> Vec<RequestBuilder> {
+pub(crate) fn unfinished_requests(service: &Service, (client, url): &(Client, String)) -> Vec<RequestBuilder> {
     let mcp = format!("{url}/mcp/connections/{CONNECTION}");
     let (name, secret) = (&service.reader.name, &service.reader.secret);
     let json = |url: String| client.post(url).header("content-type", "application/json").body(unfinished("{"));
@@ -118,9 +118,13 @@ async fn bodies_are_counted_in_bytes() {
         let request = app.http.post(format!("{}/api/query", app.url)).header("content-type", "application/json");
         request.basic_auth(&by.name, Some(&by.secret)).body(large.clone()).send()
     };
-    let mut held = connect(&app).await;
-    held.write_all(format!("{}\r\n{}", head(&app, large.len()), &large[..large.len() - 1]).as_bytes()).await.unwrap();
-    let mut pace = pace();
+    let hold = async || {
+        let mut held = connect(&app).await;
+        let most = &large[..large.len() - 1];
+        held.write_all(format!("{}\r\n{most}", head(&app, large.len())).as_bytes()).await.unwrap();
+        held
+    };
+    let (mut held, mut pace) = (hold().await, pace());
     // As soon as the first has come so far, a second one of the same principal is beyond its half.
     loop {
         let answer = send(&app.writer).await.unwrap();
@@ -130,6 +134,10 @@ async fn bodies_are_counted_in_bytes() {
             break;
         }
         assert_eq!(answer.status(), 200);
+        // Where the second one was there before all of the first, that is the one too many.
+        if held.try_read(&mut [0]).is_ok() {
+            held = hold().await;
+        }
         pace.tick().await;
     }
     assert_eq!(send(&app.reader).await.unwrap().status(), 200, "another one's half is left");
@@ -169,6 +177,44 @@ async fn what_is_prepared_for_one_answer_is_counted_in_bytes() {
         assert!(told.contains("for this principal") && told.contains("Retry after"), "{told}");
     }
     assert_eq!(app.query(json!({"query": "SELECT 1"})).await.0, 200);
+}
+
+#[actix_web::test]
+async fn what_an_answer_of_the_sql_api_keeps_before_it_begins_is_counted_in_bytes() {
+    let app = fixture::with_server("max_answers = 1_048_576", "").await;
+    let ask = |by: &Caller, body: Value| {
+        let request = app.http.post(format!("{}/api/query", app.url)).json(&body);
+        request.basic_auth(&by.name, Some(&by.secret)).send()
+    };
+    // None of them has a row, and each has columns of its own.
+    let columns: Vec<String> = (0..50).map(|column| format!("1 AS c{column}")).collect();
+    let many = json!({"query": format!("SELECT {} WHERE 0;", columns.join(",")).repeat(900)});
+    for _ in 0..2 {
+        let answer = ask(&app.writer, many.clone()).await.unwrap();
+        let again = answer.headers().get("retry-after").cloned();
+        let (status, document) = read(answer).await;
+        let told = document.to_string().chars().take(300).collect::<String>();
+        assert_eq!((status, &document["error"]["code"]), (429, &json!(1600)), "{told}");
+        assert!(again.is_some_and(|again| again == "1") && told.contains("for this principal"), "{told}");
+        // All of it was given back, and what streams is not counted.
+        let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT printf('%01000d', i) FROM n";
+        let (status, document) = read(ask(&app.writer, json!({"query": rows})).await.unwrap()).await;
+        assert_eq!((status, document["results"][0]["rows"].as_array().unwrap().len()), (200, 5_000));
+    }
+    let few = json!({"query": "SELECT * FROM customers WHERE 0;".repeat(900)});
+    assert_eq!(read(ask(&app.reader, few).await.unwrap()).await.0, 200);
+}
+
+#[actix_web::test]
+async fn an_answer_for_which_there_is_no_room_is_sent_and_not_kept() {
+    let app = fixture::with_server("max_answers = 1_048_576", "").await;
+    let rows =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 700) SELECT printf('%01000d', i) FROM n";
+    let ask = || app.post("/api/query").header("idempotency-key", "one").json(&json!({"query": rows})).send();
+    let (status, document) = read(ask().await.unwrap()).await;
+    assert_eq!((status, document["results"][0]["rows"].as_array().unwrap().len()), (200, 700));
+    let (status, document) = read(ask().await.unwrap()).await;
+    assert!(status == 409 && document["error"]["message"].as_str().unwrap().contains("was not kept"), "{document}");
 }
 
 #[actix_web::test]

@@ -12,6 +12,7 @@ pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
 pub(crate) mod process;
 pub(crate) mod proxy;
+pub(crate) mod raw;
 pub(crate) mod results;
 pub(crate) mod stream;
 pub(crate) mod tls;

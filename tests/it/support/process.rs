@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::app::{CONNECTION, Caller, DEADLINE, callers, client, pace, read, within};
+use super::app::{CONNECTION, Caller, DEADLINE, STORE, callers, client, pace, read, within};
 use super::mcp::BOTH;
 use super::stream::Events;
 
@@ -32,11 +32,21 @@ pub(crate) struct Service {
     seen: Vec<String>,
 }
 
+/// What a process has of the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Census {
+    pub(crate) descriptors: usize,
+    pub(crate) threads: usize,
+    /// Memory, in KiB.
+    pub(crate) resident: u64,
+}
+
 /// A configuration: `server` are keys of `[server]`.
 pub(crate) fn configure(folder: &Path, server: &str, connections: &str) {
     let listen = if server.contains("listen =") { "" } else { "listen = \"127.0.0.1:0\"\n" };
+    let store = STORE.try_with(|shared| shared.url.clone()).unwrap_or_else(|_| "sqlite:portico.db".to_owned());
     let text = format!(
-        "[server]\npublic_url = \"http://localhost\"\n{listen}{server}\n[store]\nurl = \"sqlite:portico.db\"\n{connections}"
+        "[server]\npublic_url = \"http://localhost\"\n{listen}{server}\n[store]\nurl = \"{store}\"\n{connections}"
     );
     std::fs::write(folder.join("config.toml"), text).unwrap();
 }
@@ -78,16 +88,21 @@ impl Service {
         connections: &str,
         environment: &[(&str, String)],
     ) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portico"));
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::start_by(folder, server, connections, command).await
+    }
+
+    /// The same by `command`, which lacks what the program is to do.
+    pub(crate) async fn start_by(folder: TempDir, server: &str, connections: &str, mut command: Command) -> Self {
         configure(folder.path(), server, connections);
-        let (writer, reader, _) = callers(folder.path().join("portico.db"));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_portico"))
-            .args(["serve"])
-            .current_dir(folder.path())
-            .env("RUST_LOG", "info")
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let shared = STORE.try_with(|shared| shared.callers.clone()).ok().flatten();
+        let (writer, reader, _) = shared.unwrap_or_else(|| callers(folder.path().join("portico.db")));
+        if !command.get_envs().any(|(name, _)| name == "RUST_LOG") {
+            command.env("RUST_LOG", "info");
+        }
+        let command = command.arg("serve").current_dir(folder.path()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let (tell, log) = unbounded_channel();
         let unread = Arc::new(Mutex::new(()));
@@ -164,9 +179,26 @@ impl Service {
 
     /// The most memory that it ever had, in KiB.
     pub(crate) fn resident_peak(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    /// What it has of the machine now.
+    pub(crate) fn census(&self) -> Census {
+        let descriptors = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count();
+        let threads = usize::try_from(self.status("Threads:")).unwrap();
+        Census { descriptors, threads, resident: self.status("VmRSS:") }
+    }
+
+    /// A number of the kernel's own on the process (`proc_pid_status(5)`).
+    fn status(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// The process, for those who change its limits.
+    pub(crate) fn id(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
     }
 
     pub(crate) fn signal(&self, name: &str) {

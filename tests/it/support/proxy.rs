@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,6 +20,8 @@ enum Mode {
     Hole,
     /// Forwards a little at a time.
     Slow,
+    /// Forwards what the database says so much later, as a long way does.
+    Late(Duration),
 }
 
 /// Forwards to a database while it is whole.
@@ -97,6 +100,11 @@ impl ChaosProxy {
         self.mode.send_replace(Mode::Slow);
     }
 
+    /// Forwards what the database says so much later.
+    pub(crate) fn delay(&self, delay: Duration) {
+        self.mode.send_replace(Mode::Late(delay));
+    }
+
     /// Forwards again; what was swallowed stays lost, with the connections that it was meant for.
     pub(crate) fn restore(&self) {
         self.budget.store(u64::MAX, Ordering::SeqCst);
@@ -125,6 +133,10 @@ async fn forward(
             tokio::task::yield_now().await;
         }
         let mut allowed = count;
+        let late = *mode.borrow();
+        if let (Some(_), Mode::Late(delay)) = (budget, late) {
+            tokio::time::sleep(delay).await;
+        }
         if let Some(budget) = budget {
             let before = budget
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {

@@ -38,6 +38,18 @@ impl Authority {
 
     /// The same that speaks these protocols alone.
     pub(crate) fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
+        let config = self.settings(identity, protocols);
+        reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .read_timeout(std::time::Duration::from_secs(120))
+            .tls_backend_preconfigured(config)
+            .build()
+            .unwrap()
+    }
+
+    /// What such a client is made of.
+    pub(crate) fn settings(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -52,12 +64,6 @@ impl Authority {
             }
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .read_timeout(std::time::Duration::from_secs(120))
-            .tls_backend_preconfigured(config)
-            .build()
-            .unwrap()
+        config
     }
 }

@@ -216,6 +216,10 @@ impl<B: Batch> Batch for Described<B> {
         self.rows.rows()
     }
 
+    fn octets(&self) -> usize {
+        self.rows.octets()
+    }
+
     fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
         let labels = crate::source::catalog::labels(self.facet);
         let label = labels.get(column).map_or("", |(label, _)| *label);

@@ -1,0 +1,219 @@
+//! A running service of which a thread stops turning, or panics. What it offers is at fault: the program of these tests,
+//! begun once more, serves it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use portico::config::{Log, LogFormat};
+use portico::mcp::changes::Digests;
+use portico::mcp::connection::Connected;
+use portico::mcp::features::{Answer, Asked, Completion, Features, Given};
+use portico::mcp::listing::Listing;
+use portico::mcp::{Context, Summary};
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::support::app::{CONNECTION, DEADLINE, TestApp, client, connection, pace, read, within};
+use crate::support::fixture;
+
+/// Set for the program that serves.
+const SERVES: &str = "PORTICO_TEST_SERVES_FAULTS";
+/// Octets of an answer's head and body are there within this, from a thread that turns.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A configured connection with two tools that no source would have.
+#[derive(Default)]
+struct Faulty(Connected);
+
+impl Features for Faulty {
+    fn capabilities(&self) -> Value {
+        self.0.capabilities()
+    }
+
+    fn tools(&self, context: &Context<'_>) -> Arc<Listing> {
+        self.0.tools(context)
+    }
+
+    fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+        match asked.name.as_str() {
+            "panic" => panic!("a fault\nof the test's own"),
+            // Nothing else happens on this thread until somebody writes.
+            "stall" => drop(std::io::stdin().read(&mut [0])),
+            _ => {}
+        }
+        self.0.call(context, asked, summary)
+    }
+
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> Answer<'a, Vec<Value>> {
+        self.0.resources(context, summary)
+    }
+
+    fn templates(&self, context: &Context<'_>) -> Vec<Value> {
+        self.0.templates(context)
+    }
+
+    fn read<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+        self.0.read(context, asked, summary)
+    }
+
+    fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
+        self.0.prompts(context)
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: Asked,
+        arguments: BTreeMap<String, String>,
+    ) -> Answer<'a, Given> {
+        self.0.prompt(context, asked, arguments)
+    }
+
+    fn complete<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        completion: Completion,
+        summary: &'a mut Summary,
+    ) -> Answer<'a, Vec<String>> {
+        self.0.complete(context, completion, summary)
+    }
+
+    fn digests(&self, context: &Context<'_>) -> Digests {
+        self.0.digests(context)
+    }
+}
+
+/// Serves, says where and to whom, and ends with whoever began it.
+async fn serve() {
+    portico::cli::start_log_of_service(&Log { format: LogFormat::Text, level: "info".to_owned() });
+    let folder = TempDir::new().unwrap();
+    let url = fixture::sqlite(&folder, "shop.db");
+    let app = TestApp::offering(folder, &connection(CONNECTION, "shop", &url, ""), Arc::new(Faulty::default())).await;
+    app.ready().await;
+    portico::observe::queue::say(&format!("serves {} {} {}\n", app.url, app.writer.name, app.writer.secret));
+    std::thread::park_timeout(3 * DEADLINE);
+}
+
+/// Such a program.
+struct Served {
+    child: Child,
+    log: UnboundedReceiver<String>,
+    url: String,
+    name: String,
+    secret: String,
+}
+
+impl Served {
+    /// Begins the test `name` of this file once more, as the one that serves.
+    async fn start(name: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([&format!("running_threads::{name}"), "--exact", "--nocapture"]).env(SERVES, "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = child.stderr.take().unwrap();
+        let (tell, log) = unbounded_channel();
+        std::thread::spawn(move || {
+            BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| tell.send(line).ok())
+        });
+        let mut served = Self { child, log, url: String::new(), name: String::new(), secret: String::new() };
+        let line = served.line("serves ").await;
+        let mut words = line.split(' ').skip(1).map(str::to_owned);
+        let mut next = || words.next().unwrap();
+        (served.url, served.name, served.secret) = (next(), next(), next());
+        served
+    }
+
+    /// The next line with `part` in it.
+    async fn line(&mut self, part: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let line = within(&format!("{part:?} behind {seen:#?}"), self.log.recv()).await.expect("it goes on");
+            if line.contains(part) {
+                return line;
+            }
+            seen.push(line);
+        }
+    }
+
+    fn query(&self) -> RequestBuilder {
+        let request = client().post(format!("{}/api/query", self.url)).json(&json!({"query": "SELECT 1"}));
+        request.basic_auth(&self.name, Some(&self.secret))
+    }
+
+    fn tool(&self, name: &str) -> RequestBuilder {
+        let call =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}});
+        let request = client().post(format!("{}/mcp/connections/{CONNECTION}", self.url)).json(&call);
+        request.basic_auth(&self.name, Some(&self.secret))
+    }
+
+    /// What a path is answered with by a thread that turns: connections go to each of them in turn.
+    async fn told(&self, path: &str) -> (u16, Value) {
+        let mut pace = pace();
+        loop {
+            pace.tick().await;
+            let asked = client().get(format!("{}{path}", self.url)).timeout(SOON).send().await;
+            if let Ok(answer) = asked {
+                return read(answer).await;
+            }
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[actix_web::test]
+async fn a_panic_is_a_line_of_the_log_and_takes_nobody_along() {
+    if std::env::var_os(SERVES).is_some() {
+        return serve().await;
+    }
+    let mut served = Served::start("a_panic_is_a_line_of_the_log_and_takes_nobody_along").await;
+    // More often than there are threads.
+    for _ in 0..4 {
+        let lost = served.tool("panic").send().await;
+        assert!(lost.is_err() || lost.is_ok_and(|answer| answer.status() == 500), "it was answered");
+        let line = served.line("panicked at").await;
+        assert!(line.contains(" ERROR ") && line.contains("a fault\\nof the test's own"), "{line}");
+        let (status, document) = read(served.query().send().await.unwrap()).await;
+        assert_eq!((status, &document["results"][0]["rows"]), (200, &json!([[1]])), "{document}");
+    }
+    assert_eq!(served.told("/healthz").await, (200, json!({"status": "ok"})));
+}
+
+#[actix_web::test]
+async fn a_thread_that_does_not_turn_is_told_of() {
+    if std::env::var_os(SERVES).is_some() {
+        return serve().await;
+    }
+    let mut served = Served::start("a_thread_that_does_not_turn_is_told_of").await;
+    assert_eq!(served.told("/healthz").await, (200, json!({"status": "ok"})));
+    let stalled = tokio::spawn(served.tool("stall").send());
+    let mut pace = pace();
+    let stuck = loop {
+        pace.tick().await;
+        let (status, told) = served.told("/healthz").await;
+        if status == 503 {
+            break told;
+        }
+    };
+    assert_eq!((&stuck["status"], stuck["threads"].as_array().map(Vec::len)), (&json!("stuck"), Some(1)), "{stuck}");
+    let (status, told) = served.told("/readyz").await;
+    assert_eq!((status, &told["status"]), (503, &json!("unavailable")));
+    let reason = told["reason"].as_str().unwrap();
+    assert!(reason.ends_with(stuck["threads"][0].as_str().unwrap()) && reason.contains("do not turn"), "{reason}");
+    served.child.stdin.take().unwrap().write_all(b"on\n").unwrap();
+    while served.told("/healthz").await.0 != 200 {
+        pace.tick().await;
+    }
+    assert_eq!(served.told("/readyz").await.0, 200);
+    assert_eq!(stalled.await.unwrap().unwrap().status(), 200);
+}
