@@ -255,10 +255,11 @@ impl Audit {
         if self.refuses() {
             return Err(cannot_record());
         }
-        let (written, waiting) = oneshot::channel();
-        let queued = Queued { written: Some(written), ..Queued::from(record.clone()) };
-        let wait = async { self.sender.send(Message::Record(queued)).await.is_ok() && waiting.await.is_ok() };
-        let is_written = tokio::time::timeout(PATIENCE, wait).await.unwrap_or(false);
+        let (tell, written) = oneshot::channel();
+        let written = Written { written, failing: self.shared.failing.subscribe() };
+        let queued = Queued { written: Some(tell), ..Queued::from(record.clone()) };
+        let sent = tokio::time::timeout(PATIENCE, self.sender.send(Message::Record(queued))).await;
+        let is_written = matches!(sent, Ok(Ok(()))) && written.wait().await;
         if is_written || self.settings.on_failure == OnFailure::Continue {
             return Ok(());
         }
