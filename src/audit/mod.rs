@@ -338,13 +338,17 @@ impl Recorder for Changes {
                 return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
             }
             // It tells of the failure, and counts what is lost.
-            records.iter().for_each(|record| self.0.keep_at_once(record.clone()));
+            for record in &records {
+                self.0.keep_at_once(record.clone());
+            }
         }
         Ok(settings.for_store(&records))
     }
 
     fn unconfirmed(&self, changes: &[Change], door: &Door) {
-        changes.iter().for_each(|change| self.0.take_back(Record::of_change(change, door)));
+        for change in changes {
+            self.0.take_back(Record::of_change(change, door));
+        }
     }
 
     fn check(&self) -> Result<()> {
