@@ -167,7 +167,11 @@ impl App {
         let object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
         let change = Change { action: "reload", object, before: None, after: None };
         let record = Record::of_change(&change, &Door::default());
-        audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| internal(&error))
+        audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| {
+            let message = format!("nothing was taken over, because it could not be recorded: {}", error.message);
+            let remedy = "see to it that the audit trail can be written, and reload again".to_owned();
+            Problems(vec![Problem { line: 0, key: "audit".to_owned(), message, remedy }])
+        })
     }
 
     fn take_back(&self, record: Option<Record>) {

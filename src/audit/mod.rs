@@ -255,10 +255,11 @@ impl Audit {
         if self.refuses() {
             return Err(cannot_record());
         }
-        let (written, waiting) = oneshot::channel();
-        let queued = Queued { written: Some(written), ..Queued::from(record.clone()) };
-        let wait = async { self.sender.send(Message::Record(queued)).await.is_ok() && waiting.await.is_ok() };
-        let is_written = tokio::time::timeout(PATIENCE, wait).await.unwrap_or(false);
+        let (tell, written) = oneshot::channel();
+        let written = Written { written, failing: self.shared.failing.subscribe() };
+        let queued = Queued { written: Some(tell), ..Queued::from(record.clone()) };
+        let sent = tokio::time::timeout(PATIENCE, self.sender.send(Message::Record(queued))).await;
+        let is_written = matches!(sent, Ok(Ok(()))) && written.wait().await;
         if is_written || self.settings.on_failure == OnFailure::Continue {
             return Ok(());
         }
@@ -337,13 +338,17 @@ impl Recorder for Changes {
                 return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
             }
             // It tells of the failure, and counts what is lost.
-            records.iter().for_each(|record| self.0.keep_at_once(record.clone()));
+            for record in &records {
+                self.0.keep_at_once(record.clone());
+            }
         }
         Ok(settings.for_store(&records))
     }
 
     fn unconfirmed(&self, changes: &[Change], door: &Door) {
-        changes.iter().for_each(|change| self.0.take_back(Record::of_change(change, door)));
+        for change in changes {
+            self.0.take_back(Record::of_change(change, door));
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -217,6 +217,7 @@ impl Record {
     }
 
     /// The record behind that of a change which did not come to be.
+    #[must_use]
     pub fn taken_back(self) -> Self {
         let outcome = Kind::Unavailable.word().to_owned();
         Self { outcome, reason: Some(UNCONFIRMED.to_owned()), ..self }

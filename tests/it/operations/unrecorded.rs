@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::operations::audit::{records, service, trail};
-use crate::support::app::{CONNECTION, Caller, TestApp, connection, eventually, pace, read};
+use crate::support::app::{CONNECTION, Caller, OTHER, TestApp, connection, eventually, pace, read};
 use crate::support::fixture::sqlite;
 use crate::support::person::Person;
-use crate::support::process::{configure, portico};
+use crate::support::process::{Service, configure, portico};
 
 /// Leaves no room for another record.
 fn fill(trail: &Path) {
@@ -152,6 +152,36 @@ fn a_command_whose_record_fails_changes_nothing() {
     assert!(held()[0].contains("bob@example.org"));
     empty(&trail);
     assert_eq!(records(&trail).len(), 3);
+}
+
+#[actix_web::test]
+async fn a_reload_whose_record_fails_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let audit = "[audit]\nfile = \"audit.jsonl\"\n";
+    let [shop, archive] = ["shop.db", "archive.db"].map(|name| sqlite(&folder, name));
+    let before = connection(CONNECTION, "shop", &shop, "");
+    let after = format!("{before}{}", connection(OTHER, "archive", &archive, ""));
+    let service = Service::start(folder, "", &format!("{audit}{before}")).await;
+    let trail = service.folder.path().join("audit.jsonl");
+    service.configure("", &format!("{audit}{after}"));
+    let connections = async || {
+        let (status, listed) = read(service.get("/api/connections").send().await.unwrap()).await;
+        (status, listed["connections"].as_array().map(Vec::len))
+    };
+    fill(&trail);
+    let (done, said) = service.reload().await;
+    assert!(!done && said["problems"][0]["message"].as_str().unwrap().contains("audit trail"), "{said}");
+    empty(&trail);
+    let mut pace = pace();
+    while connections().await.0 != 200 {
+        pace.tick().await;
+    }
+    assert_eq!(connections().await, (200, Some(1)));
+    assert!(service.reload().await.0);
+    assert_eq!(connections().await, (200, Some(2)));
+    let all = records(&trail);
+    let reloads: Vec<_> = all.iter().filter(|it| it["action"] == "reload").map(|it| it["outcome"].clone()).collect();
+    assert_eq!(reloads, ["ok", "unavailable", "ok"], "the first is taken back by the second");
 }
 
 #[test]

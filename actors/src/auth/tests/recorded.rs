@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -340,14 +340,16 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
 /// Takes its time.
 struct Slow {
     begun: Arc<Notify>,
-    goes_on: Mutex<mpsc::Receiver<()>>,
+    goes_on: Arc<(Mutex<bool>, Condvar)>,
     kept: Kept,
 }
 
 impl Recorder for Slow {
     fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
         self.begun.notify_one();
-        self.goes_on.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+        let (goes_on, told) = &*self.goes_on;
+        let waited = told.wait_timeout_while(goes_on.lock().unwrap(), Duration::from_secs(60), |goes_on| !*goes_on);
+        assert!(!waited.unwrap().1.timed_out());
         self.kept.record(changes, door)
     }
 
@@ -360,8 +362,8 @@ impl Recorder for Slow {
 async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     let house = House::new();
     let (begun, kept) = (Arc::<Notify>::default(), Kept::default());
-    let (go_on, goes_on) = mpsc::channel();
-    let slow = Slow { begun: Arc::clone(&begun), goes_on: Mutex::new(goes_on), kept: kept.clone() };
+    let goes_on = Arc::<(Mutex<bool>, Condvar)>::default();
+    let slow = Slow { begun: Arc::clone(&begun), goes_on: Arc::clone(&goes_on), kept: kept.clone() };
     let observer = Arc::new(|_: &crate::event::Event| {});
     let recording = Recording::by(Arc::new(slow));
     let settings =
@@ -373,7 +375,8 @@ async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     assert!(!leaving.is_finished(), "it was answered before it was recorded");
     assert_eq!(house.count("clients"), 0, "it was made before it was recorded");
     leaving.abort();
-    go_on.send(()).unwrap();
+    *goes_on.0.lock().unwrap() = true;
+    goes_on.1.notify_one();
     let mut pace = pace();
     while house.count("clients") == 0 {
         pace.tick().await;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::task::JoinHandle;
 
 use super::desk::{Desk, REDIRECT};
 use super::support::{basic, pace};
@@ -52,7 +53,7 @@ async fn a_locked_store_keeps_nobody_away_who_is_known_and_turns_strangers_away_
     // Also one that is shown for the first time: memory answers.
     let (by, took) = judged(basic(ANN, &fresh)).await;
     assert!(by.is_ok() && took < AT_ONCE, "{by:?} {took:?}");
-    while !strangers.iter().all(|stranger| stranger.is_finished()) {
+    while !strangers.iter().all(JoinHandle::is_finished) {
         let (by, took) = judged(basic(ANN, &desk.token)).await;
         assert!(by.is_ok() && took < AT_ONCE, "{by:?} {took:?}");
         pace.tick().await;

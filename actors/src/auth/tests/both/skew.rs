@@ -36,7 +36,7 @@ impl Neighbour {
         let limits = AuthLimits { failures_per_name: often, failures_per_address: often, ..AuthLimits::default() };
         let observer = Arc::new(|_: &crate::event::Event| {});
         let clock = desk.house.clock_ahead(&ahead);
-        let settings = AuthSettings { clock, limits, ..AuthSettings::new(desk.house.place(), ISSUER, observer) };
+        let settings = AuthSettings { limits, clock, ..AuthSettings::new(desk.house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
         Self { people: People::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
     }
@@ -113,10 +113,10 @@ fn token(desk: &Desk) -> SecretString {
 /// A grant that ends so long after its last refresh, with what was issued then.
 async fn old_grant(desk: &Desk, before: Duration) -> crate::auth::people::authorization::Issued {
     let mut issued = desk.redeem(code(desk).await).await.unwrap();
-    let mut left = GRANT_LIFETIME;
-    while left > before {
-        let pass = (REFRESH_LIFETIME - HOUR).min(left - before);
-        desk.house.pass(pass.as_secs());
+    let (mut left, step) = (GRANT_LIFETIME.as_secs() - before.as_secs(), REFRESH_LIFETIME.as_secs() - 1);
+    while left > 0 {
+        let pass = step.min(left);
+        desk.house.pass(pass);
         left -= pass;
         issued = desk.refresh(&issued.refresh).await.unwrap();
     }
