@@ -76,6 +76,7 @@ mod paths;
 mod people;
 mod pooler;
 mod postgres_offer;
+mod progress;
 mod repeats;
 mod replicas;
 mod resources;

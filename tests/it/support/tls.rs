@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Serves with the certificate named `server`.
 pub(crate) const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
@@ -36,8 +39,13 @@ impl Authority {
         self.speaking(identity, &[b"h2", b"http/1.1"])
     }
 
-    /// The same that speaks these protocols alone.
-    pub(crate) fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
+    /// A connection of HTTPS over `tcp`, without a client.
+    pub(crate) async fn connect(&self, tcp: TcpStream, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(self.settings(None, protocols))).connect(name, tcp).await.unwrap()
+    }
+
+    fn settings(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -52,6 +60,12 @@ impl Authority {
             }
         };
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        config
+    }
+
+    /// The same that speaks these protocols alone.
+    pub(crate) fn speaking(&self, identity: Option<(&Path, &str)>, protocols: &[&[u8]]) -> reqwest::Client {
+        let config = self.settings(identity, protocols);
         reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
