@@ -25,8 +25,9 @@
 //! once: with a slow disk it could only lose records. A request waits for its place in the trail's
 //! queue before it is worked on, and its end is then recorded without waiting.
 //!
-//! **Why a handle on every client's socket?** actix-web notices that a client has left only when
-//! it writes. A statement that is silent for a minute would go on for a minute for nobody.
+//! **Why a stream of our own under the HTTP library?** It times the first head of a connection and no write, and
+//! notices that a client has left only when it writes: a statement that is silent for a minute would go on for a
+//! minute for nobody. The stream sees every octet, and its requests look at the same descriptor.
 
 pub mod app;
 pub mod audit;

@@ -5,3 +5,4 @@ pub mod expiry;
 pub mod listener;
 pub mod proxies;
 pub mod tls;
+pub mod transport;

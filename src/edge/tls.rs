@@ -2,6 +2,7 @@
 //! connections are open; what they are is read with the configuration.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -12,7 +13,10 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
+use super::transport::{HTTP2, Transport};
 use crate::config::Tls;
 
 /// What is shown to clients and demanded of them, as it is now. Connections that are open keep what
@@ -37,11 +41,17 @@ impl Certificates {
         before.certified.cert != tls.certified.cert
     }
 
-    /// The settings of a listener. HTTP/2 and HTTP/1.1 are offered by the server that takes them.
+    /// What secures the connections of a listener. HTTP/2 is offered and HTTP/1.1.
     ///
     /// # Errors
     /// When the library has no version of the protocol in common with itself.
-    pub fn listener(self: &Arc<Self>) -> Result<ServerConfig, Error> {
+    pub fn acceptor(self: &Arc<Self>) -> Result<Acceptor, Error> {
+        let mut config = self.settings()?;
+        config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
+        Ok(Acceptor(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    fn settings(self: &Arc<Self>) -> Result<ServerConfig, Error> {
         let demands = self.0.load().clients.is_some();
         let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()?;
@@ -56,6 +66,26 @@ impl Certificates {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
+    }
+}
+
+/// Secures connections. The handshake of one does not keep others waiting, however many there are.
+#[derive(Clone)]
+pub struct Acceptor(TlsAcceptor);
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Acceptor").finish_non_exhaustive()
+    }
+}
+
+impl Acceptor {
+    /// Does the handshake.
+    ///
+    /// # Errors
+    /// The client does not come to terms with us, or leaves.
+    pub async fn accept(&self, tcp: TcpStream) -> io::Result<Transport> {
+        self.0.accept(tcp.into()).await.map(|stream| Transport::Tls(Box::new(stream)))
     }
 }
 

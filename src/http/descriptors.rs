@@ -7,8 +7,6 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::app::App;
 
-/// Descriptors of one client connection: its own, and the handle by which it is watched.
-const EACH: usize = 2;
 /// Those of listeners, threads, the store, log and trail.
 const OWN: usize = 128;
 
@@ -31,7 +29,7 @@ pub(super) fn connections(app: &App) -> usize {
 }
 
 fn most(limit: usize, sources: usize, workers: usize) -> usize {
-    (limit.saturating_sub(OWN + 2 * sources) / (EACH * workers)).max(1)
+    (limit.saturating_sub(OWN + 2 * sources) / workers).max(1)
 }
 
 #[cfg(test)]
@@ -40,7 +38,7 @@ mod tests {
 
     #[test]
     fn what_sources_need_is_left_to_them() {
-        assert_eq!(most(1_024, 20, 2), 214);
+        assert_eq!(most(1_024, 20, 2), 428);
         assert_eq!(most(100, 20, 2), 1, "it serves all the same");
     }
 }

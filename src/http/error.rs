@@ -1,9 +1,9 @@
 //! Kinds of failure become statuses, codes, challenges and bodies. Status numbers live only here.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue, HttpDate};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
 use portico_actors::auth::GrantError;
@@ -235,6 +235,16 @@ pub(super) fn with_status(status: StatusCode, error: &Error, request: RequestId)
     let mut response = api(error, request, None);
     *response.status_mut() = status;
     response
+}
+
+/// The answer to a head that does not come, where there is no request to answer yet: as the HTTP library has it for
+/// the first one of a connection.
+pub(super) fn head_timed_out() -> String {
+    let date = HttpDate::from(SystemTime::now());
+    format!(
+        "HTTP/1.1 {}\r\ncontent-length: 0\r\nconnection: close\r\ndate: {date}\r\n\r\n",
+        StatusCode::REQUEST_TIMEOUT
+    )
 }
 
 /// Says in a 415 which content codings are taken: none (RFC 9110 §12.5.3).

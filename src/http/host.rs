@@ -8,12 +8,14 @@ use actix_web::dev::ServiceRequest;
 use actix_web::http::header;
 use portico_actors::error::Error;
 
+use super::connection::Connection;
 use crate::app::App;
 
 /// What is wrong with the host of a request that came to a loopback listener.
 pub(super) fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
-    // Browsers do not reach a Unix socket, whose requests have no peer.
-    if request.peer_addr().is_none() || !request.app_config().local_addr().ip().to_canonical().is_loopback() {
+    // Browsers do not reach a Unix socket.
+    let listener = request.request().conn_data::<Connection>()?.listener()?;
+    if !listener.ip().to_canonical().is_loopback() {
         return None;
     }
     let authority = match request.uri().authority() {

@@ -7,6 +7,7 @@ mod bodies;
 mod body;
 mod buffering;
 mod caller;
+mod connection;
 mod cors;
 mod description;
 mod descriptors;
@@ -16,6 +17,8 @@ mod framing;
 mod gate;
 mod health;
 mod host;
+mod input;
+mod listening;
 mod load;
 mod mcp;
 mod media;
@@ -46,23 +49,16 @@ mod visit;
 mod well_known;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use actix_web::App as WebApp;
 use actix_web::dev::Server;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{App as WebApp, HttpServer};
 
 use crate::app::App;
-use crate::edge::listener::{Listener, Listeners};
-use crate::edge::tls::Certificates;
+use crate::edge::listener::Listeners;
 use body::Limit;
 use table::Table;
-
-/// How long a connection without a request is kept.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// Seconds that bytes may take that are written and not sent when everything has ended.
-const LAST_BYTES: u64 = 2;
 
 /// Every route, and what there is around each.
 fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
@@ -123,14 +119,10 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
 /// # Errors
 /// When a listener cannot be used.
 pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Server> {
-    let tls = app.certificates.as_ref().map(Certificates::listener);
-    let tls = tls.transpose().map_err(std::io::Error::other)?;
-    let bounds = app.config().server.bounds.clone();
-    let (terms, most) = (socket::Terms::new(Arc::clone(&app)), descriptors::connections(&app));
-    let data = web::Data::from(app);
+    let data = web::Data::from(Arc::clone(&app));
     let memory = web::Data::new(repeats::Memory::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
-    let mut server = HttpServer::new(move || {
+    listening::serve(&app, listeners, move || {
         // On the thread of each worker, for each listener.
         data.attend("http");
         WebApp::new()
@@ -142,29 +134,10 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(framing::fit))
             .wrap(from_fn(path::check))
             .wrap(from_fn(ending::identify))
-            .wrap(from_fn(socket::attend))
-            .wrap(from_fn(reception::watch))
+            .wrap(from_fn(reception::attend))
             .configure(|config| drop(routes(config)))
             .default_service(web::to(error::no_such_path))
     })
-    .on_connect(move |stream, data| socket::attach(stream, data, &terms))
-    .client_request_timeout(bounds.header_timeout)
-    .tls_handshake_timeout(bounds.header_timeout)
-    .max_connections(most)
-    .keep_alive(KEEP_ALIVE)
-    // Calls have ended by then: this is for what is on its way to slow readers.
-    .shutdown_timeout(LAST_BYTES)
-    // An answer in several pieces must not wait for the client's delayed acknowledgement.
-    .tcp_nodelay(true)
-    .disable_signals();
-    for listener in listeners.0 {
-        server = match (listener, &tls) {
-            (Listener::Tcp(listener), None) => server.listen(listener)?,
-            (Listener::Tcp(listener), Some(tls)) => server.listen_rustls_0_23(listener, tls.clone())?,
-            (Listener::Unix(listener), _) => server.listen_uds(listener)?,
-        };
-    }
-    Ok(server.run())
 }
 
 #[cfg(test)]

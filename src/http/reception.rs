@@ -1,12 +1,10 @@
-//! Whether a client takes its answers, and how many it wants at once, where the kernel sees to neither:
-//! in HTTP/2, where octets wait for windows of their own and one connection has any number of streams,
-//! and on Unix sockets. Of a single stream nobody can let go here: its connection is ended.
+//! Looks after each request from its first step until its answer was sent. In HTTP/2, where octets wait for windows
+//! that nobody sees and one connection has any number of streams, that is where it shows whether a client takes its
+//! answers, and how many it wants at once. Of a single stream nobody can let go here: its connection is ended.
 
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,8 +18,8 @@ use actix_web::{rt, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
-use super::error;
-use super::socket::Connection;
+use super::connection::{Connection, Underway};
+use super::{error, socket};
 use crate::app::App;
 
 /// Streams of one HTTP/2 connection at most. No client that means well has so many: the library that
@@ -30,48 +28,31 @@ const MOST_STREAMS: usize = 1_000;
 /// A client may take a second longer for each so many octets of a piece.
 const SLOWEST: usize = 64 * 1024;
 
-/// Watches the answer to a request of such a connection.
-pub(super) async fn watch(
-    request: ServiceRequest,
+/// Looks after a request, and after the answer to it.
+pub(super) async fn attend(
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let many = request.version() == Version::HTTP_2;
-    let connection = request.request().conn_data::<Connection>().filter(|connection| many || !connection.is_tcp);
-    let (Some(connection), Some(app)) = (connection.cloned(), request.app_data::<web::Data<App>>().cloned()) else {
+    let connection = request.request().conn_data::<Connection>().cloned();
+    let (Some(connection), Some(app)) = (connection, request.app_data::<web::Data<App>>().cloned()) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let stream = OpenStream::of(&connection);
-    if many && stream.is_one_too_many() {
-        app.metrics.traffic.refused.inc();
-        connection.end();
-        let refusal = Error::new(Kind::Busy, format!("one connection has {MOST_STREAMS} requests at most"));
-        let response = error::refusal(request.request(), &refusal);
-        return Ok(request.into_response(response));
+    let underway = connection.begin(request.request());
+    let mut reception = None;
+    if request.version() == Version::HTTP_2 {
+        if connection.requests() > MOST_STREAMS {
+            app.metrics.traffic.refused.inc();
+            connection.end();
+            let refusal = Error::new(Kind::Busy, format!("one connection has {MOST_STREAMS} requests at most"));
+            let response = error::refusal(request.request(), &refusal);
+            return Ok(request.into_response(response));
+        }
+        socket::keep_half(&mut request);
+        let patience = app.config().server.bounds.write_timeout;
+        reception = Some(Reception { connection, patience, due: Rc::default(), watch: None });
     }
-    let patience = app.config().server.bounds.write_timeout;
     let response = next.call(request).await?.map_into_boxed_body();
-    let reception = Reception { connection, patience, due: Rc::default(), watch: None, _stream: stream };
-    Ok(response.map_body(|_, body| BoxBody::new(Received { body, reception })))
-}
-
-/// One stream of a connection, until its answer was sent.
-struct OpenStream(Arc<AtomicUsize>);
-
-impl OpenStream {
-    fn of(connection: &Connection) -> Self {
-        connection.streams.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(&connection.streams))
-    }
-
-    fn is_one_too_many(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > MOST_STREAMS
-    }
-}
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    Ok(response.map_body(|_, body| BoxBody::new(Received { body, reception, _underway: underway })))
 }
 
 /// Ends the connection of a client that takes nothing of what it was given.
@@ -81,7 +62,6 @@ struct Reception {
     /// Until when the body has to be asked for its next piece; `None` while the client waits for us.
     due: Rc<Cell<Option<Instant>>>,
     watch: Option<JoinHandle<()>>,
-    _stream: OpenStream,
 }
 
 impl Reception {
@@ -113,10 +93,11 @@ impl Drop for Reception {
     }
 }
 
-/// A body whose pieces have to be taken.
+/// A body whose pieces have to be taken, and whose end is that of its request.
 struct Received {
     body: BoxBody,
-    reception: Reception,
+    reception: Option<Reception>,
+    _underway: Underway,
 }
 
 impl MessageBody for Received {
@@ -127,10 +108,12 @@ impl MessageBody for Received {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        self.reception.due.set(None);
+        if let Some(reception) = &self.reception {
+            reception.due.set(None);
+        }
         let next = Pin::new(&mut self.body).poll_next(cx);
-        if let Poll::Ready(Some(Ok(piece))) = &next {
-            self.reception.given(piece.len());
+        if let (Poll::Ready(Some(Ok(piece))), Some(reception)) = (&next, &mut self.reception) {
+            reception.given(piece.len());
         }
         next
     }

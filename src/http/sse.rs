@@ -6,9 +6,8 @@ use std::str::Utf8Error;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::http::ConnectionType;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
-use actix_web::rt::time::{Interval, Sleep, interval, sleep};
+use actix_web::rt::time::{Interval, interval};
 use actix_web::{HttpRequest, HttpResponse, Responder, web};
 use actix_web_lab::sse::{Data, Event, Sse};
 use bytestring::ByteString;
@@ -28,9 +27,6 @@ pub(super) const MEDIA_TYPE: &str = "text/event-stream";
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// After how long a client should take up a stream again that was closed before its end.
 const RETRY: Duration = Duration::from_millis(500);
-/// The second comment of a heartbeat of streams without a handle on their socket: a client that has
-/// left in good order answers the first with a reset, and the second fails.
-const AGAIN: Duration = Duration::from_secs(1);
 const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
@@ -44,23 +40,14 @@ pub(super) fn open_resumable(request: &HttpRequest, events: impl Stream<Item = S
     response(request, Sse::from_stream(beating(request, events)).with_retry_duration(RETRY))
 }
 
-/// The same for events that have no end of their own. The stream ends when its `ground` is gone, and
-/// keeps no handle on the socket: that the client has left is noticed by writing.
+/// The same for events that have no end of their own. The stream ends when its `ground` is gone.
 pub(super) fn open_idle(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
     ground: Ground,
 ) -> HttpResponse {
-    if let Some(socket) = Socket::of(request) {
-        socket.release();
-    }
-    let (beats, open) = (interval(HEARTBEAT), Open::of(request));
-    let (events, lost) = (Box::pin(events), Some(ground.lost()));
-    let standing = Standing { events, ground, beats, again: None, lost, checking: None, _open: open };
-    let mut response = response(request, Sse::from_stream(standing));
-    // Without a handle on its socket, the connection is not for another request.
-    response.head_mut().set_connection_type(ConnectionType::Close);
-    response
+    let lost = Some(ground.lost());
+    response(request, Sse::from_stream(Standing { beating: beating(request, events), ground, lost, checking: None }))
 }
 
 fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
@@ -127,17 +114,12 @@ impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
     }
 }
 
-/// Events without an end, heartbeats between them, and with each a look at whether the stream still
-/// has its ground.
+/// Events without an end, and with each heartbeat a look at whether the stream still has its ground.
 struct Standing<S> {
-    events: Pin<Box<S>>,
+    beating: Beating<S>,
     ground: Ground,
-    beats: Interval,
-    /// When the second of two comments is due.
-    again: Option<Pin<Box<Sleep>>>,
     lost: Option<LocalBoxFuture<'static, ()>>,
     checking: Option<LocalBoxFuture<'static, ()>>,
-    _open: Option<Open>,
 }
 
 impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
@@ -152,19 +134,11 @@ impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
         if this.checking.as_mut().is_some_and(|checking| checking.poll_unpin(cx).is_ready()) {
             this.checking = None;
         }
-        if let Poll::Ready(next) = this.events.poll_next_unpin(cx) {
-            return Poll::Ready(next.map(event));
-        }
-        if this.again.as_mut().is_some_and(|again| again.poll_unpin(cx).is_ready()) {
-            this.again = None;
-            return Poll::Ready(Some(Ok(COMMENT)));
-        }
-        if this.beats.poll_tick(cx).is_ready() {
+        let next = this.beating.poll_next_unpin(cx);
+        if matches!(next, Poll::Ready(Some(Ok(Event::Comment(_))))) {
             this.checking = Some(this.ground.check());
-            this.again = Some(Box::pin(sleep(AGAIN)));
-            return Poll::Ready(Some(Ok(COMMENT)));
         }
-        Poll::Pending
+        next
     }
 }
 

@@ -58,7 +58,8 @@ fn each_library_has_its_room() {
     only_in(&sources, "askama", &["src/http/people/"]);
     only_in(&sources, "reqwest", &["actors/src/auth/", "src/client_document.rs"]);
     only_in(&sources, "argon2", &["actors/src/auth/"]);
-    only_in(&sources, "actix_tls", &["src/http/socket.rs"]);
+    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/seeing.rs"]);
+    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/seeing.rs"]);
     only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/src/source/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);

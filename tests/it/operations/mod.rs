@@ -22,6 +22,7 @@ mod metrics;
 mod otel;
 mod packaging;
 mod pooler;
+mod progress;
 mod running_descriptors;
 mod running_doctor;
 mod running_edge;

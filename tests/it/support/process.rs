@@ -201,6 +201,14 @@ impl Service {
         rustix::process::Pid::from_child(&self.child)
     }
 
+    /// How many sockets it has open.
+    pub(crate) fn sockets(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
+        // One that is closed just now names nothing any more.
+        let names = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        names.filter(|name| name.as_os_str().as_encoded_bytes().starts_with(b"socket:")).count()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());

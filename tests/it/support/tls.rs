@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Serves with the certificate named `server`.
 pub(crate) const TLS: &str = "[server.tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
@@ -34,6 +37,12 @@ impl Authority {
     /// A client that trusts this authority, with the certificate `name` of `folder` if one is named.
     pub(crate) fn client(&self, identity: Option<(&Path, &str)>) -> reqwest::Client {
         self.speaking(identity, &[b"h2", b"http/1.1"])
+    }
+
+    /// A connection of HTTPS over `tcp`, without a client.
+    pub(crate) async fn connect(&self, tcp: TcpStream, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(self.settings(None, protocols))).connect(name, tcp).await.unwrap()
     }
 
     /// The same that speaks these protocols alone.
