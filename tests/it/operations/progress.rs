@@ -109,7 +109,7 @@ async fn rest(socket: Box<dyn Socket>, drip: &[u8]) -> String {
             text.extend_from_slice(&piece[..read]);
         }
     };
-    let dripping = async {
+    let dripping = Box::pin(async {
         let mut pace = pace();
         for octet in drip.iter().cycle().take(if drip.is_empty() { 0 } else { usize::MAX }) {
             pace.tick().await;
@@ -118,14 +118,14 @@ async fn rest(socket: Box<dyn Socket>, drip: &[u8]) -> String {
             }
         }
         std::future::pending::<()>().await;
-    };
-    within("the end of the connection", async {
+    });
+    let ended = Box::pin(async {
         tokio::select! {
             () = read => {}
             () = dripping => {}
         }
-    })
-    .await;
+    });
+    within("the end of the connection", ended).await;
     String::from_utf8(text).unwrap()
 }
 
@@ -165,7 +165,7 @@ async fn every_head_has_its_time_on_every_transport() {
             read_to(&mut socket, end, if first.starts_with(&[GET, GET].concat()) { 2 } else { 1 }).await;
             let begun = Instant::now();
             socket.write_all(then.as_bytes()).await.unwrap();
-            let text = rest(socket, drip).await;
+            let text = Box::pin(rest(socket, drip)).await;
             let tried = format!("{transport:?}: {first:?}, then {then:?} and {drip:?}");
             assert!(text.contains("HTTP/1.1 408") && text.ends_with("\r\n\r\n"), "{tried}: {text:?}");
             // Not before its time, but for what had come before.
