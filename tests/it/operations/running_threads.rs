@@ -157,7 +157,10 @@ impl Served {
         loop {
             pace.tick().await;
             let asked = client().get(format!("{}{path}", self.url)).timeout(SOON).send().await;
-            if let Ok(answer) = asked {
+            // Of the thread that stalled a head can come too late.
+            if let Ok(answer) = asked
+                && answer.status() != 408
+            {
                 return read(answer).await;
             }
         }
