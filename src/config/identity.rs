@@ -8,7 +8,7 @@ use std::time::Duration;
 use portico_actors::auth::IssuerIdentity;
 use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role, principal_key};
 use portico_actors::source::address::{Login, Password, ROLE};
-use portico_actors::source::postgres::login::check_name;
+use portico_actors::source::postgres::check_name;
 use portico_actors::sql::Dialect;
 use secrecy::ExposeSecret;
 

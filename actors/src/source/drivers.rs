@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::address::Address;
-use super::{Finding, Locator, Script, Settings, Source, Wanted, postgres, sqlite};
 use crate::error::{Error, Result};
+use crate::source::address::Address;
+use crate::source::{Finding, Locator, Script, Settings, Source, Wanted, postgres, sqlite};
 
 /// Opens the driver for `settings`. Nothing is connected yet: [`Source::ping`] does that.
 ///

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
-use super::exposure::Exposure;
-use super::{Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use crate::call::Facet;
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Batch, Cell, Part, Results};
+use crate::source::exposure::Exposure;
+use crate::source::{Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
 use crate::sql::Dialect;
 
 /// Shows of `source` what `exposure` lets pass.

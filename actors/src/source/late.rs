@@ -7,9 +7,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::{Finding, Plan, Pool, Profile, Source};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Results;
+use crate::source::{Finding, Plan, Pool, Profile, Source};
 
 /// Makes a source anew. It connects nowhere, but it may read files.
 pub type Open = Arc<dyn Fn() -> Result<Arc<dyn Source>> + Send + Sync>;

@@ -16,10 +16,10 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Column, Row};
 
-use super::connecting::{Connector, Wire};
-use super::failure;
 use crate::error::Error;
 use crate::source::address::Address;
+use crate::source::postgres::connect::connector::{Connector, Wire};
+use crate::source::postgres::failure;
 
 /// How much longer than the server's own limit an answer may take.
 const GRACE: Duration = Duration::from_secs(1);

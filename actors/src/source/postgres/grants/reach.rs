@@ -4,10 +4,10 @@
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use super::super::own::{ask, get};
-use super::inventory::{Inventory, Relation, Routine, Whose, needed};
-use super::shown::{Sight, Sights};
 use crate::error::{Error, Result};
+use crate::source::postgres::grants::inventory::{Inventory, Relation, Routine, Whose, needed};
+use crate::source::postgres::grants::shown::{Sight, Sights};
+use crate::source::postgres::session::own::{ask, get};
 use crate::source::{Access, Finding, Grade, Settings, printable};
 
 /// The first version that has functions with an analysed body.
@@ -64,11 +64,7 @@ fn user(row: &Row) -> Result<User> {
 }
 
 /// Compares what `role`, else the user of this session, can do with what `settings` expose.
-pub(in crate::source::postgres) async fn reach(
-    client: &Client,
-    settings: &Settings,
-    role: Option<&str>,
-) -> Result<Vec<Finding>> {
+pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&str>) -> Result<Vec<Finding>> {
     let rows = ask(client, USER, &[(&role, Type::TEXT)]).await?;
     let user = user(rows.first().ok_or_else(|| Error::internal("the session's user is in no catalogue"))?)?;
     let hides = !settings.exposure.is_everything();

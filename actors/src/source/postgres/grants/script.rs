@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::inventory::{Held, Inventory, Needed, Relation};
-use super::shown::{Sight, Sights};
-use super::state::{DefaultRight, Origin, State};
+use crate::source::postgres::grants::inventory::{Held, Inventory, Needed, Relation};
+use crate::source::postgres::grants::shown::{Sight, Sights};
+use crate::source::postgres::grants::state::{DefaultRight, Origin, State};
 use crate::source::{Access, Exposure, Script, Wanted};
 
 /// Marks roles that were made here, and that are dropped with their rights.
-pub(super) const MARK: &str = "made by portico grants";
+pub(crate) const MARK: &str = "made by portico grants";
 
 /// A name as a statement writes it, whatever is in it.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -22,15 +22,15 @@ fn qualified(schema: &str, name: &str) -> String {
 }
 
 /// What the statements are made of.
-pub(super) struct Subject<'a> {
-    pub(super) connection: &'a str,
-    pub(super) exposure: &'a Exposure,
-    pub(super) access: Access,
-    pub(super) wanted: &'a Wanted,
-    pub(super) state: &'a State,
-    pub(super) inventory: &'a Inventory,
-    pub(super) sights: &'a Sights<'a>,
-    pub(super) needed: &'a Needed,
+pub(crate) struct Subject<'a> {
+    pub(crate) connection: &'a str,
+    pub(crate) exposure: &'a Exposure,
+    pub(crate) access: Access,
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) state: &'a State,
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) sights: &'a Sights<'a>,
+    pub(crate) needed: &'a Needed,
 }
 
 struct Writer<'a> {
@@ -42,7 +42,7 @@ struct Writer<'a> {
 }
 
 /// The statements, and what there is to say about them.
-pub(super) fn write(subject: &Subject<'_>) -> Script {
+pub(crate) fn write(subject: &Subject<'_>) -> Script {
     let role = quoted(&subject.wanted.role);
     let mut writer = Writer { subject, role, script: Script::default(), owned: 0 };
     if subject.wanted.revoke {
@@ -151,7 +151,9 @@ impl Writer<'_> {
 
     /// Whether the role, or everybody, may look into a schema.
     fn is_within_reach(&self, schema: &str) -> bool {
-        let open = |found: &super::inventory::Schema| found.held.public.iter().any(|right| right == "USAGE");
+        let open = |found: &crate::source::postgres::grants::inventory::Schema| {
+            found.held.public.iter().any(|right| right == "USAGE")
+        };
         self.subject.exposure.shows_schema(schema)
             || self.subject.inventory.schemas.iter().any(|found| found.name == schema && open(found))
     }
@@ -335,7 +337,7 @@ fn text(script: &Script, subject: &Subject<'_>) -> String {
     if !script.statements.iter().all(|statement| statement.is_ascii()) {
         text.push_str("SET LOCAL client_encoding = 'UTF8';\n");
     }
-    let _ = writeln!(text, "{};", super::PATH);
+    let _ = writeln!(text, "{};", crate::source::postgres::grants::apply::PATH);
     for statement in &script.statements {
         let _ = writeln!(text, "{statement};");
     }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use tokio_postgres::types::Oid;
 
-use super::inventory::{Inventory, Relation};
 use crate::source::Exposure;
+use crate::source::postgres::grants::inventory::{Inventory, Relation};
 
 /// Whether callers see a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(crate) enum Sight {
     /// It is exposed.
     Shown,
     /// Its rows are read through a parent that is exposed; by its own name it is not there.
@@ -20,14 +20,14 @@ pub(super) enum Sight {
 }
 
 /// What callers see of each relation.
-pub(super) struct Sights<'a> {
+pub(crate) struct Sights<'a> {
     known: HashMap<Oid, Sight>,
     relations: HashMap<Oid, &'a Relation>,
     exposure: &'a Exposure,
 }
 
 impl<'a> Sights<'a> {
-    pub(super) fn of(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
+    pub(crate) fn of(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
         let relations = inventory.relations.iter().map(|relation| (relation.oid, relation)).collect();
         let mut sights = Self { known: HashMap::new(), relations, exposure };
         for relation in &inventory.relations {
@@ -37,12 +37,12 @@ impl<'a> Sights<'a> {
     }
 
     /// What was read a moment later than the inventory counts as hidden.
-    pub(super) fn get(&self, oid: Oid) -> Sight {
+    pub(crate) fn get(&self, oid: Oid) -> Sight {
         self.known.get(&oid).copied().unwrap_or(Sight::Hidden)
     }
 
     /// The relations that are exposed.
-    pub(super) fn shown(&self) -> Vec<Oid> {
+    pub(crate) fn shown(&self) -> Vec<Oid> {
         self.known.iter().filter(|(_, sight)| **sight == Sight::Shown).map(|(oid, _)| *oid).collect()
     }
 
@@ -79,9 +79,9 @@ impl<'a> Sights<'a> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::inventory::Held;
     use super::*;
     use crate::source::Names;
+    use crate::source::postgres::grants::inventory::Held;
 
     fn relation(oid: Oid, name: &str, parents: &[Oid], belongs_to: Option<Oid>) -> Relation {
         Relation {

@@ -9,13 +9,13 @@ use futures_util::future::{join, join4, join5};
 use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
-use super::super::clock::Clock;
-use super::super::identity;
-use super::super::inference::{Apart, inferred};
-use super::super::session::Session;
-use super::super::statement::Job;
-use super::super::transaction::{Frame, beginning, search_path, step_back};
 use crate::error::{Error, Kind, Result};
+use crate::source::postgres::bind::inference::{Apart, inferred};
+use crate::source::postgres::execute::identity;
+use crate::source::postgres::execute::statement::Job;
+use crate::source::postgres::execute::transaction::{Frame, beginning, search_path, step_back};
+use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::handle::Session;
 
 /// Characters of a tree that is read; a longer one is not judged.
 const LONGEST: usize = 16 << 20;
@@ -26,10 +26,10 @@ const SAVE: &str = "SAVEPOINT portico_check";
 /// them would take far longer than they do.
 const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off";
 /// Undoes the question in a transaction that goes on.
-pub(super) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
+pub(crate) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
 /// What the server said.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The analysed tree, with the question's transaction still open.
     Tree(String),
     /// It does not take the statement.
@@ -43,7 +43,7 @@ pub(super) enum Answer {
 ///
 /// # Errors
 /// What the driver itself refuses, and a session that is lost.
-pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
+pub(crate) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
     let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
     if !job.arguments().is_empty() {
         let inferred = inferred(session, job, clock).await?;
@@ -91,7 +91,7 @@ pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock)
 
 /// What the server says of a statement of definition, which is run and not kept: its transaction is the
 /// caller's to undo.
-pub(super) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Result<(), tokio_postgres::Error> {
+pub(crate) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Result<(), tokio_postgres::Error> {
     if !job.place.begins {
         let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&job.text, &[])).await;
         return saved.and(made).map(drop);
@@ -108,7 +108,7 @@ pub(super) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Resu
 }
 
 /// Takes back what an earlier attempt left, where it had `begun` something.
-pub(super) async fn start_over(session: &Session, job: &Job, begun: bool) {
+pub(crate) async fn start_over(session: &Session, job: &Job, begun: bool) {
     if job.place.begins {
         let _nothing_open = session.batch_execute("ROLLBACK").await;
     } else if begun && session.batch_execute(STEP_BACK).await.is_err() {
@@ -139,7 +139,7 @@ fn opening(types: &[Type]) -> String {
 }
 
 /// How many characters of the question stand in front of the statement's text.
-pub(super) fn shift() -> usize {
+pub(crate) fn shift() -> usize {
     opening(&[]).chars().count()
 }
 
@@ -154,7 +154,7 @@ fn is_no_query(error: &tokio_postgres::Error) -> bool {
 }
 
 /// Whether the server found fault with what stands behind so many characters.
-pub(super) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
+pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
     let position = match error.as_db_error().and_then(|error| error.position()) {
         Some(ErrorPosition::Original(position)) => usize::try_from(*position).ok(),
         _ => None,
@@ -164,13 +164,13 @@ pub(super) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> boo
 
 /// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no
 /// temporary objects. The probe tells these apart from what is wrong with a statement.
-pub(super) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     matches!(code, Some("25006" | "0A000" | "42501" | "42601"))
 }
 
 /// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
-pub(super) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
+pub(crate) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
     let begin = beginning(Frame::ReadWrite, clock, session.pooled);
     let question = question("SELECT 1", &[]);
     let (opened, role, made, undone) = join4(

@@ -8,19 +8,20 @@ use futures_util::future::join4;
 use tokio_postgres::types::{Oid, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::super::own::{ask, get};
-use super::Guard;
-use super::functions::{self, EXTENSION, Effect, SIGNATURE};
-use super::tree::Uses;
 use crate::error::{Error, Result};
 use crate::identity::SETTINGS;
 use crate::source::Exposure;
+use crate::source::postgres::session::own::{ask, get};
+use crate::source::postgres::walls::check::Guard;
+use crate::source::postgres::walls::functions;
+use crate::source::postgres::walls::functions::{EXTENSION, Effect, SIGNATURE};
+use crate::source::postgres::walls::tree::Uses;
 
 /// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
 /// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which
 /// names roles. A text search
 /// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
-pub(super) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
+pub(crate) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
 /// Numbers from here on are given to what is made in a database (`FirstNormalObjectId`).
 const FIRST_NORMAL: Oid = 16_384;
 const REGCLASS: Oid = 2205;
@@ -69,7 +70,7 @@ FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namesp
 
 /// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
 /// objects.
-pub(super) fn functions_query(which: &str) -> String {
+pub(crate) fn functions_query(which: &str) -> String {
     format!(
         "\
 SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, {EXTENSION},
@@ -101,18 +102,18 @@ SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid 
 /// A function as the catalogue has it.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts, each true or not")]
-pub(super) struct Function {
-    pub(super) schema: String,
-    pub(super) name: String,
-    pub(super) signature: String,
+pub(crate) struct Function {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) signature: String,
     /// `i`, `s` or `v`.
-    pub(super) volatility: String,
-    pub(super) extension: Option<String>,
+    pub(crate) volatility: String,
+    pub(crate) extension: Option<String>,
     /// Whether it came with the server, not with somebody who added to its schemas.
     original: bool,
     /// Whether an argument's type is one of [`NAMING_TYPES`].
-    pub(super) takes_names: bool,
-    pub(super) temporary: bool,
+    pub(crate) takes_names: bool,
+    pub(crate) temporary: bool,
     /// Whether it gives nothing back, or is written in a language that can run any text.
     returns_nothing: bool,
 }
@@ -122,7 +123,7 @@ pub(super) struct Function {
 ///
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`](crate::error::Kind::Internal) when the catalogue cannot be read.
-pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
     let (called, held, belong, setting) = join4(
@@ -202,7 +203,7 @@ fn functions(called: &[Row], uses: &Uses, guard: Guard, exposure: &Exposure) -> 
 
 impl Function {
     /// Reads a row of [`functions_query`].
-    pub(super) fn read(row: &Row) -> Result<Self> {
+    pub(crate) fn read(row: &Row) -> Result<Self> {
         Ok(Self {
             schema: get(row, 0)?,
             name: get(row, 1)?,
@@ -217,7 +218,7 @@ impl Function {
     }
 
     /// Whether it is admitted by the literal that it takes.
-    pub(super) fn needs_literal(&self) -> bool {
+    pub(crate) fn needs_literal(&self) -> bool {
         self.takes_names || matches!(self.effect(), Some(Effect::Relation | Effect::Sequence))
     }
 
@@ -239,7 +240,7 @@ impl Function {
     }
 
     /// Why a caller may not call it, if so.
-    pub(super) fn refusal(&self, guard: Guard, exposure: &Exposure) -> Option<Error> {
+    pub(crate) fn refusal(&self, guard: Guard, exposure: &Exposure) -> Option<Error> {
         let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
         if self.temporary {
             return refused("is temporary");
@@ -321,7 +322,10 @@ fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>
             continue;
         }
         let (schema, extension): (String, bool) = (get(row, 4)?, get(row, 5)?);
-        if !extension && !super::names::is_system(&schema) && !exposure.shows_schema(&schema) {
+        if !extension
+            && !crate::source::postgres::walls::names::hidden::is_system(&schema)
+            && !exposure.shows_schema(&schema)
+        {
             return Err(by_number());
         }
         if relation != 0 {
@@ -351,7 +355,7 @@ async fn found(client: &Client, guard: Guard, relations: &BTreeSet<Oid>) -> Resu
 }
 
 /// The relations with these numbers, each with what it belongs to.
-pub(super) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
+pub(crate) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
     let mut found: HashMap<Oid, Belonging> = HashMap::new();
     for row in &ask(client, RELATIONS, &[(&asked, Type::OID_ARRAY)]).await? {
         let relation = Relation {
@@ -367,22 +371,22 @@ pub(super) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashM
 
 /// A relation by name.
 #[derive(Debug)]
-pub(super) struct Relation {
-    pub(super) schema: String,
-    pub(super) name: String,
+pub(crate) struct Relation {
+    pub(crate) schema: String,
+    pub(crate) name: String,
     /// A composite type of its own, which the lists do not name.
-    pub(super) composite: bool,
+    pub(crate) composite: bool,
     /// Made by the caller on this very session.
-    pub(super) temporary: bool,
+    pub(crate) temporary: bool,
 }
 
 /// A relation, and behind it what it belongs to.
 #[derive(Debug, Default)]
-pub(super) struct Belonging(pub(super) Vec<Relation>);
+pub(crate) struct Belonging(pub(crate) Vec<Relation>);
 
 impl Belonging {
     /// Whether callers may name it: nothing that it belongs to is hidden, and one of them is shown.
-    pub(super) fn is_shown(&self, exposure: &Exposure) -> bool {
+    pub(crate) fn is_shown(&self, exposure: &Exposure) -> bool {
         let mut shown = false;
         for relation in &self.0 {
             if relation.temporary {
@@ -403,7 +407,7 @@ impl Belonging {
 
     fn refusal(&self) -> Error {
         match self.0.first() {
-            Some(Relation { schema, name, .. }) if super::names::is_system(schema) => {
+            Some(Relation { schema, name, .. }) if crate::source::postgres::walls::names::hidden::is_system(schema) => {
                 Error::not_found(format!("relation \"{schema}.{name}\" does not exist"))
                     .sqlstate("42P01")
                     .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
@@ -420,7 +424,7 @@ fn by_number() -> Error {
 }
 
 /// The refusal of something that may not be used on this connection.
-pub(super) fn refused(what: &str) -> Error {
+pub(crate) fn refused(what: &str) -> Error {
     Error::forbidden(format!("{what} is not available on this connection"))
         .sqlstate("42501")
         .hint("write the statement with tables and functions that this connection shows; an administrator can offer the rest as a procedure or a tool")

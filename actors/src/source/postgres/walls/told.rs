@@ -3,31 +3,33 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::mask::{Mask, Which};
-use super::names::{self, Names};
-use super::redaction::{bare, withheld};
-use super::{Guard, Guarded, Walls, ask, judge, no_such};
 use crate::error::{Error, Kind, Result};
 use crate::source::Access;
-use crate::source::postgres::clock::Clock;
-use crate::source::postgres::inference::inferred;
-use crate::source::postgres::knowledge::Knowledge;
-use crate::source::postgres::session::Session;
-use crate::source::postgres::statement::{Job, Values};
+use crate::source::postgres::bind::inference::inferred;
+use crate::source::postgres::catalog::cache::Knowledge;
+use crate::source::postgres::execute::statement::{Job, Values};
+use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::handle::Session;
+use crate::source::postgres::walls::check::{Guard, Guarded, Walls, no_such};
+use crate::source::postgres::walls::names::hidden;
+use crate::source::postgres::walls::names::hidden::Names;
+use crate::source::postgres::walls::names::mask::{Mask, Which};
+use crate::source::postgres::walls::names::redaction::{bare, withheld};
+use crate::source::postgres::walls::{ask, judge};
 use crate::sql::{Outline, outline};
 
 /// Names of columns that may stand where one of what is hidden was taken for it.
 const MOST_COLUMNS: usize = 16;
 
 /// Why a statement may not run.
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     error: Error,
     /// Whether the server does not take it, for what is in it or what keeps it from being asked.
     by_server: bool,
 }
 
 impl Refusal {
-    pub(super) fn of_server(error: Error) -> Self {
+    pub(crate) fn of_server(error: Error) -> Self {
         Self { error, by_server: true }
     }
 }
@@ -40,7 +42,7 @@ impl From<Error> for Refusal {
 
 impl Walls {
     /// What is told of the statement of `job`, which was refused. Its transaction stays the caller's to end.
-    pub(super) async fn told(
+    pub(crate) async fn told(
         &self,
         Refusal { error, by_server }: Refusal,
         session: &Session,
@@ -52,8 +54,8 @@ impl Walls {
             return error;
         }
         let Ok(names) = self.names(guarded.guard, knowledge).await else { return withheld(&error) };
-        if names::has_escapes(&guarded.text) {
-            return names::escapes();
+        if hidden::has_escapes(&guarded.text) {
+            return hidden::escapes();
         }
         let mut begun = !matches!(guarded.outline, Outline::Definition | Outline::Call);
         for which in [Which::Hidden, Which::Denied] {
@@ -133,7 +135,7 @@ impl Walls {
     }
 
     /// A failure of the source without the names of what is hidden.
-    pub(in crate::source::postgres) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
+    pub(crate) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
         if !self.hides() || is_of_ours(&error) || error.is_judged() {
             return error;
         }
@@ -144,11 +146,7 @@ impl Walls {
     }
 
     /// What takes hidden names out of the values of `job`, which are the server's own words.
-    pub(in crate::source::postgres) async fn redaction(
-        &self,
-        job: &Job,
-        knowledge: &Knowledge,
-    ) -> Result<Option<Arc<Names>>> {
+    pub(crate) async fn redaction(&self, job: &Job, knowledge: &Knowledge) -> Result<Option<Arc<Names>>> {
         match &job.guarded {
             Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
                 self.names(*guard, knowledge).await.map(Some)
@@ -187,7 +185,7 @@ fn is_of_ours(error: &Error) -> bool {
 }
 
 /// The failure with the name as the caller wrote it, and its place.
-pub(super) fn placed(error: Error, job: &Job) -> Error {
+pub(crate) fn placed(error: Error, job: &Job) -> Error {
     if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
         return error;
     }

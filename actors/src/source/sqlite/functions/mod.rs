@@ -9,11 +9,11 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 
-use self::pattern::Form;
-use self::text::Ends;
-use super::halt::Halt;
+use crate::source::sqlite::functions::pattern::Form;
+use crate::source::sqlite::functions::text::Ends;
+use crate::source::sqlite::session::halt::Halt;
 
-pub(super) mod list;
+pub(crate) mod list;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -21,11 +21,11 @@ mod text;
 
 /// The stop switch of whatever a session is doing.
 #[derive(Clone, Default)]
-pub(super) struct Switch(Arc<Mutex<Option<Arc<Halt>>>>);
+pub(crate) struct Switch(Arc<Mutex<Option<Arc<Halt>>>>);
 
 impl Switch {
     /// From here on this is the job at work.
-    pub(super) fn set(&self, halt: Option<Arc<Halt>>) {
+    pub(crate) fn set(&self, halt: Option<Arc<Halt>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = halt;
     }
 
@@ -72,7 +72,7 @@ impl ToSql for Value {
 }
 
 /// Octets in a value at most: that of `opening`.
-const MOST: usize = super::opening::LONGEST;
+const MOST: usize = crate::source::sqlite::connect::open::LONGEST;
 /// Octets in a pattern at most.
 const LONGEST_PATTERN: usize = 1000;
 /// What JSON functions with several paths may read altogether, and `json_patch` the square root of
@@ -144,7 +144,7 @@ fn flags() -> FunctionFlags {
 ///
 /// # Errors
 /// What SQLite said.
-pub(super) fn replace(connection: &Connection, switch: &Switch) -> Result<Replaced> {
+pub(crate) fn replace(connection: &Connection, switch: &Switch) -> Result<Replaced> {
     let own = Connection::open_in_memory()?;
     own.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(MOST).unwrap_or(i32::MAX))?;
     let aside = Aside(Arc::new(Mutex::new(own)));
@@ -187,7 +187,7 @@ pub(super) fn replace(connection: &Connection, switch: &Switch) -> Result<Replac
 }
 
 /// The functions that were put in the place of the engine's.
-pub(super) struct Replaced {
+pub(crate) struct Replaced {
     aside: Aside,
     switch: Switch,
 }
@@ -197,7 +197,7 @@ impl Replaced {
     ///
     /// # Errors
     /// What SQLite said.
-    pub(super) fn like(&self, connection: &Connection) -> Result<()> {
+    pub(crate) fn like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000)?;
         like(connection, &self.switch, &self.aside)
     }
@@ -206,7 +206,7 @@ impl Replaced {
     ///
     /// # Errors
     /// What SQLite said.
-    pub(super) fn engines_like(&self, connection: &Connection) -> Result<()> {
+    pub(crate) fn engines_like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)?;
         connection.execute_batch("PRAGMA case_sensitive_like = OFF")
     }
@@ -268,7 +268,7 @@ const PATHS: &[(&str, usize)] = &[
 /// the engine's own.
 const FEW_PATHS: usize = 4;
 /// Arguments of a function at most: that of `opening`.
-const ARGUMENTS: usize = super::opening::ARGUMENTS;
+const ARGUMENTS: usize = crate::source::sqlite::connect::open::ARGUMENTS;
 
 /// Bounds what the engine's functions of JSON may do within one call, which nothing can stop.
 fn json(connection: &Connection, aside: &Aside) -> Result<()> {

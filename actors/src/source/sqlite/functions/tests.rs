@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::super::halt::Halt;
-use super::{Switch, replace};
+use crate::source::sqlite::functions::{Switch, replace};
+use crate::source::sqlite::session::halt::Halt;
 
 const CALLS: &[(&str, usize)] = &[
     ("instr", 2),

@@ -1,0 +1,5 @@
+//! The values of a statement: the types of its parameters, and what is bound to them.
+
+pub(crate) mod argument;
+pub(crate) mod inference;
+pub(crate) mod shape;

@@ -1,0 +1,3 @@
+//! Opening the file, with every lock and limit in place.
+
+pub(crate) mod open;

@@ -1,0 +1,6 @@
+//! Running statements and declared procedures.
+
+pub(crate) mod argument;
+pub(crate) mod procedure;
+pub(crate) mod statement;
+pub(crate) mod step;

@@ -1,0 +1,5 @@
+//! What a caller's statement may do: the authorizer, what is hidden, and the schema without it.
+
+pub(crate) mod authorizer;
+pub(crate) mod hiding;
+pub(crate) mod mirror;
