@@ -6,7 +6,7 @@ use rusqlite::ffi;
 
 use crate::error::{Error, Kind};
 use crate::source::sqlite::session::halt::Halt;
-use crate::source::sqlite::walls::authorizer::Refusal;
+use crate::source::sqlite::walls::refusal::Refusal;
 use crate::sql::Statement;
 
 /// What is known beside the error itself.

@@ -7,6 +7,7 @@ pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod functions;
 pub(crate) mod lexer;
+pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod walls;
@@ -14,4 +15,4 @@ pub(crate) mod walls;
 #[cfg(test)]
 mod tests;
 
-pub use self::source::Sqlite;
+pub use crate::source::sqlite::source::Sqlite;

@@ -29,8 +29,9 @@ use crate::source::sqlite::connect::open;
 use crate::source::sqlite::connect::open::Role;
 use crate::source::sqlite::execute::statement::{Order, Runs};
 use crate::source::sqlite::execute::step::Step;
-use crate::source::sqlite::execute::{procedure, statement};
+use crate::source::sqlite::execute::{check, procedure, statement};
 use crate::source::sqlite::failure;
+use crate::source::sqlite::schema::SCHEMA;
 use crate::source::sqlite::session::channel;
 use crate::source::sqlite::session::halt::Halt;
 use crate::source::sqlite::session::workers::{Lane, Work};
@@ -110,7 +111,7 @@ impl Source for Sqlite {
             procedures.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
             Ok(Profile {
                 product: format!("SQLite {}", rusqlite::version()),
-                default_schema: Some(facets::SCHEMA.to_owned()),
+                default_schema: Some(SCHEMA.to_owned()),
                 procedures: procedures.into(),
                 tables: Arc::clone(&inner.tables.lock().unwrap_or_else(PoisonError::into_inner)),
             })
@@ -182,12 +183,12 @@ impl Inner {
         abandoned: CancellationToken,
     ) -> Result<Results> {
         let here = matches(narrow.catalog.as_deref(), &self.name)
-            && (facet == Facet::Catalogs || matches(narrow.schema.as_deref(), facets::SCHEMA));
+            && (facet == Facet::Catalogs || matches(narrow.schema.as_deref(), SCHEMA));
         let name = || facets::text(&self.name);
         let rows = match facet {
             _ if !here => Vec::new(),
             Facet::Catalogs => vec![vec![name()]],
-            Facet::Schemas => vec![vec![name(), facets::text(facets::SCHEMA)]],
+            Facet::Schemas => vec![vec![name(), facets::text(SCHEMA)]],
             Facet::Procedures | Facet::ProcedureParameters => {
                 procedure::list(&self.declared, facet, &narrow, &self.name)
             }
@@ -213,8 +214,8 @@ impl Inner {
         let Terms { access, limits, dry_run } = terms;
         // A query needs no writer, and many of them can run while one statement writes.
         // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
-        let explains = steps.iter().all(|step| statement::explains(&step.statement.text));
-        let queries = |step: &Step| step.statement.class == Class::Select && !statement::explains(&step.statement.text);
+        let explains = steps.iter().all(|step| check::explains(&step.statement.text));
+        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement.text);
         let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
         let (lane, writes) = match &self.writer {
             Some(writer) if wants_writer => (writer, !explains && runs != Runs::Never),

@@ -13,12 +13,10 @@ use crate::source::sqlite::catalog::comments;
 use crate::source::sqlite::catalog::comments::Remarks;
 use crate::source::sqlite::connect::open::Opened;
 use crate::source::sqlite::decode::types::Declared;
+use crate::source::sqlite::schema::{SCHEMA, lossy};
 use crate::source::sqlite::session::channel::Outlet;
 use crate::source::sqlite::session::halt::Halt;
 use crate::source::sqlite::walls::hiding;
-
-/// The one schema of a connection.
-pub(crate) const SCHEMA: &str = "main";
 
 /// Rows in one batch.
 const BATCH: usize = 256;
@@ -204,15 +202,6 @@ pub(crate) fn column_names(connection: &Connection) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// A text of the catalogue; NULL is empty, and what is not UTF-8 is replaced.
-pub(crate) fn lossy(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
-    use rusqlite::types::ValueRef;
-    Ok(match row.get_ref(column)? {
-        ValueRef::Text(octets) | ValueRef::Blob(octets) => String::from_utf8_lossy(octets).into_owned(),
-        _ => String::new(),
-    })
 }
 
 /// A text cell that owns its text.

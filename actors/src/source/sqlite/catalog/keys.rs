@@ -8,9 +8,10 @@ use crate::error::Result;
 use crate::pattern::matches;
 use crate::reply::{Cell, Part};
 use crate::source::catalog::{Assembled, columns};
-use crate::source::sqlite::catalog::facets::{SCHEMA, lossy, optional, table_names, text};
+use crate::source::sqlite::catalog::facets::{optional, table_names, text};
 use crate::source::sqlite::connect::open::Opened;
 use crate::source::sqlite::lexer;
+use crate::source::sqlite::schema::{SCHEMA, lossy};
 use crate::source::sqlite::session::channel::Outlet;
 use crate::source::sqlite::session::halt::Halt;
 

@@ -7,15 +7,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::limits::Limit;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Kind, Result};
 use crate::source::Exposure;
+use crate::source::sqlite::connect::limits::confine;
 use crate::source::sqlite::functions;
-use crate::source::sqlite::functions::{Replaced, Switch};
+use crate::source::sqlite::functions::Replaced;
+use crate::source::sqlite::functions::stop::Switch;
 use crate::source::sqlite::walls::authorizer::Warden;
 use crate::source::sqlite::walls::mirror;
 use crate::source::sqlite::walls::mirror::Mirror;
@@ -48,28 +48,6 @@ pub(crate) struct Opened {
 
 /// Which file a path named when it was opened: another one may stand there later.
 type Identity = (u64, u64);
-
-/// Octets in a value, a row and a statement's text at most.
-pub(crate) const LONGEST: usize = 64 << 20;
-/// Arguments of a function at most.
-pub(crate) const ARGUMENTS: usize = 200;
-
-/// Limits of one connection (<https://www.sqlite.org/limits.html>), tighter than SQLite's own
-/// because the statements come from strangers.
-#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "both are small")]
-const LIMITS: &[(Limit, i32)] = &[
-    // A value or a row: it is in memory more than once on its way out.
-    (Limit::SQLITE_LIMIT_LENGTH, LONGEST as i32),
-    (Limit::SQLITE_LIMIT_FUNCTION_ARG, ARGUMENTS as i32),
-    (Limit::SQLITE_LIMIT_SQL_LENGTH, 4 << 20),
-    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 500),
-    (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 500),
-    (Limit::SQLITE_LIMIT_ATTACHED, 0),
-    // Matching takes time in the product of pattern and text.
-    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000),
-    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 100),
-    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
-];
 
 /// How long opening waits for another process that holds the file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -112,27 +90,6 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
     let commit_hook = opened.warden.commit_hook();
     opened.connection.commit_hook(Some(commit_hook)).map_err(unavailable)?;
     Ok(opened)
-}
-
-/// Sets what holds for every engine that compiles a caller's statement.
-///
-/// # Errors
-/// What SQLite said.
-pub(crate) fn confine(connection: &Connection) -> rusqlite::Result<()> {
-    for (limit, most) in LIMITS {
-        connection.set_limit(*limit, *most)?;
-    }
-    for (setting, on) in [
-        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
-        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
-        // A misspelt "column" is an error, not a string.
-        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
-    ] {
-        connection.set_db_config(setting, on)?;
-    }
-    Ok(())
 }
 
 fn prepare(connection: &Connection, role: Role) -> rusqlite::Result<()> {

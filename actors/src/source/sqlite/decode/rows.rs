@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use crate::budget::{FREE, Loan};
 use crate::error::{Error, Kind, Result};
 use crate::reply::{Batch, Cell};
-use crate::source::sqlite::connect::open::LONGEST;
+use crate::source::sqlite::connect::limits::LONGEST;
 use crate::source::sqlite::decode::types::Form;
 use crate::source::sqlite::execute::argument::decimal_parts;
 

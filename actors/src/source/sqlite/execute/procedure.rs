@@ -8,9 +8,10 @@ use crate::error::{Error, Result};
 use crate::near;
 use crate::pattern::matches;
 use crate::reply::{Cell, DataType};
-use crate::source::sqlite::catalog::facets::{SCHEMA, optional, text, type_cells};
+use crate::source::sqlite::catalog::facets::{optional, text, type_cells};
 use crate::source::sqlite::decode::types::Declared as DeclaredType;
 use crate::source::sqlite::execute::argument::{at, bare, decimal_parts, same};
+use crate::source::sqlite::schema::SCHEMA;
 use crate::source::{Declared, Direction, Invocation, Parameter, Procedure};
 
 /// The procedure that `invocation` names.

@@ -3,8 +3,9 @@
 use rusqlite::types::Value;
 
 use crate::error::{Error, Result};
-use crate::source::sqlite::catalog::facets;
-use crate::source::sqlite::execute::{argument, statement};
+use crate::source::sqlite::execute::argument;
+use crate::source::sqlite::execute::check;
+use crate::source::sqlite::schema::SCHEMA;
 use crate::source::{Prepared, Repeated};
 use crate::sql::Statement;
 
@@ -50,8 +51,8 @@ impl Step {
 }
 
 fn admit(statement: &Statement, default_schema: Option<String>) -> Result<()> {
-    if let Some(schema) = default_schema.filter(|schema| !schema.eq_ignore_ascii_case(facets::SCHEMA)) {
-        return Err(Error::not_found(format!("there is no schema {schema}; SQLite's is {}", facets::SCHEMA)));
+    if let Some(schema) = default_schema.filter(|schema| !schema.eq_ignore_ascii_case(SCHEMA)) {
+        return Err(Error::not_found(format!("there is no schema {schema}; SQLite's is {}", SCHEMA)));
     }
-    statement::check(statement)
+    check::check(statement)
 }

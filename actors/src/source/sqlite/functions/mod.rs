@@ -10,39 +10,15 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 
 use crate::source::sqlite::functions::pattern::Form;
+use crate::source::sqlite::functions::stop::Switch;
 use crate::source::sqlite::functions::text::Ends;
-use crate::source::sqlite::session::halt::Halt;
 
 pub(crate) mod list;
 mod pattern;
+pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
 mod text;
-
-/// The stop switch of whatever a session is doing.
-#[derive(Clone, Default)]
-pub(crate) struct Switch(Arc<Mutex<Option<Arc<Halt>>>>);
-
-impl Switch {
-    /// From here on this is the job at work.
-    pub(crate) fn set(&self, halt: Option<Arc<Halt>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = halt;
-    }
-
-    fn reached(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|halt| halt.reached())
-    }
-}
-
-/// The statement has to end.
-#[derive(Debug)]
-struct Stopped;
-
-impl From<Stopped> for Error {
-    fn from(Stopped: Stopped) -> Self {
-        code(ffi::SQLITE_INTERRUPT)
-    }
-}
 
 fn code(code: std::ffi::c_int) -> Error {
     Error::SqliteFailure(ffi::Error::new(code), None)
@@ -72,7 +48,7 @@ impl ToSql for Value {
 }
 
 /// Octets in a value at most: that of `opening`.
-const MOST: usize = crate::source::sqlite::connect::open::LONGEST;
+const MOST: usize = crate::source::sqlite::connect::limits::LONGEST;
 /// Octets in a pattern at most.
 const LONGEST_PATTERN: usize = 1000;
 /// What JSON functions with several paths may read altogether, and `json_patch` the square root of
@@ -268,7 +244,7 @@ const PATHS: &[(&str, usize)] = &[
 /// the engine's own.
 const FEW_PATHS: usize = 4;
 /// Arguments of a function at most: that of `opening`.
-const ARGUMENTS: usize = crate::source::sqlite::connect::open::ARGUMENTS;
+const ARGUMENTS: usize = crate::source::sqlite::connect::limits::ARGUMENTS;
 
 /// Bounds what the engine's functions of JSON may do within one call, which nothing can stop.
 fn json(connection: &Connection, aside: &Aside) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `LIKE` and `GLOB` as the engine matches them, looking at the switch in between: a long text takes
 //! a time in the product of its own length and the pattern's.
 
-use crate::source::sqlite::functions::Stopped;
+use crate::source::sqlite::functions::stop::Stopped;
 use crate::source::sqlite::functions::text::read;
 
 /// Which of the two, with what has a meaning in its patterns; 0 has none.

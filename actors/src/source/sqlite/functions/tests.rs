@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::source::sqlite::functions::{Switch, replace};
+use crate::source::sqlite::functions::replace;
+use crate::source::sqlite::functions::stop::Switch;
 use crate::source::sqlite::session::halt::Halt;
 
 const CALLS: &[(&str, usize)] = &[

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use memchr::memmem;
 
-use crate::source::sqlite::functions::Stopped;
+use crate::source::sqlite::functions::stop::Stopped;
 
 /// Octets between two looks at the switch.
 const STRIDE: usize = 64 * 1024;

@@ -9,23 +9,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::source::sqlite::functions::list;
 use crate::source::sqlite::walls::hiding::Hiding;
-
-/// Why the last statement was refused, in words for its caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It would write where only reading is allowed.
-    Write,
-    /// BEGIN, COMMIT, SAVEPOINT and their kin.
-    Transaction,
-    /// It would leave something in the session for the next caller.
-    Session(&'static str),
-    /// It would reach outside this database, or change how the engine works.
-    Outside(String),
-    /// It names a table or view that does not exist for its caller.
-    NoTable(String),
-    /// It would tell of what is hidden, or could read it.
-    Unavailable(String),
-}
+use crate::source::sqlite::walls::refusal::Refusal;
 
 /// A flag that is up until this is dropped.
 struct Raised<'a>(&'a AtomicBool);

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Kind as ErrorKind};
 use crate::source::Exposure;
-use crate::source::sqlite::catalog::facets::{SCHEMA, lossy};
 use crate::source::sqlite::failure::unavailable_here;
 use crate::source::sqlite::lexer::{Kind, tokens};
+use crate::source::sqlite::schema::{SCHEMA, lossy};
 
 /// In front of a table's name.
 const SCHEMA_DOT: &str = "main.";

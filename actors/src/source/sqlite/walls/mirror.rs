@@ -12,12 +12,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::source::Exposure;
-use crate::source::sqlite::catalog::facets::lossy;
-use crate::source::sqlite::connect::open;
+use crate::source::sqlite::connect::limits::confine;
 use crate::source::sqlite::functions;
-use crate::source::sqlite::functions::Switch;
-use crate::source::sqlite::walls::authorizer::Refusal;
+use crate::source::sqlite::functions::stop::Switch;
+use crate::source::sqlite::schema::lossy;
 use crate::source::sqlite::walls::hiding::{Hiding, Object, What, is_engine, objects};
+use crate::source::sqlite::walls::refusal::Refusal;
 
 /// Virtual tables that are there without being made, and that read their arguments alone.
 const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
@@ -66,7 +66,7 @@ impl Mirror {
         let mut mirror = Connection::open_in_memory()?;
         // Each empty table and index takes a page.
         mirror.execute_batch("PRAGMA page_size = 512")?;
-        open::confine(&mirror)?;
+        confine(&mirror)?;
         // The same names with the same properties; nothing is computed here.
         functions::replace(&mirror, &Switch::default())?;
         mirror.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
@@ -153,7 +153,7 @@ impl Mirror {
             let is_new = before.get(&parent).is_none_or(|before| *before < count);
             let is_shown = self.hiding.shows(&parent)
                 || (!self.hiding.hides(&parent)
-                    && (self.exposure.shows_table(crate::source::sqlite::catalog::facets::SCHEMA, &parent)
+                    && (self.exposure.shows_table(crate::source::sqlite::schema::SCHEMA, &parent)
                         || self.has_table(&parent)?));
             if is_new && !is_shown {
                 return Err(Objection::Refused(Refusal::NoTable(parent)));
@@ -173,7 +173,7 @@ impl Mirror {
 
 /// Why callers may not take this name for a table or view of theirs.
 fn free(name: &str, exposure: &Exposure) -> Option<Refusal> {
-    let free = exposure.shows_table(crate::source::sqlite::catalog::facets::SCHEMA, name);
+    let free = exposure.shows_table(crate::source::sqlite::schema::SCHEMA, name);
     (!free).then(|| Refusal::Unavailable(format!("the name {name}")))
 }
 

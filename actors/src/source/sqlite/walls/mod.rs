@@ -3,3 +3,4 @@
 pub(crate) mod authorizer;
 pub(crate) mod hiding;
 pub(crate) mod mirror;
+pub(crate) mod refusal;
