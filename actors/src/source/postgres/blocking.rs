@@ -18,7 +18,8 @@ use tokio_postgres::{Column, Row};
 
 use crate::error::Error;
 use crate::source::address::Address;
-use crate::source::postgres::connect::connector::{Connector, Wire};
+use crate::source::postgres::connect::connector::Connector;
+use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
 
 /// How much longer than the server's own limit an answer may take.

@@ -8,11 +8,12 @@ pub(crate) mod decode;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod grants;
+pub(crate) mod quote;
 pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod walls;
 
-pub use self::connect::login::check_name;
-pub use self::grants::apply::{apply as apply_grants, grants};
-pub use self::source::{Postgres, understand};
-pub use self::walls::functions::{functions_differ, functions_query};
+pub use crate::source::postgres::connect::login::check_name;
+pub use crate::source::postgres::grants::apply::{apply as apply_grants, grants};
+pub use crate::source::postgres::source::{Postgres, understand};
+pub use crate::source::postgres::walls::functions::{functions_differ, functions_query};

@@ -7,45 +7,32 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::source::address::{Address, Pooler};
-use crate::source::postgres::bind::argument;
 use crate::source::postgres::catalog::cache::Knowledge;
 use crate::source::postgres::catalog::facets;
+use crate::source::postgres::catalog::fragments;
 use crate::source::postgres::connect::connector::Connector;
-use crate::source::postgres::execute::statement::{Job, Values};
-use crate::source::postgres::execute::transaction::{Place, Terms};
+use crate::source::postgres::execute::job::{Job, Values};
+use crate::source::postgres::execute::mode::Terms;
+use crate::source::postgres::execute::shared::{Asked, Shared};
 use crate::source::postgres::execute::{batch, procedure, rows, script, statement};
 use crate::source::postgres::failure;
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::custom_types::CustomTypes;
 use crate::source::postgres::session::housekeeping::Housekeeping;
 use crate::source::postgres::session::pool::Sessions;
-use crate::source::postgres::walls::check::{Extent, Guarded, Walls};
+use crate::source::postgres::walls::check::Walls;
+use crate::source::postgres::walls::guarded::{Extent, Guarded};
 use crate::source::postgres::walls::names::redaction;
-use crate::source::{Access, Finding, Invocation, Plan, Pool, Prepared, Profile, Settings, Source, Task};
-use crate::sql::{self, Class, Dialect, Outline, outline};
-use crate::trace::TraceParent;
+use crate::source::{Access, Finding, Invocation, Plan, Pool, Profile, Settings, Source, Task};
+use crate::sql::Class;
 
 /// A PostgreSQL database behind a pool of sessions.
 pub struct Postgres {
     shared: Arc<Shared>,
-}
-
-pub(crate) struct Shared {
-    pub(crate) name: Arc<str>,
-    pub(crate) access: Access,
-    pub(crate) sessions: Sessions,
-    /// Whether a pooler hands out the server's sessions by the transaction.
-    pub(crate) pooled: bool,
-    /// Whether the address asks for a server that can write, and this connection may.
-    pub(crate) wants_writer: bool,
-    pub(crate) knowledge: Arc<Knowledge>,
-    pub(crate) walls: Arc<Walls>,
-    pub(crate) settings: Settings,
-    pub(crate) closing: CancellationToken,
 }
 
 impl Postgres {
@@ -56,11 +43,11 @@ impl Postgres {
     pub fn open(settings: Settings, address: &Address) -> Result<Self> {
         let connector = Arc::new(Connector::new(address, settings.connect_timeout)?.within(&settings.budget));
         let types = Arc::new(CustomTypes::new());
-        let roles = if address.login.is_some() { facets::LOGINS } else { facets::MEMBERS };
+        let roles = if address.login.is_some() { fragments::LOGINS } else { fragments::MEMBERS };
         let roles = settings.has_roles.then_some(roles);
         let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
-        let housekeeping = Housekeeping::new(Arc::clone(&connector));
-        let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure)));
+        let housekeeping = Arc::new(Housekeeping::new(Arc::clone(&connector)));
+        let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure), Arc::clone(&housekeeping)));
         let sessions = Sessions::new(connector, settings.pool, &types);
         let shared = Shared {
             name: Arc::clone(&settings.name),
@@ -124,13 +111,13 @@ impl Shared {
         let writes = plan.access == Access::ReadWrite;
         let results = match Box::pin(self.carry_out(plan)).await {
             Ok(results) if self.walls.hides() => {
-                let (walls, knowledge) = (Arc::clone(&self.walls), Arc::clone(&self.knowledge));
+                let walls = Arc::clone(&self.walls);
                 Ok(results.mend(move |error| {
-                    let (walls, knowledge) = (Arc::clone(&walls), Arc::clone(&knowledge));
-                    async move { walls.mend(error, &knowledge).await }.boxed()
+                    let walls = Arc::clone(&walls);
+                    async move { walls.mend(error).await }.boxed()
                 }))
             }
-            Err(error) => Err(self.walls.mend(error, &self.knowledge).await),
+            Err(error) => Err(self.walls.mend(error).await),
             results => results,
         };
         match results {
@@ -195,61 +182,13 @@ impl Shared {
         if job.opens_cursors {
             return script::run(self, VecDeque::from([job]), terms, clock).await;
         }
-        let redaction = clock.bound(self.walls.redaction(&job, &self.knowledge)).await??;
+        let redaction = clock.bound(self.walls.redaction(&job)).await??;
         let answer = statement::execute(self, &job, &clock).await?;
         let brief = job.guarded.as_ref().is_some_and(Guarded::is_brief);
         let results = rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await;
         Ok(match redaction {
             Some(names) => redaction::redacted(results, names, brief),
             None => results,
-        })
-    }
-
-    /// A caller's statement, unless it is one that no caller may run here.
-    pub(crate) fn job(&self, prepared: Prepared, asked: Asked<'_>, extent: Extent) -> Result<Job> {
-        let Prepared { mut statement, values, default_schema, by_administrator } = prepared;
-        match statement.class {
-            Class::Transaction => {
-                return Err(Error::invalid(
-                    "each call is its own transaction: it is committed when it succeeds and undone when it fails",
-                )
-                .hint("send the statement alone, without BEGIN, COMMIT or SAVEPOINT"));
-            }
-            Class::Session => {
-                return Err(Error::invalid("a statement that changes the session has no effect beyond its own call")
-                    .hint("send the statement that needs the setting alone, with its names written in full"));
-            }
-            _ => {}
-        }
-        if statement.class == Class::Other && outline(&statement.text).0 == Outline::Other("COPY".to_owned()) {
-            return Err(Error::invalid("COPY is not available").hint("use SELECT to read and INSERT to write"));
-        }
-        if statement.text.contains('\0') {
-            return Err(Error::invalid("the statement contains the character NUL, which the source does not know"));
-        }
-        let values = argument::in_order(&statement.placeholders, values)?;
-        let guarded = if by_administrator {
-            None
-        } else {
-            let with = (values.as_slice(), default_schema.as_deref());
-            self.walls.guard(&mut statement, with, (asked.terms, asked.by), extent)?
-        };
-        if let Some(trace) = asked.trace.filter(|_| !sql::is_open(&statement.text, Dialect::PostgreSql)) {
-            // Positions that the source tells stay true: the comment stands behind the text.
-            trace.comment(&mut statement.text);
-        }
-        Ok(Job {
-            text: statement.text.clone(),
-            class: statement.class,
-            returns_rows: statement.returns_rows || statement.class == Class::Select,
-            terms: asked.terms,
-            values: Values::Inferred(values),
-            default_schema,
-            origin: Some(statement),
-            place: Place::ALONE,
-            opens_cursors: false,
-            identity: asked.by.clone(),
-            guarded,
         })
     }
 
@@ -267,12 +206,4 @@ impl Shared {
             job => job,
         }
     }
-}
-
-/// On which terms, for whom and in which trace statements are run.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub(crate) terms: Terms,
-    pub(crate) by: &'a Assumed,
-    pub(crate) trace: Option<TraceParent>,
 }

@@ -16,7 +16,7 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::source::given;
-use crate::source::postgres::decode::cells::is_true_array;
+use crate::source::postgres::decode::form::is_true_array;
 
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

@@ -2,16 +2,10 @@
 //! plain literals taken out. Only a text whose words nobody can read in two ways has a shape of its
 //! own; any other is remembered by all of itself.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{LazyLock, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::sync::LazyLock;
 
-/// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
-/// table a name without a schema means, is seen after that time.
-const LIFETIME: Duration = Duration::from_secs(30);
-/// Verdicts of one connection that are kept at most, 16 octets each and their time.
-const MOST: usize = 16_384;
+use tokio_postgres::types::Oid;
 
 /// Keys of this process. Nobody who does not know them can find two texts of one shape (`SipHash`).
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
@@ -24,14 +18,25 @@ impl Shape {
     /// The shape of `text`, where `terms` say all else that decides about it.
     pub(crate) fn of(text: &str, terms: &[&str]) -> Self {
         let masked = masked(text.as_bytes());
+        Self::hashed(terms, |hasher| {
+            hasher.write_u8(masked.is_some().into());
+            hasher.write(masked.as_deref().unwrap_or(text.as_bytes()));
+        })
+    }
+
+    /// The shape of a statement of which every letter counts: `terms` and the types of its values.
+    pub(crate) fn exact(terms: &[&str], types: impl Iterator<Item = Oid> + Clone) -> Self {
+        Self::hashed(terms, |hasher| types.clone().for_each(|type_| hasher.write_u32(type_)))
+    }
+
+    fn hashed(terms: &[&str], rest: impl Fn(&mut DefaultHasher)) -> Self {
         Self(KEYS.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
             for term in terms {
                 hasher.write_usize(term.len());
                 hasher.write(term.as_bytes());
             }
-            hasher.write_u8(masked.is_some().into());
-            hasher.write(masked.as_deref().unwrap_or(text.as_bytes()));
+            rest(&mut hasher);
             hasher.finish()
         }))
     }
@@ -116,59 +121,6 @@ fn closing(text: &[u8], start: usize, quote: u8) -> Option<usize> {
     }
 }
 
-/// The shapes that were admitted lately. Nearly all who come only look.
-#[derive(Default)]
-pub(crate) struct Memory(RwLock<Admitted>);
-
-#[derive(Default)]
-struct Admitted {
-    shapes: HashMap<Shape, Instant>,
-    /// Goes up whenever everything is forgotten.
-    generation: u64,
-}
-
-impl Memory {
-    /// Whether this shape was admitted lately.
-    pub(crate) fn knows(&self, shape: &Shape) -> bool {
-        self.read().shapes.get(shape).is_some_and(|since| since.elapsed() < LIFETIME)
-    }
-
-    /// To be handed to [`Memory::keep`]: what is found from now on holds for this moment.
-    pub(crate) fn generation(&self) -> u64 {
-        self.read().generation
-    }
-
-    /// Remembers what was admitted, unless everything was forgotten since `generation`.
-    pub(crate) fn keep(&self, shape: Shape, generation: u64) {
-        let mut admitted = self.write();
-        if admitted.generation != generation {
-            return;
-        }
-        if admitted.shapes.len() >= MOST {
-            admitted.shapes.retain(|_, since| since.elapsed() < LIFETIME);
-            if admitted.shapes.len() >= MOST {
-                admitted.shapes.clear();
-            }
-        }
-        admitted.shapes.insert(shape, Instant::now());
-    }
-
-    /// Forgets everything: the catalogue may have changed.
-    pub(crate) fn forget(&self) {
-        let mut admitted = self.write();
-        admitted.generation += 1;
-        admitted.shapes.clear();
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Admitted> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Admitted> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,17 +152,5 @@ mod tests {
         assert_ne!(Shape::of("c", &["a", "b"]), Shape::of("c", &["ab", ""]));
         assert_eq!(Shape::of("SELECT 1", &["a"]), Shape::of("SELECT 2", &["a"]));
         assert_ne!(Shape::of("SELECT 1", &["a"]), Shape::of("SELECT 1", &["b"]));
-    }
-
-    #[test]
-    fn what_was_found_before_everything_was_forgotten_is_not_kept() {
-        let memory = Memory::default();
-        let shape = Shape::of("SELECT 1", &[]);
-        let before = memory.generation();
-        memory.forget();
-        memory.keep(shape, before);
-        assert!(!memory.knows(&shape));
-        memory.keep(shape, memory.generation());
-        assert!(memory.knows(&shape));
     }
 }

@@ -15,10 +15,10 @@ use crate::source::postgres::bind::shape::Shape;
 use crate::source::postgres::catalog::relations;
 use crate::source::postgres::catalog::relations::{Foreseen, Question, Relations};
 use crate::source::postgres::catalog::routines;
-use crate::source::postgres::catalog::routines::Routine;
-use crate::source::postgres::decode::cells::Form;
+use crate::source::postgres::catalog::routines::Known;
+use crate::source::postgres::decode::form::Form;
 use crate::source::postgres::session::custom_types::CustomTypes;
-use crate::source::postgres::session::housekeeping::{Asking, Housekeeping};
+use crate::source::postgres::session::housekeeping::Housekeeping;
 use crate::source::postgres::walls::check::Walls;
 use crate::source::postgres::{failure, grants};
 use crate::source::{Finding, Profile, Settings};
@@ -50,31 +50,16 @@ pub(crate) struct Knowledge {
     finite_intervals: AtomicBool,
 }
 
-/// The routines, and the schemas in which an unqualified name is looked for.
-#[derive(Default)]
-pub(crate) struct Known {
-    pub(crate) routines: Vec<Routine>,
-    pub(crate) path: Vec<String>,
-}
-
-impl Known {
-    /// What a caller with `role` may run.
-    pub(crate) fn seen_by(&self, role: &str) -> Self {
-        let routines = self.routines.iter().filter(|routine| routine.face.is_for(Some(role))).cloned().collect();
-        Self { routines, path: self.path.clone() }
-    }
-}
-
 impl Knowledge {
     /// Nothing is known yet.
     pub(crate) fn new(
-        housekeeping: Housekeeping,
+        housekeeping: Arc<Housekeeping>,
         types: Arc<CustomTypes>,
         roles: Option<&'static str>,
         walls: Arc<Walls>,
     ) -> Self {
         Self {
-            housekeeping: Arc::new(housekeeping),
+            housekeeping,
             types,
             foreseen: Foreseen::default(),
             routines: ArcSwap::default(),
@@ -123,11 +108,6 @@ impl Knowledge {
     /// What statements are held against.
     pub(crate) fn walls(&self) -> &Walls {
         &self.walls
-    }
-
-    /// The session for questions of our own.
-    pub(crate) async fn client(&self) -> Result<Asking> {
-        self.housekeeping.client().await
     }
 
     /// The routines as last read.

@@ -1,7 +1,7 @@
 //! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
 //! parameters of their queries are those of `catalog.rs`.
 
-use crate::source::postgres::catalog::facets::visible_table;
+use crate::source::postgres::catalog::fragments::visible_table;
 
 /// The columns of primary keys.
 pub(crate) fn primary(catalog: &str, schema: &str, table: &str) -> String {

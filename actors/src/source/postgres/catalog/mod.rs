@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod facets;
+pub(crate) mod fragments;
 pub(crate) mod keys;
 pub(crate) mod relations;
 pub(crate) mod routines;

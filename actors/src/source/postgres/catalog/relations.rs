@@ -13,9 +13,9 @@ use tokio_postgres::{Client, Row};
 
 use crate::error::{Error, Result};
 use crate::source::postgres::bind::shape::Shape;
-use crate::source::postgres::catalog::facets::visible_table;
-use crate::source::postgres::connect::connector::Wire;
-use crate::source::postgres::execute::statement::Seen;
+use crate::source::postgres::catalog::fragments::visible_table;
+use crate::source::postgres::connect::wire::Wire;
+use crate::source::postgres::decode::columns::Seen;
 use crate::source::postgres::session::housekeeping::Housekeeping;
 use crate::source::postgres::session::own::ask;
 use crate::source::{MOST_TABLES, Table};

@@ -5,7 +5,7 @@ use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
 
 use crate::error::{Error, Result};
-use crate::source::postgres::catalog::facets::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
+use crate::source::postgres::catalog::fragments::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
 use crate::source::postgres::decode::types;
 use crate::source::postgres::session::own::ask;
 use crate::source::{Direction, Parameter, Procedure};
@@ -31,6 +31,21 @@ pub(crate) struct Slot {
     pub(crate) cast: String,
     pub(crate) optional: bool,
     pub(crate) variadic: bool,
+}
+
+/// The routines, and the schemas in which an unqualified name is looked for.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) path: Vec<String>,
+}
+
+impl Known {
+    /// What a caller with `role` may run.
+    pub(crate) fn seen_by(&self, role: &str) -> Self {
+        let routines = self.routines.iter().filter(|routine| routine.face.is_for(Some(role))).cloned().collect();
+        Self { routines, path: self.path.clone() }
+    }
 }
 
 /// Reads all of them, ordered by schema and name; at most 2,000.

@@ -2,7 +2,6 @@
 //! it is one that will do. What is told to it afterwards is in `session.rs`.
 
 use std::net::IpAddr;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,20 +9,19 @@ use rand::seq::SliceRandom;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::budget::Budget;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::source::address::{Address, Login, Password, Pooler, of_role};
-use crate::source::postgres::connect::cancel::Canceller;
 use crate::source::postgres::connect::cancel::Place;
-use crate::source::postgres::connect::lending::{Lending, Lent};
+use crate::source::postgres::connect::invalid::refusal;
+use crate::source::postgres::connect::lending::Lending;
 use crate::source::postgres::connect::login;
 use crate::source::postgres::connect::messages::Pin;
 use crate::source::postgres::connect::notices;
@@ -34,6 +32,7 @@ use crate::source::postgres::connect::parameters::Parameters;
 use crate::source::postgres::connect::password::{Known, Passwords};
 use crate::source::postgres::connect::stream::{Below, Bounded, Socket};
 use crate::source::postgres::connect::tls::Connectors;
+use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
 
 /// Is asked of a session when not every one will do.
@@ -53,23 +52,6 @@ pub(crate) struct Connector {
     pub(crate) pooler: Pooler,
     /// What the large rows of its sessions share.
     budget: Budget,
-}
-
-/// A session, with the task that drives it.
-pub(crate) struct Wire {
-    client: Client,
-    driver: JoinHandle<()>,
-    hearer: Arc<Hearer>,
-    tls: MakeRustlsConnect,
-    pin: Arc<Pin>,
-    lent: Arc<Lent>,
-    /// Where it leads, and the name that its certificate has to bear.
-    place: Place,
-    name: String,
-    /// Behind a pooler that hands out server sessions by the transaction.
-    pub(crate) pooled: bool,
-    /// What is asked of tables (`relations.rs`), where it was prepared.
-    pub(crate) relations: OnceCell<Statement>,
 }
 
 impl Connector {
@@ -330,44 +312,6 @@ impl Connector {
     }
 }
 
-impl Wire {
-    /// Cancels what runs on this session, also after it has gone.
-    pub(crate) fn canceller(&self) -> Canceller {
-        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
-        Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
-    }
-
-    /// From now on the session is closed when the source reports another encoding, or other rules for
-    /// strings, than every session is told.
-    pub(crate) fn pin(&self) {
-        self.pin.set(self.pooled);
-    }
-
-    /// What its large rows were lent.
-    pub(crate) fn lent(&self) -> &Lent {
-        &self.lent
-    }
-
-    /// Hears what the source says beside its answers.
-    pub(crate) fn hearer(&self) -> Arc<Hearer> {
-        Arc::clone(&self.hearer)
-    }
-}
-
-impl Deref for Wire {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.client
-    }
-}
-
-impl Drop for Wire {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
-}
-
 /// Why one attempt failed.
 struct Refusal {
     why: String,
@@ -429,10 +373,4 @@ impl Failure {
             _ => error,
         }
     }
-}
-
-/// A parameter of the address that cannot be honoured.
-pub(crate) fn refusal(name: &str, what: &str, remedy: &str) -> Error {
-    let message = if name == "url" { format!("url: {what}") } else { format!("url: parameter {name}: {what}") };
-    Error::new(Kind::Invalid, message).hint(remedy)
 }

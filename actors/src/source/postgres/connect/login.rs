@@ -4,7 +4,7 @@
 use tokio_postgres::types::Type;
 
 use crate::error::{Error, Kind, Result};
-use crate::source::postgres::connect::connector::Wire;
+use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
 
 /// Who the session is, and whether it is or could become a superuser, whom nothing holds.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod connector;
+pub(crate) mod invalid;
 pub(crate) mod lending;
 pub(crate) mod login;
 pub(crate) mod messages;
@@ -11,3 +12,4 @@ pub(crate) mod parameters;
 pub(crate) mod password;
 pub(crate) mod stream;
 pub(crate) mod tls;
+pub(crate) mod wire;

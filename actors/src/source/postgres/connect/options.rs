@@ -12,7 +12,7 @@ use tokio_postgres::config::{ChannelBinding, SslNegotiation};
 use crate::error::Result;
 use crate::near;
 use crate::source::address::Pooler;
-use crate::source::postgres::connect::connector::refusal;
+use crate::source::postgres::connect::invalid::refusal;
 use crate::source::postgres::connect::parameters::Parameters;
 
 /// Silence on a connection after which the network is asked whether the other end is there.

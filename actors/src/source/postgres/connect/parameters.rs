@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use percent_encoding::percent_decode_str;
 
 use crate::error::Result;
-use crate::source::postgres::connect::connector::refusal;
+use crate::source::postgres::connect::invalid::refusal;
 
 /// Parameters by their libpq names (PostgreSQL, §34.1.2). The values may be secret.
 #[derive(Default)]

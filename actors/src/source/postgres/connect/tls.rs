@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
-use crate::source::postgres::connect::connector::refusal;
+use crate::source::postgres::connect::invalid::refusal;
 use crate::source::postgres::connect::options::{Mode, Roots, Tls};
 
 /// What tells one state of a file from another: when it was changed, and its size.

@@ -2,6 +2,9 @@
 
 pub(crate) mod array;
 pub(crate) mod cells;
+pub(crate) mod columns;
+pub(crate) mod form;
+pub(crate) mod malformed;
 pub(crate) mod network;
 pub(crate) mod numeric;
 pub(crate) mod temporal;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::source::postgres::decode::cells::Malformed;
+use crate::source::postgres::decode::malformed::Malformed;
 
 /// `inet` and `cidr`: the mask is left out where an `inet` is a single host.
 pub(crate) fn address(raw: &[u8]) -> Result<String, Malformed> {

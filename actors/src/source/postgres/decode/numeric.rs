@@ -1,7 +1,7 @@
 //! PostgreSQL's binary `numeric` as decimal digits, none lost and none added. Other numbers are
 //! read in `cells.rs`.
 
-use crate::source::postgres::decode::cells::Malformed;
+use crate::source::postgres::decode::malformed::Malformed;
 use crate::source::postgres::decode::temporal::push_padded;
 
 const NEGATIVE: u16 = 0x4000;

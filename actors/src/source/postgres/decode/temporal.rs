@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::source::postgres::decode::cells::Malformed;
+use crate::source::postgres::decode::malformed::{Malformed, whole};
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const MICROSECONDS_PER_DAY: i64 = 86_400 * MICROSECONDS_PER_SECOND;
@@ -189,10 +189,6 @@ pub(crate) fn push_padded(text: &mut String, number: u64, width: usize) {
         rest /= 10;
     }
     text.extend(digits[start..].iter().copied().map(char::from));
-}
-
-fn whole<const N: usize>(raw: &[u8], what: &'static str) -> Result<[u8; N], Malformed> {
-    raw.try_into().map_err(|_| Malformed(what))
 }
 
 #[cfg(test)]

@@ -12,23 +12,26 @@ use tokio_postgres::Statement;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
-use crate::source::postgres::bind::inference::Apart;
-use crate::source::postgres::bind::{argument, inference};
+use crate::source::postgres::bind::apart::Apart;
+use crate::source::postgres::bind::argument;
+use crate::source::postgres::bind::argument_types;
 use crate::source::postgres::catalog::relations;
 use crate::source::postgres::catalog::relations::Question;
-use crate::source::postgres::decode::cells::Form;
+use crate::source::postgres::decode::form::Form;
+use crate::source::postgres::execute::job::Job;
+use crate::source::postgres::execute::mode::Place;
 use crate::source::postgres::execute::prepared::{Made, bound, make_ready};
 use crate::source::postgres::execute::printed::Printing;
 use crate::source::postgres::execute::rows;
 use crate::source::postgres::execute::rows::Rows;
 use crate::source::postgres::execute::running;
 use crate::source::postgres::execute::running::{Fetched, Rows as Answer};
-use crate::source::postgres::execute::statement::{Job, admit};
-use crate::source::postgres::execute::transaction::{PREPARED, Place, closing, undoing};
+use crate::source::postgres::execute::shared::{Asked, Shared};
+use crate::source::postgres::execute::statement::admit;
+use crate::source::postgres::execute::transaction::{PREPARED, closing, undoing};
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::handle::Session;
-use crate::source::postgres::source::{Asked, Shared};
-use crate::source::postgres::walls::check::{Extent, Guarded};
+use crate::source::postgres::walls::guarded::{Extent, Guarded};
 use crate::source::{Access, Prepared, Repeated};
 use crate::sql::Class;
 
@@ -45,7 +48,7 @@ pub(crate) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
     for (number, set) in sets.into_iter().enumerate() {
         let values = argument::in_order(&statement.placeholders, set);
         let values = values.map_err(|error| Repeated::failure(number, error))?;
-        let kinds: Vec<_> = values.iter().map(inference::kind).collect();
+        let kinds: Vec<_> = values.iter().map(argument_types::kind).collect();
         let variant = match known.entry(kinds) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {

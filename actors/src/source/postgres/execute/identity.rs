@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Assumed, Identity, SETTINGS};
-use crate::source::postgres::execute::transaction::Frame;
+use crate::source::postgres::execute::mode::Frame;
 use crate::source::postgres::session::handle::Session;
 
 /// Takes on the caller's role and claims, on a transaction that has just begun.

@@ -1,31 +1,31 @@
 //! A statement that is prepared before it runs: its parameters' types are asked for, its values
 //! bound, and columns that only the source can print are asked for as text.
 
+use crate::source::postgres::execute::transaction::begun;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{join, join3, join4};
+use futures_util::future::{join, join3};
 use tokio::sync::oneshot;
 use tokio_postgres::Statement;
-use tokio_postgres::types::Type;
 
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
+use crate::source::postgres::bind::apart::Apart;
 use crate::source::postgres::bind::argument;
 use crate::source::postgres::bind::argument::Bound;
-use crate::source::postgres::bind::inference::{Apart, Inferred, inferred};
+use crate::source::postgres::bind::inference::{Inferred, inferred};
 use crate::source::postgres::catalog::cache::Knowledge;
 use crate::source::postgres::catalog::relations;
 use crate::source::postgres::catalog::relations::Question;
-use crate::source::postgres::decode::cells::{Form, printed};
-use crate::source::postgres::execute::identity;
+use crate::source::postgres::decode::columns::{Seen, seen};
+use crate::source::postgres::decode::form::{Form, printed};
+use crate::source::postgres::execute::answer::{Answer, Progress, finish};
+use crate::source::postgres::execute::job::{APART, ELSEWHERE, Job};
 use crate::source::postgres::execute::printed::Printing;
 use crate::source::postgres::execute::running;
 use crate::source::postgres::execute::running::Running;
-use crate::source::postgres::execute::statement::{APART, Answer, ELSEWHERE, Job, Progress, Seen, finish, seen};
-use crate::source::postgres::execute::transaction::{
-    PREPARED, beginning, continuing, ending, give_up, held, search_path,
-};
+use crate::source::postgres::execute::transaction::{PREPARED, ending, give_up, held};
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::handle::Session;
 use crate::sql::{self, Class};
@@ -162,24 +162,6 @@ pub(crate) fn bound(arguments: &[Argument], ready: &Statement, apart: Option<&Ap
         return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
     }
     given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
-}
-
-/// Begins the transaction, or goes on with it, and prepares `text` in it, the statement of `job`.
-pub(crate) async fn begun(
-    session: &Session,
-    job: &Job,
-    clock: &Clock,
-    text: &str,
-    types: &[Type],
-) -> Result<Statement, tokio_postgres::Error> {
-    let begins = job.place.begins;
-    let begin = if begins { beginning(job.frame(), clock, session.pooled) } else { continuing(clock) };
-    let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
-    let by = if begins { &job.identity } else { &None };
-    let role = identity::assume(session, by, job.frame());
-    let (opened, role, path, ready) =
-        join4(session.batch_execute(&begin), role, path, session.prepare_typed(text, types)).await;
-    opened.and(role).and(path).and(ready)
 }
 
 /// The columns of a reader whose answer was empty.

@@ -13,9 +13,11 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
 use crate::source::postgres::bind::argument::Bound;
-use crate::source::postgres::decode::cells::{Form, is_true_array, printed};
+use crate::source::postgres::decode::columns::Seen;
+use crate::source::postgres::decode::form::{Form, is_true_array, printed};
+use crate::source::postgres::execute::job::FETCH_ALL;
 use crate::source::postgres::execute::running::{Rows, Uncounted};
-use crate::source::postgres::execute::statement::{FETCH_ALL, Seen, quoted};
+use crate::source::postgres::quote::quoted;
 use crate::source::postgres::session::handle::Session;
 use crate::sql::{self, Dialect};
 

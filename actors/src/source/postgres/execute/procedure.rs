@@ -8,10 +8,11 @@ use serde_json::value::RawValue;
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
 use crate::near;
-use crate::source::postgres::catalog::cache::Known;
+use crate::source::postgres::catalog::routines::Known;
 use crate::source::postgres::catalog::routines::{Routine, Slot};
-use crate::source::postgres::execute::statement::{Job, Values, quoted};
-use crate::source::postgres::execute::transaction::{Place, Terms};
+use crate::source::postgres::execute::job::{Job, Values};
+use crate::source::postgres::execute::mode::{Place, Terms};
+use crate::source::postgres::quote::quoted;
 use crate::source::{Direction, Invocation, Parameter};
 use crate::sql::Class;
 

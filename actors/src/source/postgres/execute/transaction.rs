@@ -4,63 +4,17 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join, join3, maybe_done};
+use futures_util::future::{BoxFuture, join, join3, join4, maybe_done};
+use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
-use crate::source::Access;
+use crate::source::postgres::execute::identity;
+use crate::source::postgres::execute::job::Job;
+use crate::source::postgres::execute::mode::{Frame, Place};
 use crate::source::postgres::execute::running::{End, Ended};
 use crate::source::postgres::session::clock::Clock;
-use crate::source::postgres::session::handle::{Session, settings};
-
-/// How a job's transaction is opened and closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
-    ReadOnly,
-    ReadWrite,
-    /// Writes, and is undone at its end whatever comes of it.
-    DryRun,
-    /// A CALL that may write has no transaction around it: the procedure may commit by itself.
-    Unattended,
-}
-
-/// On which terms statements are run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(crate) access: Access,
-    /// Whether everything is undone at the end.
-    pub(crate) dry_run: bool,
-    /// Whether it is told which columns of which tables the results' columns are.
-    pub(crate) describes: bool,
-}
-
-impl Terms {
-    /// What the transaction is.
-    pub(crate) const fn frame(self) -> Frame {
-        match (self.access, self.dry_run) {
-            (Access::ReadOnly, _) => Frame::ReadOnly,
-            (Access::ReadWrite, true) => Frame::DryRun,
-            (Access::ReadWrite, false) => Frame::ReadWrite,
-        }
-    }
-}
-
-/// Where a statement stands in its transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Nothing was run before it.
-    pub(crate) begins: bool,
-    /// Nothing comes after it.
-    pub(crate) ends: bool,
-    /// Its session is a pooler's, and the server's is another in the next transaction.
-    pub(crate) pooled: bool,
-}
-
-impl Place {
-    /// A statement with a transaction of its own.
-    pub(crate) const ALONE: Self = Self { begins: true, ends: true, pooled: false };
-    /// A statement with others before and after it.
-    pub(crate) const WITHIN: Self = Self { begins: false, ends: false, pooled: false };
-}
+use crate::source::postgres::session::handle::Session;
+use crate::source::postgres::session::setup::settings;
 
 /// What goes in front of a statement that is not the first of its transaction. What fails while it
 /// is prepared can be taken back without what was done before. A statement before it may have called
@@ -200,4 +154,22 @@ pub(crate) async fn search_path(
     let Some(schema) = schema else { return Ok(()) };
     let text = if frame == Frame::Unattended { FOR_SESSION } else { FOR_TRANSACTION };
     session.query_typed(text, &[(&schema, Type::TEXT)]).await.map(drop)
+}
+
+/// Begins the transaction, or goes on with it, and prepares `text` in it, the statement of `job`.
+pub(crate) async fn begun(
+    session: &Session,
+    job: &Job,
+    clock: &Clock,
+    text: &str,
+    types: &[Type],
+) -> Result<Statement, tokio_postgres::Error> {
+    let begins = job.place.begins;
+    let begin = if begins { beginning(job.frame(), clock, session.pooled) } else { continuing(clock) };
+    let path = search_path(session, job.default_schema.as_deref().filter(|_| begins), job.frame());
+    let by = if begins { &job.identity } else { &None };
+    let role = identity::assume(session, by, job.frame());
+    let (opened, role, path, ready) =
+        join4(session.batch_execute(&begin), role, path, session.prepare_typed(text, types)).await;
+    opened.and(role).and(path).and(ready)
 }

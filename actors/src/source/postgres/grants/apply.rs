@@ -13,9 +13,11 @@ use tokio_postgres::Client;
 
 use crate::error::{Error, Kind, Result};
 use crate::source::address::{Address, Pooler};
-use crate::source::postgres::connect::connector::{Connector, Wire};
+use crate::source::postgres::connect::connector::Connector;
+use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
 use crate::source::postgres::grants::inventory::{Inventory, Whose};
+use crate::source::postgres::grants::script::PATH;
 use crate::source::postgres::grants::script::Subject;
 use crate::source::postgres::grants::shown::Sights;
 use crate::source::postgres::grants::state::State;
@@ -24,8 +26,6 @@ use crate::source::{Finding, Script, Settings, Wanted};
 use crate::source::postgres::grants::reach::reach;
 use crate::source::postgres::grants::{inventory, script};
 
-/// Names of types are written in full, whatever the path of who runs the statements.
-pub(crate) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
 /// All of it together, locks of others included.
 const PATIENCE: Duration = Duration::from_secs(120);
 const BOUNDS: &str = "SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '10s'";

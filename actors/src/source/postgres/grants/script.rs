@@ -6,20 +6,17 @@ use std::fmt::Write as _;
 
 use crate::source::postgres::grants::inventory::{Held, Inventory, Needed, Relation};
 use crate::source::postgres::grants::shown::{Sight, Sights};
+use crate::source::postgres::grants::state::MARK;
 use crate::source::postgres::grants::state::{DefaultRight, Origin, State};
+use crate::source::postgres::quote::quoted;
 use crate::source::{Access, Exposure, Script, Wanted};
-
-/// Marks roles that were made here, and that are dropped with their rights.
-pub(crate) const MARK: &str = "made by portico grants";
-
-/// A name as a statement writes it, whatever is in it.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
 
 fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", quoted(schema), quoted(name))
 }
+
+/// Names of types are written in full, whatever the path of who runs the statements.
+pub(crate) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
 
 /// What the statements are made of.
 pub(crate) struct Subject<'a> {
@@ -337,7 +334,7 @@ fn text(script: &Script, subject: &Subject<'_>) -> String {
     if !script.statements.iter().all(|statement| statement.is_ascii()) {
         text.push_str("SET LOCAL client_encoding = 'UTF8';\n");
     }
-    let _ = writeln!(text, "{};", crate::source::postgres::grants::apply::PATH);
+    let _ = writeln!(text, "{};", PATH);
     for statement in &script.statements {
         let _ = writeln!(text, "{statement};");
     }

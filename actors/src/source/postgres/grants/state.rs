@@ -5,8 +5,11 @@ use tokio_postgres::types::{Oid, Type};
 
 use crate::error::{Error, Result};
 use crate::source::postgres::grants::inventory::Held;
-use crate::source::postgres::grants::script::{MARK, quoted};
+use crate::source::postgres::quote::quoted;
 use crate::source::postgres::session::own::{ask, get};
+
+/// Marks roles that were made here, and that are dropped with their rights.
+pub(crate) const MARK: &str = "made by portico grants";
 
 /// The database, and the role in it.
 pub(crate) struct State {

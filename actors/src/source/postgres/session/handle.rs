@@ -4,75 +4,26 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use futures_util::future::{join, join3};
+use futures_util::future::join;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::call::Notices;
-use crate::source::postgres::bind::inference::Ways;
-use crate::source::postgres::connect::connector::Wire;
+use crate::source::postgres::bind::ways::Ways;
 use crate::source::postgres::connect::lending::Lent;
 use crate::source::postgres::connect::notices::Hearer;
-use crate::source::postgres::session::pool::{Pooled, Shared};
+use crate::source::postgres::connect::wire::Wire;
+use crate::source::postgres::session::pool_state::{PoolState, Pooled};
 use crate::source::postgres::session::pooled;
+use crate::source::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
 
-/// The settings that change how values are written and texts are read, which the database or the role
-/// may have set otherwise: for a session (`SET`), or for a transaction behind a pooler (`SET LOCAL`).
-macro_rules! settings {
-    ($set:literal) => {
-        concat!(
-            $set,
-            " DateStyle = 'ISO'; ",
-            $set,
-            " IntervalStyle = 'postgres'; ",
-            $set,
-            " bytea_output = 'hex'; ",
-            $set,
-            " extra_float_digits = 1; ",
-            $set,
-            " array_nulls = on; ",
-            $set,
-            " standard_conforming_strings = on; ",
-            $set,
-            " client_encoding = 'UTF8'"
-        )
-    };
-}
-pub(crate) use settings;
-
-/// How a fresh session is set up. The second lock on every session: also where the first (`BEGIN READ
-/// ONLY`) did not come about, what runs cannot write. Writers say `READ WRITE`.
-macro_rules! setup {
-    () => {
-        concat!("SET default_transaction_read_only = on; ", settings!("SET"))
-    };
-}
-
-const SETUP: &str = setup!();
-/// Lets the source notice, PostgreSQL 14 and later, that our process has gone. Platforms without
-/// the means refuse it, and do without.
-const NOTICE_OUR_END: &str = "SELECT set_config('client_connection_check_interval', '2s', false) \
-    WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
 /// Ends a reader. ROLLBACK also undoes `set_config(…, false)`; advisory locks and statements that
 /// a function prepared survive it.
 const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
-/// After a writer. `DISCARD ALL` would also drop the statements that the wire library keeps.
-const AFTER_WRITING: &str = concat!(
-    "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; ",
-    setup!(),
-    "; CLOSE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_advisory_unlock_all(); \
-     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql"
-);
-/// How long a fresh session may take to hear what every one is told.
-pub(crate) const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a request to cancel may take. Where the source cannot be reached, what runs there is
-/// ended by its own time limit.
-pub(crate) const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
@@ -84,7 +35,7 @@ pub(crate) struct Session {
     slot: Option<OwnedSemaphorePermit>,
     number: u64,
     hearer: Arc<Hearer>,
-    sessions: Arc<Shared>,
+    sessions: Arc<PoolState>,
     runtime: Handle,
     settled: AtomicBool,
 }
@@ -95,7 +46,7 @@ impl Session {
         object: Pooled,
         slot: OwnedSemaphorePermit,
         number: u64,
-        sessions: Arc<Shared>,
+        sessions: Arc<PoolState>,
         notices: Option<Notices>,
     ) -> Self {
         let hearer = object.wire.hearer();
@@ -196,20 +147,6 @@ impl Drop for Session {
             drop(slot);
         });
     }
-}
-
-/// What every fresh session is told, the housekeeping's too; its process at the source. Behind a pooler
-/// that would be told to a session of somebody else's, and there is no process.
-pub(crate) async fn introduce(wire: &Wire) -> Result<i32, tokio_postgres::Error> {
-    let mut process = 0;
-    if !wire.pooled {
-        let asked = wire.query_typed_one("SELECT pg_catalog.pg_backend_pid()", &[]);
-        let (told, _, asked) = join3(wire.batch_execute(SETUP), wire.batch_execute(NOTICE_OUR_END), asked).await;
-        told?;
-        process = asked?.try_get(0)?;
-    }
-    wire.pin();
-    Ok(process)
 }
 
 /// `text` with a seed for `random()` that nobody chose: what a caller's `setseed` began would go on for the

@@ -11,16 +11,17 @@ use tokio_postgres::Client;
 
 use crate::error::{Error, Result};
 use crate::source::address::Pooler;
-use crate::source::postgres::connect::connector::{Connector, Wire};
+use crate::source::postgres::connect::connector::Connector;
+use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
-use crate::source::postgres::session::handle;
+use crate::source::postgres::session::setup;
 
 /// Bounds every question of ours at the source.
 const PATIENCE: &str = "SET statement_timeout = '20s'; SET lock_timeout = '5s'";
 /// The same where no session is ours for longer than a transaction.
 const FOR_TRANSACTION: &str = concat!(
     "BEGIN READ ONLY; SET LOCAL statement_timeout = '20s'; SET LOCAL lock_timeout = '5s'; ",
-    handle::settings!("SET LOCAL")
+    setup::settings!("SET LOCAL")
 );
 
 /// The housekeeping session, opened when first needed and again when it was lost.
@@ -100,8 +101,8 @@ impl Housekeeping {
 
 async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Arc<Wire>> {
     let wire = connector.connect().boxed().await?;
-    let greeted = timeout(handle::GREETING_TIMEOUT, async {
-        handle::introduce(&wire).await?;
+    let greeted = timeout(setup::GREETING_TIMEOUT, async {
+        setup::introduce(&wire).await?;
         wire.batch_execute(greeting).await
     });
     match greeted.await {
@@ -131,7 +132,7 @@ impl Drop for Asking {
         if self.0.pooled && !self.0.is_closed() {
             let wire = Arc::clone(&self.0);
             // Otherwise the pooler would close the server's session with ours.
-            tokio::spawn(async move { timeout(handle::GREETING_TIMEOUT, wire.batch_execute("ROLLBACK")).await });
+            tokio::spawn(async move { timeout(setup::GREETING_TIMEOUT, wire.batch_execute("ROLLBACK")).await });
         }
     }
 }

@@ -6,4 +6,6 @@ pub(crate) mod handle;
 pub(crate) mod housekeeping;
 pub(crate) mod own;
 pub(crate) mod pool;
+pub(crate) mod pool_state;
 pub(crate) mod pooled;
+pub(crate) mod setup;

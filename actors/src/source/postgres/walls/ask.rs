@@ -10,10 +10,13 @@ use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
 use crate::error::{Error, Kind, Result};
-use crate::source::postgres::bind::inference::{Apart, inferred};
+use crate::source::postgres::bind::apart::Apart;
+use crate::source::postgres::bind::inference::inferred;
 use crate::source::postgres::execute::identity;
-use crate::source::postgres::execute::statement::Job;
-use crate::source::postgres::execute::transaction::{Frame, beginning, search_path, step_back};
+use crate::source::postgres::execute::job::Job;
+use crate::source::postgres::execute::mode::Frame;
+use crate::source::postgres::execute::transaction::{beginning, search_path, step_back};
+use crate::source::postgres::quote::quoted;
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::handle::Session;
 
@@ -129,10 +132,9 @@ fn question(text: &str, types: &[Type]) -> String {
 fn opening(types: &[Type]) -> String {
     let mut opening = "CREATE FUNCTION pg_temp.portico_check(".to_owned();
     for (number, type_) in types.iter().enumerate() {
-        let quoted = |name: &str| name.replace('"', "\"\"");
         let comma = if number == 0 { "" } else { ", " };
         // Writing to a text cannot fail.
-        let _ = write!(opening, "{comma}\"{}\".\"{}\"", quoted(type_.schema()), quoted(type_.name()));
+        let _ = write!(opening, "{comma}{}.{}", quoted(type_.schema()), quoted(type_.name()));
     }
     opening.push_str(") RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ");
     opening

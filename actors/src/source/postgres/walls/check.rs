@@ -14,17 +14,19 @@ use std::time::{Duration, Instant};
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
-use crate::source::postgres::bind::inference;
-use crate::source::postgres::bind::shape::{Memory, Shape};
-use crate::source::postgres::catalog::cache::Knowledge;
-use crate::source::postgres::execute::statement::Job;
-use crate::source::postgres::execute::transaction::Terms;
+use crate::source::postgres::bind::argument_types;
+use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::execute::job::Job;
+use crate::source::postgres::execute::mode::Terms;
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::handle::Session;
+use crate::source::postgres::session::housekeeping::Housekeeping;
 use crate::source::postgres::walls::ask::Answer;
-use crate::source::postgres::walls::names::hidden;
+use crate::source::postgres::walls::guarded::{Extent, Guard, Guarded};
+use crate::source::postgres::walls::memory::Memory;
 use crate::source::postgres::walls::names::hidden::{Latest, Names};
-use crate::source::postgres::walls::told::{Refusal, placed};
+use crate::source::postgres::walls::objects::is_system;
+use crate::source::postgres::walls::refusal::{Refusal, no_such, refused, writes};
 use crate::source::postgres::walls::{ask, functions, judge, plan, tree};
 use crate::source::{Access, Exposure};
 use crate::sql::{Class, Outline, Statement, outline};
@@ -32,106 +34,11 @@ use crate::sql::{Class, Outline, Statement, outline};
 /// How long it holds that a server could be asked, or could not.
 const ABILITY: Duration = Duration::from_secs(60);
 
-/// Which walls stand around a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Guard {
-    /// Something is hidden on this connection.
-    pub(crate) hides: bool,
-    /// Callers have roles of their own.
-    pub(crate) identity: bool,
-    /// The statement may not write.
-    pub(crate) read_only: bool,
-}
-
-impl Guard {
-    fn stands(self) -> bool {
-        self.hides || self.identity || self.read_only
-    }
-
-    fn word(self) -> &'static str {
-        match (self.hides, self.identity, self.read_only) {
-            (false, false, false) => "n",
-            (false, false, true) => "r",
-            (false, true, false) => "i",
-            (false, true, true) => "ir",
-            (true, false, false) => "h",
-            (true, false, true) => "hr",
-            (true, true, false) => "hi",
-            (true, true, true) => "hir",
-        }
-    }
-}
-
-/// What is done with a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// It runs, and nothing that ran before it in its transaction can have changed what names mean.
-    Alone,
-    /// It runs behind others in one transaction.
-    Among,
-    /// It runs once for each set of values.
-    Repeated,
-    /// Its columns are told, and it does not run.
-    Described,
-}
-
-/// A statement that has to be judged before it runs.
-pub(crate) struct Guarded {
-    pub(crate) guard: Guard,
-    pub(crate) outline: Outline,
-    /// Its text as it will be sent, but for a trace behind it.
-    pub(crate) text: String,
-    /// By which it is remembered, where that is allowed.
-    pub(crate) shape: Option<(Shape, u64)>,
-    /// Whether the reader understood it, and what class it found.
-    pub(crate) understood: bool,
-    pub(crate) class: Class,
-    /// Set where its plan may hold what is hidden: then conditions and columns are not told.
-    pub(crate) brief: OnceLock<()>,
-}
-
-impl Guarded {
-    /// Whether nothing that runs before it in its transaction can change what its names mean.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.shape.is_some()
-    }
-
-    /// Whether it stands where something is hidden.
-    pub(crate) fn hides(&self) -> bool {
-        self.guard.hides
-    }
-
-    /// Whether the server finds what it names only when it runs.
-    pub(crate) fn is_definition(&self) -> bool {
-        self.outline == Outline::Definition
-    }
-
-    /// Whether it makes or changes what has a name.
-    pub(crate) fn makes(&self) -> bool {
-        matches!(self.outline, Outline::Definition | Outline::CreateAs { .. } | Outline::SelectInto { .. })
-    }
-
-    /// Whether of its plan only the nodes are told.
-    pub(crate) fn is_brief(&self) -> bool {
-        self.brief.get().is_some()
-    }
-
-    /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
-    fn tell_briefly(&self) -> Result<()> {
-        let Outline::Explain { query, .. } = &self.outline else { return Ok(()) };
-        let options = self.text.get(..query.start).unwrap_or_default().to_ascii_uppercase();
-        if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
-            let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";
-            return Err(judge::refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
-        }
-        self.brief.get_or_init(|| ());
-        Ok(())
-    }
-}
-
 /// The walls of one connection.
 pub(crate) struct Walls {
     exposure: Arc<Exposure>,
+    /// Where the names of what is hidden are read.
+    housekeeping: Arc<Housekeeping>,
     memory: Memory,
     names: Latest,
     /// Whether the server could be asked, by role.
@@ -140,8 +47,8 @@ pub(crate) struct Walls {
 
 impl Walls {
     /// The walls for what `exposure` shows.
-    pub(crate) fn new(exposure: Arc<Exposure>) -> Self {
-        Self { exposure, memory: Memory::default(), names: Latest::default(), able: Mutex::default() }
+    pub(crate) fn new(exposure: Arc<Exposure>, housekeeping: Arc<Housekeeping>) -> Self {
+        Self { exposure, housekeeping, memory: Memory::default(), names: Latest::default(), able: Mutex::default() }
     }
 
     /// Whether something is hidden.
@@ -176,14 +83,14 @@ impl Walls {
         }
         if let Some(schema) = default_schema
             && guard.hides
-            && (hidden::is_system(schema) || !self.exposure.shows_schema(schema))
+            && (is_system(schema) || !self.exposure.shows_schema(schema))
         {
             let missing = format!("schema \"{schema}\" does not exist");
             return Err(Error::not_found(missing).sqlstate("3F000").judged());
         }
         let shape = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
-            let types: Vec<String> = values.iter().map(|value| format!("{:?}", inference::kind(value))).collect();
+            let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
             let terms = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
             Shape::of(&statement.text, &terms)
         });
@@ -196,7 +103,7 @@ impl Walls {
         }
         match &outline {
             Outline::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
-                return Err(judge::refused(&format!("SHOW {setting}")));
+                return Err(refused(&format!("SHOW {setting}")));
             }
             Outline::Query | Outline::Explain { .. } | Outline::Show(_) => {}
             Outline::CreateAs { .. } | Outline::SelectInto { .. } | Outline::Call | Outline::Definition
@@ -204,7 +111,7 @@ impl Walls {
             // It may be no statement at all, which the server says best.
             Outline::Other(_) if alone => {}
             Outline::Other(word) if !read_only => {
-                return Err(judge::refused(if word.is_empty() { "this statement" } else { word }));
+                return Err(refused(if word.is_empty() { "this statement" } else { word }));
             }
             _ => return Err(writes()),
         }
@@ -212,7 +119,7 @@ impl Walls {
             && guard.hides
             && matches!(outline, Outline::Explain { .. } | Outline::Show(_))
         {
-            return Err(judge::refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
+            return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
         let shape = shape.map(|shape| (shape, self.memory.generation()));
         let (understood, class) = (statement.understood, statement.class);
@@ -227,27 +134,12 @@ impl Walls {
         }))
     }
 
-    /// Judges the statement of `job` on the session that it will run on, before its own transaction begins
-    /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
-    ///
-    /// # Errors
-    /// What is not available, what the source itself refuses, and what keeps it from being judged.
-    pub(crate) async fn check(&self, session: &Session, job: &Job, clock: &Clock, knowledge: &Knowledge) -> Result<()> {
-        let Some(guarded) = &job.guarded else { return Ok(()) };
-        match self.inspect(session, job, guarded, clock, knowledge).await {
-            // Rarely needed, and large.
-            Err(refusal) => Err(Box::pin(self.told(refusal, session, (job, guarded), clock, knowledge)).await),
-            Ok(()) => Ok(()),
-        }
-    }
-
     pub(crate) async fn inspect(
         &self,
         session: &Session,
         job: &Job,
         guarded: &Guarded,
         clock: &Clock,
-        knowledge: &Knowledge,
     ) -> Result<(), Refusal> {
         let whole = 0..guarded.text.len();
         let query = match &guarded.outline {
@@ -255,22 +147,22 @@ impl Walls {
             Outline::Explain { query, .. } => query.clone(),
             Outline::CreateAs { head, query } => {
                 let head = guarded.text.get(head.clone()).unwrap_or_default();
-                self.admit(head, guarded.guard, knowledge).await.map_err(|error| placed(error, job))?;
+                self.admit(head, guarded.guard).await.map_err(|error| placed(error, job))?;
                 query.clone()
             }
             Outline::SelectInto { into } => {
                 let clause = guarded.text.get(into.clone()).unwrap_or_default();
-                self.admit(clause, guarded.guard, knowledge).await.map_err(|error| placed(error, job))?;
+                self.admit(clause, guarded.guard).await.map_err(|error| placed(error, job))?;
                 whole
             }
             Outline::Definition | Outline::Call => {
-                let admitted = self.admit(&guarded.text, guarded.guard, knowledge).await;
+                let admitted = self.admit(&guarded.text, guarded.guard).await;
                 return Ok(admitted.map_err(|error| placed(error, job))?);
             }
             Outline::Show(_) => return Ok(()),
         };
         if self.able(job) == Some(false) {
-            return Ok(self.judge_by_names(guarded, job, knowledge).await?);
+            return Ok(self.judge_by_names(guarded, job).await?);
         }
         let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
         let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
@@ -292,13 +184,13 @@ impl Walls {
             }
             Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes().into()),
             Ok(Answer::NoQuery) => Err(match &guarded.outline {
-                Outline::Other(word) if !word.is_empty() => judge::refused(word).into(),
-                _ => judge::refused("this kind of statement").into(),
+                Outline::Other(word) if !word.is_empty() => refused(word).into(),
+                _ => refused("this kind of statement").into(),
             }),
             Ok(Answer::Refused(error)) => {
                 let shift = ask::shift().saturating_sub(before);
                 let end = ask::shift() + text.chars().count();
-                self.refused(&error, (shift, end), session, (job, guarded), clock, knowledge).await
+                self.refused(&error, (shift, end), session, (job, guarded), clock).await
             }
             Err(error) => Err(Refusal::of_server(error)),
         }
@@ -313,14 +205,13 @@ impl Walls {
         session: &Session,
         (job, guarded): (&Job, &Guarded),
         clock: &Clock,
-        knowledge: &Knowledge,
     ) -> Result<(), Refusal> {
         if self.able(job).is_none() && ask::may_be_unable(error) && job.place.begins {
             session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
             let able = ask::can_be_asked(session, job, clock).await;
             self.is_able(job, able);
             if !able {
-                return Ok(self.judge_by_names(guarded, job, knowledge).await?);
+                return Ok(self.judge_by_names(guarded, job).await?);
             }
         }
         if ask::is_behind(error, end) {
@@ -336,9 +227,8 @@ impl Walls {
 
     /// Whether the verdict holds for every statement of this shape.
     async fn judge(&self, session: &Session, tree: &str, guarded: &Guarded) -> Result<bool> {
-        let uses = tree::read(tree).map_err(|what| {
-            judge::refused("this form of statement").because(format!("the server's tree holds {what}"))
-        })?;
+        let uses = tree::read(tree)
+            .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
         let planned = matches!(guarded.outline, Outline::Explain { runs: false, .. });
         if guarded.guard.read_only && !planned && !uses.only_reads() {
@@ -353,29 +243,29 @@ impl Walls {
     }
 
     /// The judgement where the server cannot be asked.
-    async fn judge_by_names(&self, guarded: &Guarded, job: &Job, knowledge: &Knowledge) -> Result<()> {
+    async fn judge_by_names(&self, guarded: &Guarded, job: &Job) -> Result<()> {
         if !guarded.understood
             || matches!(guarded.outline, Outline::Other(_))
             || (guarded.guard.read_only && guarded.class != Class::Select)
         {
             let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
-            return Err(judge::refused(why));
+            return Err(refused(why));
         }
         if guarded.guard.hides {
             guarded.tell_briefly()?;
         }
-        self.admit(&guarded.text, guarded.guard, knowledge).await.map_err(|error| placed(error, job))
+        self.admit(&guarded.text, guarded.guard).await.map_err(|error| placed(error, job))
     }
 
-    async fn admit(&self, text: &str, guard: Guard, knowledge: &Knowledge) -> Result<()> {
-        self.names(guard, knowledge).await?.admit(text, guard)
+    async fn admit(&self, text: &str, guard: Guard) -> Result<()> {
+        self.names(guard).await?.admit(text, guard)
     }
 
-    pub(crate) async fn names(&self, guard: Guard, knowledge: &Knowledge) -> Result<Arc<Names>> {
+    pub(crate) async fn names(&self, guard: Guard) -> Result<Arc<Names>> {
         if let Some(names) = self.names.get(guard) {
             return Ok(names);
         }
-        let client = knowledge.client().await?;
+        let client = self.housekeeping.client().await?;
         let names = Arc::new(Names::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
         self.names.keep(guard, &names);
         Ok(names)
@@ -397,15 +287,19 @@ fn role(job: &Job) -> &str {
     job.identity.as_ref().map_or("", |identity| identity.role.as_str())
 }
 
-/// The refusal of a statement that is not known to read alone.
-pub(crate) fn writes() -> Error {
-    Error::forbidden("this access is read-only, and the statement is none that only reads")
-        .sqlstate(crate::source::postgres::failure::READ_ONLY)
-        .hint("SELECT, VALUES, TABLE, SHOW and EXPLAIN of these read")
-        .judged()
-}
-
-/// What the source says of a relation that is not there.
-pub(crate) fn no_such(name: &str) -> Error {
-    Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
+/// The failure with the name as the caller wrote it, and its place.
+fn placed(error: Error, job: &Job) -> Error {
+    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
+        return error;
+    }
+    let names = job.origin.iter().flat_map(|statement| &statement.names);
+    let found = names.filter(|name| !name.called).find(|name| {
+        let written = name.parts.join(".");
+        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
+    });
+    match found {
+        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
+        Some(name) => error.position(name.position),
+        None => error,
+    }
 }

@@ -2,10 +2,15 @@
 //! only reads.
 
 pub(crate) mod ask;
+pub(crate) mod called;
 pub(crate) mod check;
 pub(crate) mod functions;
+pub(crate) mod guarded;
 pub(crate) mod judge;
+pub(crate) mod memory;
 pub(crate) mod names;
+pub(crate) mod objects;
 pub(crate) mod plan;
+pub(crate) mod refusal;
 pub(crate) mod told;
 pub(crate) mod tree;

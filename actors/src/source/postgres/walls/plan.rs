@@ -7,7 +7,7 @@ use tokio_postgres::types::{Oid, ToSql, Type};
 use crate::error::Result;
 use crate::source::Exposure;
 use crate::source::postgres::session::own::{ask, get};
-use crate::source::postgres::walls::judge::belongings;
+use crate::source::postgres::walls::objects::belongings;
 use crate::source::postgres::walls::tree::Uses;
 
 /// What these relations and functions lead to: what views and policies read, and children; and whether a

@@ -1,46 +1,43 @@
 //! What is told of a statement that was refused where something is hidden: of what is hidden just what the
 //! source says of what does not exist.
 
+use crate::source::postgres::walls::refusal::Refusal;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Kind, Result};
 use crate::source::Access;
 use crate::source::postgres::bind::inference::inferred;
-use crate::source::postgres::catalog::cache::Knowledge;
-use crate::source::postgres::execute::statement::{Job, Values};
+use crate::source::postgres::execute::job::{Job, Values};
 use crate::source::postgres::session::clock::Clock;
 use crate::source::postgres::session::handle::Session;
-use crate::source::postgres::walls::check::{Guard, Guarded, Walls, no_such};
+use crate::source::postgres::walls::ask;
+use crate::source::postgres::walls::check::Walls;
+use crate::source::postgres::walls::guarded::{Guard, Guarded};
 use crate::source::postgres::walls::names::hidden;
 use crate::source::postgres::walls::names::hidden::Names;
 use crate::source::postgres::walls::names::mask::{Mask, Which};
 use crate::source::postgres::walls::names::redaction::{bare, withheld};
-use crate::source::postgres::walls::{ask, judge};
+use crate::source::postgres::walls::refusal::refused;
 use crate::sql::{Outline, outline};
 
 /// Names of columns that may stand where one of what is hidden was taken for it.
 const MOST_COLUMNS: usize = 16;
 
-/// Why a statement may not run.
-pub(crate) struct Refusal {
-    error: Error,
-    /// Whether the server does not take it, for what is in it or what keeps it from being asked.
-    by_server: bool,
-}
-
-impl Refusal {
-    pub(crate) fn of_server(error: Error) -> Self {
-        Self { error, by_server: true }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self { error, by_server: false }
-    }
-}
-
 impl Walls {
+    /// Judges the statement of `job` on the session that it will run on, before its own transaction begins
+    /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
+    ///
+    /// # Errors
+    /// What is not available, what the source itself refuses, and what keeps it from being judged.
+    pub(crate) async fn check(&self, session: &Session, job: &Job, clock: &Clock) -> Result<()> {
+        let Some(guarded) = &job.guarded else { return Ok(()) };
+        match self.inspect(session, job, guarded, clock).await {
+            // Rarely needed, and large.
+            Err(refusal) => Err(Box::pin(self.told(refusal, session, (job, guarded), clock)).await),
+            Ok(()) => Ok(()),
+        }
+    }
+
     /// What is told of the statement of `job`, which was refused. Its transaction stays the caller's to end.
     pub(crate) async fn told(
         &self,
@@ -48,12 +45,11 @@ impl Walls {
         session: &Session,
         (job, guarded): (&Job, &Guarded),
         clock: &Clock,
-        knowledge: &Knowledge,
     ) -> Error {
         if !guarded.guard.hides || is_of_ours(&error) {
             return error;
         }
-        let Ok(names) = self.names(guarded.guard, knowledge).await else { return withheld(&error) };
+        let Ok(names) = self.names(guarded.guard).await else { return withheld(&error) };
         if hidden::has_escapes(&guarded.text) {
             return hidden::escapes();
         }
@@ -64,7 +60,7 @@ impl Walls {
             else {
                 continue;
             };
-            let asked = (session, clock, knowledge);
+            let asked = (session, clock);
             if let Some(told) = self.as_missing(mask, &names, &mut begun, (job, guarded), asked).await {
                 return told;
             }
@@ -79,14 +75,13 @@ impl Walls {
         names: &Names,
         begun: &mut bool,
         (job, guarded): (&Job, &Guarded),
-        (session, clock, knowledge): (&Session, &Clock, &Knowledge),
+        (session, clock): (&Session, &Clock),
     ) -> Option<Error> {
         for _ in 0..MOST_COLUMNS {
             let masked = masked(job, guarded, &mask)?;
             ask::start_over(session, job, *begun).await;
             *begun = true;
-            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, clock, knowledge).await
-            else {
+            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, clock).await else {
                 return guarded.makes().then(|| taken(mask.first()));
             };
             if is_of_ours(&failure) {
@@ -115,15 +110,9 @@ impl Walls {
     }
 
     /// What the statement is refused with, which nobody sent.
-    async fn try_masked(
-        &self,
-        session: &Session,
-        job: &Job,
-        clock: &Clock,
-        knowledge: &Knowledge,
-    ) -> Result<(), Refusal> {
+    async fn try_masked(&self, session: &Session, job: &Job, clock: &Clock) -> Result<(), Refusal> {
         let Some(guarded) = &job.guarded else { return Ok(()) };
-        self.inspect(session, job, guarded, clock, knowledge).await?;
+        self.inspect(session, job, guarded, clock).await?;
         // What cannot be described has to be run.
         let tried = match job.terms.access {
             Access::ReadWrite if guarded.makes() && job.arguments().is_empty() => {
@@ -135,21 +124,21 @@ impl Walls {
     }
 
     /// A failure of the source without the names of what is hidden.
-    pub(crate) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
+    pub(crate) async fn mend(&self, error: Error) -> Error {
         if !self.hides() || is_of_ours(&error) || error.is_judged() {
             return error;
         }
-        match self.names(Guard { hides: true, identity: false, read_only: false }, knowledge).await {
+        match self.names(Guard { hides: true, identity: false, read_only: false }).await {
             Ok(names) => bare(error, &names),
             Err(_) => withheld(&error),
         }
     }
 
     /// What takes hidden names out of the values of `job`, which are the server's own words.
-    pub(crate) async fn redaction(&self, job: &Job, knowledge: &Knowledge) -> Result<Option<Arc<Names>>> {
+    pub(crate) async fn redaction(&self, job: &Job) -> Result<Option<Arc<Names>>> {
         match &job.guarded {
             Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
-                self.names(*guard, knowledge).await.map(Some)
+                self.names(*guard).await.map(Some)
             }
             _ => Ok(None),
         }
@@ -176,27 +165,10 @@ fn masked(job: &Job, guarded: &Guarded, mask: &Mask) -> Option<Job> {
 
 /// The refusal of a statement that would be carried out with another name in the place of this one.
 fn taken(name: &str) -> Error {
-    judge::refused(&format!("the name \"{name}\"")).hint("choose another name")
+    refused(&format!("the name \"{name}\"")).hint("choose another name")
 }
 
 /// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
 fn is_of_ours(error: &Error) -> bool {
     matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
-}
-
-/// The failure with the name as the caller wrote it, and its place.
-pub(crate) fn placed(error: Error, job: &Job) -> Error {
-    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
-        return error;
-    }
-    let names = job.origin.iter().flat_map(|statement| &statement.names);
-    let found = names.filter(|name| !name.called).find(|name| {
-        let written = name.parts.join(".");
-        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
-    });
-    match found {
-        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
-        Some(name) => error.position(name.position),
-        None => error,
-    }
 }

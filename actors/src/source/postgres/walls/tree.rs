@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::{Oid, Type};
 
-use crate::source::postgres::walls::judge::NAMING_TYPES;
+use crate::source::postgres::walls::objects::NAMING_TYPES;
 
 /// What a statement does and uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,12 @@ use tokio_postgres::types::{Oid, Type};
 use crate::error::{Error, Result};
 use crate::source::Exposure;
 use crate::source::postgres::session::own::{ask, get};
-use crate::source::postgres::walls::check::Guard;
-use crate::source::postgres::walls::judge::{Function, NAMING_TYPES, belongings, functions_query, refused};
+use crate::source::postgres::walls::called::{Function, functions_query};
+use crate::source::postgres::walls::guarded::Guard;
+use crate::source::postgres::walls::objects::is_system;
+use crate::source::postgres::walls::objects::{NAMING_TYPES, belongings};
+use crate::source::postgres::walls::refusal::no_such;
+use crate::source::postgres::walls::refusal::refused;
 
 /// How long the names hold that were read.
 const LIFETIME: Duration = Duration::from_secs(30);
@@ -110,11 +114,6 @@ impl Routines {
     }
 }
 
-/// Whether `schema` is one of the server's own.
-pub(crate) fn is_system(schema: &str) -> bool {
-    schema == "information_schema" || schema.starts_with("pg_")
-}
-
 impl Names {
     /// Reads them from the catalogue, but for routines that are `known`.
     pub(crate) async fn read(
@@ -186,7 +185,7 @@ impl Names {
             for form in [folded.as_str(), folded.trim_start_matches('_')] {
                 let cut = cut(form);
                 if self.folded.contains(cut) || (guard.hides && is_system(cut)) {
-                    return Err(crate::source::postgres::walls::check::no_such(word));
+                    return Err(no_such(word));
                 }
                 if self.routines.refused.contains(cut) {
                     return Err(refused(&format!("the function {cut}")));
@@ -200,7 +199,7 @@ impl Names {
         let text = text.to_lowercase();
         for name in self.folded.iter().filter(|name| !is_word(name) || name.len() + 2 >= NAME) {
             if text.contains(&begin(name, NAME - 2).replace('"', "\"\"")) {
-                return Err(crate::source::postgres::walls::check::no_such(name));
+                return Err(no_such(name));
             }
         }
         Ok(())
