@@ -326,7 +326,7 @@ pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directo
     };
     let (settings, budget) = (Arc::clone(connection), budget.clone());
     let open = move || {
-        let source = source::open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
+        let source = source::drivers::open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
         Ok(source::narrow(source, settings.exposure.clone(), dialect))
     };
     directory::Connection {

@@ -78,7 +78,7 @@ pub(super) struct Up {
 }
 
 pub(super) async fn attempt(connection: &Connection) -> Result<Up, Error> {
-    let source = source::open(source_settings(connection))?;
+    let source = source::drivers::open(source_settings(connection))?;
     let up = look(connection, source.as_ref()).await;
     source.close().await;
     up

@@ -42,7 +42,7 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let wanted = Wanted { role, revoke: command.revoke, revoke_public: command.revoke_public };
     let system = actix::System::new();
     let Some(url) = command.apply else {
-        let script = system.block_on(source::grants(&settings, &wanted))?;
+        let script = system.block_on(source::drivers::grants(&settings, &wanted))?;
         if common.json {
             print_json(&describe(&wanted, &script, None));
         } else {
@@ -59,7 +59,7 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         shown = script.clone();
     };
     let administrator = config::administrator(url);
-    let left = system.block_on(source::apply_grants(&settings, &administrator, &wanted, &mut take))?;
+    let left = system.block_on(source::drivers::apply_grants(&settings, &administrator, &wanted, &mut take))?;
     let object = json!({"connection": connection.name, "role": wanted.role, "statements": shown.statements});
     let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
     recorder(&config)(Change { action, object, before: None, after: None });

@@ -9,7 +9,8 @@ use futures_util::future::join_all;
 use portico_actors::budget::Budget;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::{Part, Results};
-use portico_actors::source::{Access, Locator, Plan, Settings, Source, open};
+use portico_actors::source::drivers::open;
+use portico_actors::source::{Access, Locator, Plan, Settings, Source};
 use tempfile::TempDir;
 
 use crate::support::app::{eventually, within};

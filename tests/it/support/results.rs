@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
-use portico_actors::source::{Access, Address, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
+use portico_actors::source::drivers::open;
+use portico_actors::source::{Access, Address, Invocation, Locator, Plan, Prepared, Settings, Source, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
 

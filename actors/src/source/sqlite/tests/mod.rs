@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Column, Part, Results};
-use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task, open};
+use crate::source::drivers::open;
+use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
 mod bounds;
