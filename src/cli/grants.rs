@@ -3,7 +3,7 @@
 use clap::Args;
 use portico_actors::auth::store::Change;
 use portico_actors::error::Error;
-use portico_actors::source::{self, Finding, Script, Wanted};
+use portico_actors::source::{Finding, Script, Wanted};
 use serde_json::{Value, json};
 
 use super::audit::{ensure, recorder};
@@ -42,7 +42,7 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let wanted = Wanted { role, revoke: command.revoke, revoke_public: command.revoke_public };
     let system = actix::System::new();
     let Some(url) = command.apply else {
-        let script = system.block_on(source::drivers::grants(&settings, &wanted))?;
+        let script = system.block_on(connection.location.grants(&settings, &wanted))?;
         if common.json {
             print_json(&describe(&wanted, &script, None));
         } else {
@@ -58,8 +58,10 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         }
         shown = script.clone();
     };
-    let administrator = config::administrator(url);
-    let left = system.block_on(source::drivers::apply_grants(&settings, &administrator, &wanted, &mut take))?;
+    let location = &connection.location;
+    let administrator = config::administrator(location.driver(), url);
+    let applied = location.apply_grants(&settings, administrator.as_ref(), &wanted, &mut take);
+    let left = system.block_on(applied)?;
     let object = json!({"connection": connection.name, "role": wanted.role, "statements": shown.statements});
     let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
     recorder(&config)(Change { action, object, before: None, after: None });

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use portico_actors::auth::StoreKey;
 use portico_actors::auth::store::Place;
+use portico_actors::source::postgres::DRIVER;
 
 use super::section::{Environment, Problem, Section};
 use super::{STORE_KEY, address};
@@ -39,7 +40,7 @@ pub(super) fn read(
     let mut section = root.section("store", problems);
     let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
     let mut store = Store::of_file(base.join("portico.db"));
-    if address::is_postgres(&url) {
+    if (DRIVER.recognizes)(&url) {
         store.place = Place::from(address::postgres(&mut section, url, base, problems));
         store.control = base.join(CONTROL);
     } else {

@@ -1,10 +1,10 @@
 //! The seam between a connection and its database, and the drivers behind it. What a driver needs
 //! beyond the values that pass through the seam lives in the driver's own folder.
 
-pub mod address;
 pub mod catalog;
 mod driver;
 pub mod drivers;
+mod endpoint;
 mod exposed;
 mod exposure;
 pub(crate) mod given;
@@ -13,11 +13,10 @@ mod late;
 mod plan;
 pub mod postgres;
 mod profile;
-mod settings;
 pub mod sqlite;
 
-pub use self::address::Address;
-pub use self::driver::{Pool, Source};
+pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};
+pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, of_role};
 pub use self::exposed::narrow;
 pub use self::exposure::{Exposure, Names, speaks_of};
 pub(crate) use self::grants::printable;
@@ -26,4 +25,3 @@ pub(crate) use self::late::Late;
 pub use self::late::Open;
 pub use self::plan::{Access, Invocation, Plan, Prepared, Repeated, Task};
 pub use self::profile::{Declared, Direction, MOST_TABLES, Parameter, Procedure, Profile, Table};
-pub use self::settings::{Locator, Settings};

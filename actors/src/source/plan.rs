@@ -113,7 +113,7 @@ pub struct Invocation {
     pub arguments: Vec<Argument>,
     /// Where an unqualified name is looked for first.
     pub default_schema: Option<String>,
-    /// The [signature](super::Procedure::signature) of the one overload that is meant; absent where the arguments
+    /// The [signature](crate::source::Procedure::signature) of the one overload that is meant; absent where the arguments
     /// are to choose it.
     pub overload: Option<Vec<String>>,
 }

@@ -17,7 +17,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Column, Row};
 
 use crate::error::Error;
-use crate::source::address::Address;
+use crate::source::postgres::address::Address;
 use crate::source::postgres::connect::connector::Connector;
 use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;

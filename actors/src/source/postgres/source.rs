@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Result;
 use crate::identity::Assumed;
 use crate::reply::Results;
-use crate::source::address::{Address, Pooler};
+use crate::source::Pooler;
+use crate::source::postgres::address::Address;
 use crate::source::postgres::catalog::cache::Knowledge;
 use crate::source::postgres::catalog::facets;
 use crate::source::postgres::catalog::fragments;
@@ -31,7 +32,7 @@ use crate::source::{Access, Finding, Invocation, Plan, Pool, Profile, Settings, 
 use crate::sql::Class;
 
 /// A PostgreSQL database behind a pool of sessions.
-pub struct Postgres {
+pub(crate) struct Postgres {
     shared: Arc<Shared>,
 }
 
@@ -40,7 +41,7 @@ impl Postgres {
     ///
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when it cannot be honoured.
-    pub fn open(settings: Settings, address: &Address) -> Result<Self> {
+    pub(crate) fn open(settings: Settings, address: &Address) -> Result<Self> {
         let connector = Arc::new(Connector::new(address, settings.connect_timeout)?.within(&settings.budget));
         let types = Arc::new(CustomTypes::new());
         let roles = if address.login.is_some() { fragments::LOGINS } else { fragments::MEMBERS };
@@ -62,14 +63,6 @@ impl Postgres {
         };
         Ok(Self { shared: Arc::new(shared) })
     }
-}
-
-/// Whether `address` can be honoured, as far as that can be told without connecting.
-///
-/// # Errors
-/// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the parameter and the remedy.
-pub fn understand(address: &Address) -> Result<()> {
-    Connector::new(address, std::time::Duration::from_secs(1)).map(drop)
 }
 
 impl Source for Postgres {

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod connect;
 pub(crate) mod decode;
+pub(crate) mod driver;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod functions;
@@ -15,4 +16,4 @@ pub(crate) mod walls;
 #[cfg(test)]
 mod tests;
 
-pub use crate::source::sqlite::source::Sqlite;
+pub use self::driver::{DRIVER, DatabaseFile};

@@ -39,7 +39,7 @@ use crate::source::{Access, Declared, Invocation, Plan, Prepared, Procedure, Pro
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
 /// A SQLite file.
-pub struct Sqlite {
+pub(crate) struct Sqlite {
     pub(crate) inner: Arc<Inner>,
 }
 
@@ -60,7 +60,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// [`Kind::Invalid`] when `path` is empty.
-    pub fn open(settings: Settings, path: PathBuf) -> Result<Self> {
+    pub(crate) fn open(settings: Settings, path: PathBuf) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(Error::invalid("`url` names no SQLite file"));
         }

@@ -18,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
-use crate::source::address::{Address, Login, Password, Pooler, of_role};
+use crate::source::postgres::address::Address;
 use crate::source::postgres::connect::cancel::Place;
 use crate::source::postgres::connect::invalid::refusal;
 use crate::source::postgres::connect::lending::Lending;
@@ -34,6 +34,7 @@ use crate::source::postgres::connect::stream::{Below, Bounded, Socket};
 use crate::source::postgres::connect::tls::Connectors;
 use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
+use crate::source::{Login, Password, Pooler, of_role};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \

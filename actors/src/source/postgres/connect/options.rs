@@ -11,7 +11,7 @@ use tokio_postgres::config::{ChannelBinding, SslNegotiation};
 
 use crate::error::Result;
 use crate::near;
-use crate::source::address::Pooler;
+use crate::source::Pooler;
 use crate::source::postgres::connect::invalid::refusal;
 use crate::source::postgres::connect::parameters::Parameters;
 

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::error::{Error, Kind, Result};
-use crate::source::address;
+use crate::source::endpoint::Password;
 use crate::source::postgres::connect::options::Host;
 
 /// How long the program may take.
@@ -28,7 +28,7 @@ pub(crate) enum Passwords {
     /// In the URL.
     Given(SecretString),
     /// In a file or with a program; the value as last read.
-    Kept(address::Password, Mutex<Option<SecretString>>),
+    Kept(Password, Mutex<Option<SecretString>>),
     /// In libpq's password file, by host, port, database and user (§34.16).
     Listed(PathBuf),
     /// Nowhere: none is needed, or a certificate stands in for it.
@@ -94,17 +94,17 @@ impl Known {
     }
 }
 
-async fn fetch(place: address::Password) -> Result<SecretString> {
+async fn fetch(place: Password) -> Result<SecretString> {
     let text = match place {
-        address::Password::File(path) => spawn_blocking(move || {
+        Password::File(path) => spawn_blocking(move || {
             let mut text = String::new();
             let read = fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
             read.map(|_| text).map_err(|error| no_password(format!("password_file cannot be read: {error}")))
         })
         .await
         .map_err(Error::internal)??,
-        address::Password::Value(password) => password.expose_secret().to_owned(),
-        address::Password::Command(words) => printed(words, PATIENCE).await?,
+        Password::Value(password) => password.expose_secret().to_owned(),
+        Password::Command(words) => printed(words, PATIENCE).await?,
     };
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {

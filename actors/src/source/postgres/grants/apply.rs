@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use crate::error::{Error, Kind, Result};
-use crate::source::address::{Address, Pooler};
+use crate::source::Pooler;
+use crate::source::postgres::address::Address;
 use crate::source::postgres::connect::connector::Connector;
 use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
@@ -36,7 +37,7 @@ const LONGEST_NAME: usize = 63;
 ///
 /// # Errors
 /// [`Kind::Invalid`] for a role that can have no such rights, and as [`Source::ping`](crate::source::Source::ping).
-pub async fn grants(settings: &Settings, address: &Address, wanted: &Wanted) -> Result<Script> {
+pub(crate) async fn grants(settings: &Settings, address: &Address, wanted: &Wanted) -> Result<Script> {
     admit(&wanted.role)?;
     let connector = Connector::new(address, settings.connect_timeout)?;
     bounded(async {
@@ -54,7 +55,7 @@ pub async fn grants(settings: &Settings, address: &Address, wanted: &Wanted) -> 
 ///
 /// # Errors
 /// As [`grants`], and what the database said of a statement: then nothing was changed.
-pub async fn apply(
+pub(crate) async fn apply(
     settings: &Settings,
     address: &Address,
     administrator: &Address,

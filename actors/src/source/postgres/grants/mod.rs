@@ -7,4 +7,4 @@ pub(crate) mod script;
 pub(crate) mod shown;
 pub(crate) mod state;
 
-pub(crate) use crate::source::postgres::grants::reach::reach;
+pub(crate) use self::reach::reach;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use crate::error::{Error, Result};
-use crate::source::address::Pooler;
+use crate::source::Pooler;
 use crate::source::postgres::connect::connector::Connector;
 use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
@@ -145,7 +145,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::source::address::Address;
+    use crate::source::postgres::address::Address;
 
     /// A server that takes connections and says nothing.
     async fn silent() -> (TcpListener, Arc<Housekeeping>) {

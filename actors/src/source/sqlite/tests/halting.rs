@@ -204,7 +204,6 @@ async fn a_dropped_source_ends_its_threads_and_lets_answers_finish() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
     let settings = crate::source::Settings {
         name: "shop".into(),
-        locator: crate::source::Locator::Sqlite(path.clone()),
         access: Access::ReadWrite,
         pool: 2,
         connect_timeout: Duration::from_secs(10),

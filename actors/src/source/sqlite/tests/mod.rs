@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Column, Part, Results};
-use crate::source::drivers::open;
-use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task};
+use crate::source::sqlite::DatabaseFile;
+use crate::source::{Access, Declared, Exposure, Location, Plan, Prepared, Settings, Source, Task};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
 mod bounds;
@@ -65,18 +65,18 @@ pub(crate) fn fixture(script: &str, options: Options) -> Fixture {
 }
 
 pub(crate) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
-    open(Settings {
-        name: "shop".into(),
-        locator: Locator::Sqlite(path.to_owned()),
-        access: options.access,
-        pool: options.pool,
-        connect_timeout: options.connect_timeout,
-        declared: options.declared.into(),
-        has_roles: false,
-        exposure: Arc::new(options.exposure),
-        budget: crate::budget::Budget::default(),
-    })
-    .unwrap()
+    DatabaseFile(path.to_owned())
+        .open(Settings {
+            name: "shop".into(),
+            access: options.access,
+            pool: options.pool,
+            connect_timeout: options.connect_timeout,
+            declared: options.declared.into(),
+            has_roles: false,
+            exposure: Arc::new(options.exposure),
+            budget: crate::budget::Budget::default(),
+        })
+        .unwrap()
 }
 
 /// `text` as `sql` hands it over; placeholders that stand as numbers already are named here. What

@@ -1,24 +1,22 @@
-//! Where a PostgreSQL database is, and how one gets in: what the configuration says of it. What it
-//! means is the driver's business.
+//! What the configuration says of where a database is and how one gets in. What it means is the driver's business.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// The address of a PostgreSQL database with everything that it needs besides.
-#[derive(Clone, Debug)]
-pub struct Address {
-    /// A `postgres://` URL, with libpq's parameters behind the question mark.
-    pub url: SecretString,
+/// Where a connection leads, in the words of its configuration.
+pub struct Endpoint<'a> {
+    /// Its URL.
+    pub url: String,
     /// Where the password is when it is not in the URL.
     pub password: Option<Password>,
     /// What stands between us and the database.
     pub pooler: Pooler,
-    /// How callers sign in as roles of their own; absent where the sessions are all of the URL's user.
-    pub login: Option<Login>,
-    /// Files that the URL may refer to.
-    pub files: Files,
+    /// Where relative paths start.
+    pub base: &'a Path,
+    /// Reads a variable of the environment.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// How sessions are opened as the callers' own roles. `{role}` stands for the role's name, in the
@@ -76,28 +74,4 @@ pub enum Pooler {
     /// A pooler such as `PgBouncer` in transaction mode: each transaction may meet another server
     /// session, so nothing may be left in one.
     Transaction,
-}
-
-/// Files of libpq's that an address may refer to.
-#[derive(Clone, Debug, Default)]
-pub struct Files {
-    /// Where relative paths start.
-    pub base: PathBuf,
-    /// The password file, unless the URL names another.
-    pub passfile: Option<PathBuf>,
-    /// The service files, the user's own first.
-    pub services: Vec<PathBuf>,
-}
-
-impl<T: Into<String>> From<T> for Address {
-    /// A URL that needs nothing besides.
-    fn from(url: T) -> Self {
-        Self {
-            url: SecretString::from(url.into()),
-            password: None,
-            pooler: Pooler::default(),
-            login: None,
-            files: Files::default(),
-        }
-    }
 }

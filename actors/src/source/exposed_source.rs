@@ -12,16 +12,16 @@ use crate::call::Facet;
 use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Batch, Cell, Part, Results};
+use crate::source::driver::Driver;
 use crate::source::exposure::Exposure;
 use crate::source::{Finding, Invocation, Plan, Pool, Procedure, Profile, Source, Task};
-use crate::sql::Dialect;
 
 /// Shows of `source` what `exposure` lets pass.
-pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, dialect: Dialect) -> Arc<dyn Source> {
+pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, driver: &'static Driver) -> Arc<dyn Source> {
     if exposure.is_everything() {
         return source;
     }
-    Arc::new(Exposed(Arc::new(Shared { source, exposure: Arc::new(exposure), dialect, profile: Mutex::default() })))
+    Arc::new(Exposed(Arc::new(Shared { source, exposure: Arc::new(exposure), driver, profile: Mutex::default() })))
 }
 
 struct Exposed(Arc<Shared>);
@@ -29,7 +29,7 @@ struct Exposed(Arc<Shared>);
 struct Shared {
     source: Arc<dyn Source>,
     exposure: Arc<Exposure>,
-    dialect: Dialect,
+    driver: &'static Driver,
     /// The source's own, whole.
     profile: Mutex<Arc<Profile>>,
 }
@@ -99,12 +99,12 @@ impl Shared {
 
     /// The rows of a listing that callers may see.
     fn narrowed(&self, facet: Facet, results: Results) -> Results {
-        let (exposure, dialect) = (Arc::clone(&self.exposure), self.dialect);
+        let (exposure, driver) = (Arc::clone(&self.exposure), self.driver);
         let parts = results.map(move |part| match part? {
             Part::Rows(batch) => {
                 let mut kept = Vec::with_capacity(batch.rows());
                 for row in 0..batch.rows() {
-                    if is_shown(&exposure, dialect, facet, batch.as_ref(), row)? {
+                    if is_shown(&exposure, driver, facet, batch.as_ref(), row)? {
                         kept.push(row);
                     }
                 }
@@ -121,7 +121,7 @@ impl Shared {
     /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
     /// understood, judges this too.
     fn check_schemas(&self, task: &Task) -> Result<()> {
-        if self.dialect == Dialect::PostgreSql {
+        if self.driver.capabilities.judges_schemas {
             return Ok(());
         }
         let prepared = match task {
@@ -184,16 +184,12 @@ impl Shared {
     }
 }
 
-fn is_engine_schema(schema: &str) -> bool {
-    schema.eq_ignore_ascii_case("information_schema") || schema.to_ascii_lowercase().starts_with("pg_")
-}
-
-fn is_shown(exposure: &Exposure, dialect: Dialect, facet: Facet, batch: &dyn Batch, row: usize) -> Result<bool> {
+fn is_shown(exposure: &Exposure, driver: &Driver, facet: Facet, batch: &dyn Batch, row: usize) -> Result<bool> {
     if facet == Facet::Catalogs {
         return Ok(true);
     }
     let schema = text(batch, row, 1)?;
-    if dialect == Dialect::PostgreSql && is_engine_schema(&schema) {
+    if (driver.is_system_schema)(&schema) {
         return Ok(false);
     }
     Ok(match facet {
