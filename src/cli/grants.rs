@@ -3,7 +3,7 @@
 use clap::Args;
 use portico_actors::auth::store::Change;
 use portico_actors::error::Error;
-use portico_actors::source::{Finding, Script, Wanted};
+use portico_actors::source::{Finding, GrantRequest, GrantScript};
 use serde_json::{Value, json};
 
 use super::audit::{ensure, recorder};
@@ -39,7 +39,7 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     };
     let settings = source_settings(connection);
     let role = command.role.unwrap_or_else(|| role_of(&connection.name));
-    let wanted = Wanted { role, revoke: command.revoke, revoke_public: command.revoke_public };
+    let wanted = GrantRequest { role, revoke: command.revoke, revoke_public: command.revoke_public };
     let system = actix::System::new();
     let Some(url) = command.apply else {
         let script = system.block_on(connection.location.grants(&settings, &wanted))?;
@@ -51,8 +51,8 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         return Ok(());
     };
     ensure(&config)?;
-    let mut shown = Script::default();
-    let mut take = |script: &Script| {
+    let mut shown = GrantScript::default();
+    let mut take = |script: &GrantScript| {
         if !common.json {
             show(script);
         }
@@ -79,12 +79,12 @@ fn role_of(connection: &str) -> String {
     format!("portico_{}", connection.to_lowercase().replace('-', "_"))
 }
 
-fn show(script: &Script) {
+fn show(script: &GrantScript) {
     say(script.text.trim_end());
 }
 
 /// `left` is what the role can do beyond what is exposed; absent where nothing was run.
-fn describe(wanted: &Wanted, script: &Script, left: Option<&Vec<Finding>>) -> Value {
+fn describe(wanted: &GrantRequest, script: &GrantScript, left: Option<&Vec<Finding>>) -> Value {
     let findings: Vec<Value> = left.into_iter().flatten().map(reach::describe).collect();
     json!({
         "role": wanted.role,

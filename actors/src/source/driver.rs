@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::reply::Results;
 use crate::source::endpoint::{Endpoint, Login};
 use crate::source::exposure::Exposure;
-use crate::source::grants::{Finding, Script, Wanted};
+use crate::source::grants::{Finding, GrantRequest, GrantScript};
 use crate::source::plan::{Access, Plan};
 use crate::source::profile::{Declared, Profile};
 use crate::sql::Dialect;
@@ -90,7 +90,7 @@ pub trait Location: Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) where the source knows no grants, or not for that role.
-    fn grants<'a>(&'a self, settings: &'a Settings, wanted: &'a Wanted) -> BoxFuture<'a, Result<Script>>;
+    fn grants<'a>(&'a self, settings: &'a Settings, wanted: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>>;
 
     /// Runs them as `administrator`, in one transaction, after `show` was handed them. Tells what the role can do
     /// beyond what is exposed all the same.
@@ -101,8 +101,8 @@ pub trait Location: Any + Debug + Send + Sync {
         &'a self,
         settings: &'a Settings,
         administrator: &'a dyn Location,
-        wanted: &'a Wanted,
-        show: &'a mut (dyn FnMut(&Script) + Send),
+        wanted: &'a GrantRequest,
+        show: &'a mut (dyn FnMut(&GrantScript) + Send),
     ) -> BoxFuture<'a, Result<Vec<Finding>>>;
 }
 

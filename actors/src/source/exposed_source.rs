@@ -21,10 +21,15 @@ pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, driver: &'static Driv
     if exposure.is_everything() {
         return source;
     }
-    Arc::new(Exposed(Arc::new(Shared { source, exposure: Arc::new(exposure), driver, profile: Mutex::default() })))
+    Arc::new(ExposedSource(Arc::new(Shared {
+        source,
+        exposure: Arc::new(exposure),
+        driver,
+        profile: Mutex::default(),
+    })))
 }
 
-struct Exposed(Arc<Shared>);
+struct ExposedSource(Arc<Shared>);
 
 struct Shared {
     source: Arc<dyn Source>,
@@ -34,7 +39,7 @@ struct Shared {
     profile: Mutex<Arc<Profile>>,
 }
 
-impl Source for Exposed {
+impl Source for ExposedSource {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let shared = Arc::clone(&self.0);
         Box::pin(async move { shared.ping().await })
@@ -108,7 +113,7 @@ impl Shared {
                         kept.push(row);
                     }
                 }
-                Ok(Part::Rows(Box::new(Kept { batch, rows: kept })))
+                Ok(Part::Rows(Box::new(RowSubset { batch, rows: kept })))
             }
             part => Ok(part),
         });
@@ -214,12 +219,12 @@ fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
 }
 
 /// Some rows of a batch.
-struct Kept {
+struct RowSubset {
     batch: Box<dyn Batch>,
     rows: Vec<usize>,
 }
 
-impl Batch for Kept {
+impl Batch for RowSubset {
     fn rows(&self) -> usize {
         self.rows.len()
     }

@@ -15,21 +15,21 @@ use crate::source::{Finding, Plan, Pool, Profile, Source};
 pub type Open = Arc<dyn Fn() -> Result<Arc<dyn Source>> + Send + Sync>;
 
 /// A source that may not have been made yet.
-pub(crate) struct Late {
+pub(crate) struct LazySource {
     open: Open,
     opened: Arc<OnceCell<Arc<dyn Source>>>,
     /// How many may be made at once, each on a thread for blocking work.
     turns: Arc<Semaphore>,
 }
 
-impl Late {
+impl LazySource {
     /// Nothing is made yet.
     pub(crate) fn new(open: Open, turns: Arc<Semaphore>) -> Self {
         Self { open, opened: Arc::default(), turns }
     }
 }
 
-impl Source for Late {
+impl Source for LazySource {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let (open, opened, turns) = (Arc::clone(&self.open), Arc::clone(&self.opened), Arc::clone(&self.turns));
         async move {

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::source::driver::{Capabilities, Driver, Location, Settings, Source};
 use crate::source::endpoint::Login;
-use crate::source::grants::{Finding, Script, Wanted};
+use crate::source::grants::{Finding, GrantRequest, GrantScript};
 use crate::source::postgres::address::Address;
 use crate::source::postgres::connect::connector::Connector;
 use crate::source::postgres::grants::apply;
@@ -50,7 +50,7 @@ impl Location for Address {
         Ok(Arc::new(Postgres::open(settings, self)?))
     }
 
-    fn grants<'a>(&'a self, settings: &'a Settings, wanted: &'a Wanted) -> BoxFuture<'a, Result<Script>> {
+    fn grants<'a>(&'a self, settings: &'a Settings, wanted: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>> {
         apply::grants(settings, self, wanted).boxed()
     }
 
@@ -58,8 +58,8 @@ impl Location for Address {
         &'a self,
         settings: &'a Settings,
         administrator: &'a dyn Location,
-        wanted: &'a Wanted,
-        show: &'a mut (dyn FnMut(&Script) + Send),
+        wanted: &'a GrantRequest,
+        show: &'a mut (dyn FnMut(&GrantScript) + Send),
     ) -> BoxFuture<'a, Result<Vec<Finding>>> {
         async move {
             let administrator: &dyn Any = administrator;

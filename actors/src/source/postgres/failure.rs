@@ -187,7 +187,7 @@ mod tests {
             ("42501", Kind::Forbidden),
             ("42P01", Kind::NotFound),
             ("42703", Kind::Rejected),
-            // Said of operators and of arguments' types too; `procedure.rs` looks for routines itself.
+            // Said of operators and of arguments' types too; `execute/procedure.rs` looks for routines itself.
             ("42883", Kind::Rejected),
             ("22012", Kind::Rejected),
             ("P0001", Kind::Rejected),

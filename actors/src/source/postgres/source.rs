@@ -12,22 +12,22 @@ use crate::identity::Assumed;
 use crate::reply::Results;
 use crate::source::Pooler;
 use crate::source::postgres::address::Address;
-use crate::source::postgres::catalog::cache::Knowledge;
+use crate::source::postgres::catalog::cache::CatalogCache;
 use crate::source::postgres::catalog::facets;
 use crate::source::postgres::catalog::fragments;
 use crate::source::postgres::connect::connector::Connector;
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::execute::mode::Terms;
-use crate::source::postgres::execute::shared::{Asked, Shared};
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::execute::options::ExecOptions;
+use crate::source::postgres::execute::shared::{CallOptions, Shared};
 use crate::source::postgres::execute::{batch, procedure, rows, script, statement};
 use crate::source::postgres::failure;
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::custom_types::CustomTypes;
 use crate::source::postgres::session::housekeeping::Housekeeping;
-use crate::source::postgres::session::pool::Sessions;
+use crate::source::postgres::session::pool::SessionPool;
 use crate::source::postgres::walls::check::Walls;
-use crate::source::postgres::walls::guarded::{Extent, Guarded};
 use crate::source::postgres::walls::names::redaction;
+use crate::source::postgres::walls::policy::{PendingCheck, StatementUse};
 use crate::source::{Access, Finding, Invocation, Plan, Pool, Profile, Settings, Source, Task};
 use crate::sql::Class;
 
@@ -49,14 +49,14 @@ impl Postgres {
         let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
         let housekeeping = Arc::new(Housekeeping::new(Arc::clone(&connector)));
         let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure), Arc::clone(&housekeeping)));
-        let sessions = Sessions::new(connector, settings.pool, &types);
+        let sessions = SessionPool::new(connector, settings.pool, &types);
         let shared = Shared {
             name: Arc::clone(&settings.name),
             access: settings.access,
             pooled: address.pooler == Pooler::Transaction,
             wants_writer,
             sessions,
-            knowledge: Arc::new(Knowledge::new(housekeeping, types, roles, Arc::clone(&walls))),
+            cache: Arc::new(CatalogCache::new(housekeeping, types, roles, Arc::clone(&walls))),
             walls,
             closing: CancellationToken::new(),
             settings,
@@ -68,7 +68,7 @@ impl Postgres {
 impl Source for Postgres {
     fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
         let shared = Arc::clone(&self.shared);
-        async move { shared.knowledge.refresh().await }.boxed()
+        async move { shared.cache.refresh().await }.boxed()
     }
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
@@ -78,7 +78,7 @@ impl Source for Postgres {
 
     fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
         let shared = Arc::clone(&self.shared);
-        async move { shared.knowledge.reach(&shared.settings).await }.boxed()
+        async move { shared.cache.reach(&shared.settings).await }.boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
@@ -86,7 +86,7 @@ impl Source for Postgres {
         async move {
             shared.closing.cancel();
             shared.sessions.close().await;
-            shared.knowledge.close();
+            shared.cache.close();
         }
         .boxed()
     }
@@ -116,7 +116,7 @@ impl Shared {
         match results {
             Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
                 self.sessions.renounce();
-                self.knowledge.close();
+                self.cache.close();
                 Err(failure::unavailable(&error.message)
                     .sqlstate(failure::READ_ONLY)
                     .retry_after(std::time::Duration::from_secs(1))
@@ -128,34 +128,35 @@ impl Shared {
 
     async fn carry_out(&self, plan: Plan) -> Result<Results> {
         let dry_run = plan.dry_run;
-        let clock =
-            Clock::start(plan.limits, plan.abandoned, self.closing.clone()).hearing(plan.notices).of(&plan.identity);
+        let context = CallContext::start(plan.limits, plan.abandoned, self.closing.clone())
+            .hearing(plan.notices)
+            .of(&plan.identity);
         let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
-        let terms = Terms { access, dry_run, describes: plan.describes };
-        clock.bound(self.knowledge.freshen()).await?;
+        let options = ExecOptions { access, dry_run, describes: plan.describes };
+        context.bound(self.cache.freshen()).await?;
         let (by, trace) = (plan.identity, plan.trace);
-        let asked = Asked { terms, by: &by, trace };
-        let job = match plan.task {
-            Task::Describe(facet, narrow) => facets::job(facet, narrow, &self.name),
-            Task::Statement(prepared) => self.job(prepared, asked, Extent::Alone)?,
-            Task::Statements(prepared) => return script::results(self, prepared, asked, clock).await,
-            Task::Columns(prepared) => return script::columns(self, prepared, asked, clock).await,
-            Task::Batch(repeated) => return batch::results(self, repeated, asked, clock).await,
-            Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, clock)).await,
+        let asked = CallOptions { options, by: &by, trace };
+        let execution = match plan.task {
+            Task::Describe(facet, narrow) => facets::execution(facet, narrow, &self.name),
+            Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
+            Task::Statements(prepared) => return script::results(self, prepared, asked, context).await,
+            Task::Columns(prepared) => return script::columns(self, prepared, asked, context).await,
+            Task::Batch(repeated) => return batch::results(self, repeated, asked, context).await,
+            Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, context)).await,
         };
-        self.start(job, asked, clock).await
+        self.start(execution, asked, context).await
     }
 
     /// Calls a routine, and once more where it is no longer what it was when it was read.
-    async fn call(&self, invocation: &Invocation, asked: Asked<'_>, clock: Clock) -> Result<Results> {
-        let job = clock.bound(self.invoke(invocation, asked.terms, asked.by)).await??;
-        let (text, is_function) = (job.text.clone(), job.class == Class::Select);
-        match self.start(job, asked, clock.clone()).await {
+    async fn call(&self, invocation: &Invocation, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
+        let execution = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+        let (text, is_function) = (execution.text.clone(), execution.class == Class::Select);
+        match self.start(execution, asked, context.clone()).await {
             Err(error) if procedure::may_be_changed(&error) => {
                 // What failed of a function was undone; a procedure may have committed.
-                clock.bound(self.knowledge.refresh()).await??;
-                match clock.bound(self.invoke(invocation, asked.terms, asked.by)).await?? {
-                    job if is_function && job.text != text => self.start(job, asked, clock).await,
+                context.bound(self.cache.refresh()).await??;
+                match context.bound(self.invoke(invocation, asked.options, asked.by)).await?? {
+                    execution if is_function && execution.text != text => self.start(execution, asked, context).await,
                     _ => Err(error),
                 }
             }
@@ -163,22 +164,22 @@ impl Shared {
         }
     }
 
-    /// Runs `job` up to its first rows.
-    async fn start(&self, mut job: Job, asked: Asked<'_>, clock: Clock) -> Result<Results> {
-        let Asked { terms, by, trace } = asked;
-        job.identity.clone_from(by);
+    /// Runs `execution` up to its first rows.
+    async fn start(&self, mut execution: Execution, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
+        let CallOptions { options, by, trace } = asked;
+        execution.identity.clone_from(by);
         // Our own questions for a facet hold nothing that would have to be prepared.
-        job.place.pooled = self.pooled && matches!(job.values, Values::Inferred(_));
-        if let (Some(trace), None) = (trace, &job.origin) {
-            trace.comment(&mut job.text);
+        execution.position.pooled = self.pooled && matches!(execution.values, Values::Inferred(_));
+        if let (Some(trace), None) = (trace, &execution.origin) {
+            trace.comment(&mut execution.text);
         }
-        if job.opens_cursors {
-            return script::run(self, VecDeque::from([job]), terms, clock).await;
+        if execution.opens_cursors {
+            return script::run(self, VecDeque::from([execution]), options, context).await;
         }
-        let redaction = clock.bound(self.walls.redaction(&job)).await??;
-        let answer = statement::execute(self, &job, &clock).await?;
-        let brief = job.guarded.as_ref().is_some_and(Guarded::is_brief);
-        let results = rows::results(answer, job, clock, &self.name, Arc::clone(&self.knowledge)).await;
+        let redaction = context.bound(self.walls.redaction(&execution)).await??;
+        let answer = statement::execute(self, &execution, &context).await?;
+        let brief = execution.guarded.as_ref().is_some_and(PendingCheck::is_brief);
+        let results = rows::results(answer, execution, context, &self.name, Arc::clone(&self.cache)).await;
         Ok(match redaction {
             Some(names) => redaction::redacted(results, names, brief),
             None => results,
@@ -186,17 +187,17 @@ impl Shared {
     }
 
     /// The call of a routine; what is not known may have been made since we last asked.
-    async fn invoke(&self, invocation: &Invocation, terms: Terms, by: &Assumed) -> Result<Job> {
-        let job = || match by {
-            None => procedure::job(&self.knowledge.routines(), invocation, terms),
-            Some(identity) => procedure::job(&self.knowledge.routines().seen_by(&identity.role), invocation, terms),
+    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &Assumed) -> Result<Execution> {
+        let execution = || match by {
+            None => procedure::execution(&self.cache.routines(), invocation, options),
+            Some(identity) => procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options),
         };
-        match job() {
+        match execution() {
             Err(_) => {
-                self.knowledge.refresh().await?;
-                job()
+                self.cache.refresh().await?;
+                execution()
             }
-            job => job,
+            execution => execution,
         }
     }
 }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::source::driver::{Capabilities, Driver, Location, Settings, Source};
 use crate::source::endpoint::{Endpoint, Login};
-use crate::source::grants::{Finding, Script, Wanted};
+use crate::source::grants::{Finding, GrantRequest, GrantScript};
 use crate::source::sqlite::source::Sqlite;
 use crate::sql::Dialect;
 
@@ -53,7 +53,7 @@ impl Location for DatabaseFile {
         Ok(Arc::new(Sqlite::open(settings, self.0.clone())?))
     }
 
-    fn grants<'a>(&'a self, settings: &'a Settings, _: &'a Wanted) -> BoxFuture<'a, Result<Script>> {
+    fn grants<'a>(&'a self, settings: &'a Settings, _: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>> {
         async { Err(without_grants(settings)) }.boxed()
     }
 
@@ -61,8 +61,8 @@ impl Location for DatabaseFile {
         &'a self,
         settings: &'a Settings,
         _: &'a dyn Location,
-        _: &'a Wanted,
-        _: &'a mut (dyn FnMut(&Script) + Send),
+        _: &'a GrantRequest,
+        _: &'a mut (dyn FnMut(&GrantScript) + Send),
     ) -> BoxFuture<'a, Result<Vec<Finding>>> {
         async { Err(without_grants(settings)) }.boxed()
     }

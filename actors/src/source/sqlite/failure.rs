@@ -5,28 +5,28 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
 use crate::error::{Error, Kind};
-use crate::source::sqlite::session::halt::Halt;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
 use crate::source::sqlite::walls::refusal::Refusal;
 use crate::sql::Statement;
 
 /// What is known beside the error itself.
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct ErrorContext<'a> {
     /// The statement, where a caller wrote it.
     pub(crate) statement: Option<&'a Statement>,
     /// What the authorizer said.
     pub(crate) refusal: Option<Refusal>,
-    /// The job's switch.
-    pub(crate) halt: &'a Halt,
+    /// What cancels the job.
+    pub(crate) cancel: &'a CancelFlag,
 }
 
 /// Translates `error`.
-pub(crate) fn translate(error: &rusqlite::Error, circumstances: Circumstances<'_>) -> Error {
+pub(crate) fn translate(error: &rusqlite::Error, circumstances: ErrorContext<'_>) -> Error {
     if let Some(refusal) = circumstances.refusal {
         return refused(&refusal);
     }
     match error {
         rusqlite::Error::SqliteFailure(code, message) => {
-            if let Some(verdict) = circumstances.halt.verdict() {
+            if let Some(verdict) = circumstances.cancel.verdict() {
                 return verdict;
             }
             engine(*code, message.as_deref().unwrap_or("SQLite gave no message"))

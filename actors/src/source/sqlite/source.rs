@@ -7,7 +7,7 @@
 //! each statement as a transaction of its own.
 //!
 //! What is hidden from callers is not there for them: their statements are compiled against the
-//! exposed part of the schema first (`mirror`), and an authorizer watches the real one.
+//! exposed part of the schema first (`visible_schema`), and an authorizer watches the real one.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,14 +27,14 @@ use crate::source::catalog::{Assembled, columns};
 use crate::source::sqlite::catalog::{facets, keys};
 use crate::source::sqlite::connect::open;
 use crate::source::sqlite::connect::open::Role;
-use crate::source::sqlite::execute::statement::{Order, Runs};
+use crate::source::sqlite::execute::statement::{Execution, RunMode};
 use crate::source::sqlite::execute::step::Step;
 use crate::source::sqlite::execute::{check, procedure, statement};
 use crate::source::sqlite::failure;
 use crate::source::sqlite::schema::SCHEMA;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
 use crate::source::sqlite::session::channel;
-use crate::source::sqlite::session::halt::Halt;
-use crate::source::sqlite::session::workers::{Lane, Work};
+use crate::source::sqlite::session::worker_pool::{Work, WorkerPool};
 use crate::source::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
@@ -46,9 +46,9 @@ pub(crate) struct Sqlite {
 pub(crate) struct Inner {
     name: Arc<str>,
     declared: Arc<[Declared]>,
-    pub(crate) readers: Arc<Lane>,
+    pub(crate) readers: Arc<WorkerPool>,
     /// Present only where the connection may write.
-    writer: Option<Arc<Lane>>,
+    writer: Option<Arc<WorkerPool>>,
     /// As last read: a ping that finds every session at work reads none.
     tables: Mutex<Arc<[Table]>>,
     connect_limits: Limits,
@@ -65,8 +65,8 @@ impl Sqlite {
             return Err(Error::invalid("`url` names no SQLite file"));
         }
         let exposure = settings.exposure;
-        let readers = Lane::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
-        let writer = (settings.access == Access::ReadWrite).then(|| Lane::new(path, Role::Writer, exposure, 1));
+        let readers = WorkerPool::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
+        let writer = (settings.access == Access::ReadWrite).then(|| WorkerPool::new(path, Role::Writer, exposure, 1));
         let connect_limits = Limits { timeout: settings.connect_timeout, rows: None };
         let (name, declared, budget) = (settings.name, settings.declared, settings.budget);
         let tables = Mutex::default();
@@ -76,7 +76,7 @@ impl Sqlite {
 
 /// On which terms a plan is carried out.
 #[derive(Clone, Copy)]
-struct Terms {
+struct ExecOptions {
     access: Access,
     limits: Limits,
     dry_run: bool,
@@ -88,13 +88,14 @@ impl Source for Sqlite {
         Box::pin(async move {
             let abandoned = CancellationToken::new();
             let seen = Arc::clone(&inner);
-            let read = move |opened: &mut open::Opened, _: &Halt, outlet: &channel::Outlet| {
+            let read = move |opened: &mut open::OpenDatabase, _: &CancelFlag, sender: &channel::Sender| {
                 // A fresh look into the file, which may have been replaced or damaged.
-                let tables = opened.warden.trusting(|| facets::definitions(&opened.connection)).map_err(|error| {
-                    Error::new(Kind::Unavailable, "the database file cannot be read").because(error)
-                })?;
+                let tables =
+                    opened.authorizer.trusting(|| facets::definitions(&opened.connection)).map_err(|error| {
+                        Error::new(Kind::Unavailable, "the database file cannot be read").because(error)
+                    })?;
                 *seen.tables.lock().unwrap_or_else(PoisonError::into_inner) = tables.into();
-                outlet.send(Part::Done { affected: -1 })
+                sender.send(Part::Done { affected: -1 })
             };
             match start(&inner.readers, inner.connect_limits, abandoned, Box::new(read), 1).await {
                 // Every session is at work: the file is there.
@@ -135,7 +136,7 @@ impl Source for Sqlite {
 }
 
 impl Drop for Inner {
-    /// Threads keep their lane alive, so that somebody has to tell them; answers that are still
+    /// Threads keep their pool alive, so that somebody has to tell them; answers that are still
     /// being read go on to their end.
     fn drop(&mut self) {
         self.readers.retire();
@@ -149,28 +150,28 @@ impl Inner {
     async fn run(&self, plan: Plan) -> Result<Results> {
         // The engine says nothing beside its results, keeps no comments, and knows nobody.
         let Plan { task, access, limits, abandoned, dry_run, notices: _, identity: _, trace: _, describes: _ } = plan;
-        let terms = Terms { access, limits, dry_run };
+        let options = ExecOptions { access, limits, dry_run };
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
                 let steps = vec![Step::of(prepared)?];
-                self.order(steps, Runs::Once, terms, abandoned).await
+                self.execution(steps, RunMode::Once, options, abandoned).await
             }
             Task::Statements(prepared) => {
                 let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
-                self.order(steps, Runs::Together, terms, abandoned).await
+                self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Columns(prepared) => {
                 let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
-                self.order(steps, Runs::Never, terms, abandoned).await
+                self.execution(steps, RunMode::Never, options, abandoned).await
             }
             Task::Batch(repeated) => {
                 let steps = vec![Step::repeated(repeated)?];
-                self.order(steps, Runs::Together, terms, abandoned).await
+                self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Procedure(invocation) => {
                 let steps = vec![Step::of(self.procedure(&invocation)?)?];
-                self.order(steps, Runs::Once, terms, abandoned).await
+                self.execution(steps, RunMode::Once, options, abandoned).await
             }
         }
     }
@@ -195,39 +196,45 @@ impl Inner {
             Facet::Tables | Facet::Columns => {
                 let name = Arc::clone(&self.name);
                 let work: Work =
-                    Box::new(move |opened, halt, outlet| facets::list(opened, halt, outlet, facet, &narrow, &name));
-                let (first, inlet) = start(&self.readers, limits, abandoned, work, 1).await?;
-                return Ok(Results::new(false, inlet.into_stream(first)));
+                    Box::new(move |opened, cancel, sender| facets::list(opened, cancel, sender, facet, &narrow, &name));
+                let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
+                return Ok(Results::new(false, receiver.into_stream(first)));
             }
             Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => {
                 let name = Arc::clone(&self.name);
                 let work: Work =
-                    Box::new(move |opened, halt, outlet| keys::list(opened, halt, outlet, facet, &narrow, &name));
-                let (first, inlet) = start(&self.readers, limits, abandoned, work, 1).await?;
-                return Ok(Results::new(false, inlet.into_stream(first)));
+                    Box::new(move |opened, cancel, sender| keys::list(opened, cancel, sender, facet, &narrow, &name));
+                let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
+                return Ok(Results::new(false, receiver.into_stream(first)));
             }
         };
         Ok(assembled(facet, rows))
     }
 
-    async fn order(&self, steps: Vec<Step>, runs: Runs, terms: Terms, abandoned: CancellationToken) -> Result<Results> {
-        let Terms { access, limits, dry_run } = terms;
+    async fn execution(
+        &self,
+        steps: Vec<Step>,
+        runs: RunMode,
+        options: ExecOptions,
+        abandoned: CancellationToken,
+    ) -> Result<Results> {
+        let ExecOptions { access, limits, dry_run } = options;
         // A query needs no writer, and many of them can run while one statement writes.
         // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
         let explains = steps.iter().all(|step| check::explains(&step.statement.text));
         let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement.text);
         let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
-        let (lane, writes) = match &self.writer {
-            Some(writer) if wants_writer => (writer, !explains && runs != Runs::Never),
-            None if wants_writer && !explains && runs != Runs::Never => return Err(failure::read_only()),
+        let (workers, writes) = match &self.writer {
+            Some(writer) if wants_writer => (writer, !explains && runs != RunMode::Never),
+            None if wants_writer && !explains && runs != RunMode::Never => return Err(failure::read_only()),
             _ => (&self.readers, false),
         };
         let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
-        let order = Order { steps, runs, access, rows, catalog, dry_run, budget };
-        let results = order.results();
-        let work: Work = Box::new(move |opened, halt, outlet| statement::run(opened, halt, outlet, &order));
-        let (first, inlet) = start(lane, limits, abandoned, work, results).await?;
-        Ok(Results::new(writes, inlet.into_stream(first)))
+        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget };
+        let results = execution.results();
+        let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
+        let (first, receiver) = start(workers, limits, abandoned, work, results).await?;
+        Ok(Results::new(writes, receiver.into_stream(first)))
     }
 
     fn procedure(&self, invocation: &Invocation) -> Result<Prepared> {
@@ -251,34 +258,34 @@ impl Inner {
     }
 }
 
-/// Starts `work`, which has so many `results`, on a session of `lane`; answers with its first part
+/// Starts `work`, which has so many `results`, on a session of `workers`; answers with its first part
 /// and where the others come from.
 async fn start(
-    lane: &Arc<Lane>,
+    workers: &Arc<WorkerPool>,
     limits: Limits,
     abandoned: CancellationToken,
     work: Work,
     results: usize,
-) -> Result<(Part, channel::Inlet)> {
+) -> Result<(Part, channel::Receiver)> {
     let now = Instant::now();
     // A timeout beyond what the clock can count is none; a month is none either.
     let deadline = now.checked_add(limits.timeout).unwrap_or(now + Duration::from_hours(30 * 24));
-    let halt = Halt::new(deadline);
-    let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&halt), abandoned)));
-    let (outlet, mut inlet) = channel::channel(&halt, watch);
-    inlet.expect(results);
-    lane.submit(&halt, outlet, work).await?;
-    match inlet.next().await {
-        Some(part) => Ok((part?, inlet)),
+    let cancel = CancelFlag::new(deadline);
+    let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&cancel), abandoned)));
+    let (sender, mut receiver) = channel::channel(&cancel, watch);
+    receiver.expect(results);
+    workers.submit(&cancel, sender, work).await?;
+    match receiver.next().await {
+        Some(part) => Ok((part?, receiver)),
         None => Err(Error::internal("a session gave no answer")),
     }
 }
 
 /// Throws the switch from outside: at the deadline, or when nobody waits any more.
-async fn watch(halt: Arc<Halt>, abandoned: CancellationToken) {
+async fn watch(cancel: Arc<CancelFlag>, abandoned: CancellationToken) {
     tokio::select! {
-        () = abandoned.cancelled() => halt.stop(Kind::Abandoned),
-        () = tokio::time::sleep_until(halt.deadline().into()) => halt.stop(Kind::TimedOut),
+        () = abandoned.cancelled() => cancel.stop(Kind::Abandoned),
+        () = tokio::time::sleep_until(cancel.deadline().into()) => cancel.stop(Kind::TimedOut),
     }
 }
 

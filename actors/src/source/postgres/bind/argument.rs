@@ -30,15 +30,15 @@ const MOST_DIMENSIONS: usize = 6;
 
 /// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
 /// wire library logs what it binds.
-pub(crate) struct Bound(pub(crate) Option<String>);
+pub(crate) struct BoundValue(pub(crate) Option<String>);
 
-impl fmt::Debug for Bound {
+impl fmt::Debug for BoundValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bound")
+        f.write_str("BoundValue")
     }
 }
 
-impl ToSql for Bound {
+impl ToSql for BoundValue {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
         Ok(match &self.0 {
             Some(text) => {
@@ -95,8 +95,8 @@ pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Res
 ///
 /// # Errors
 /// [`Kind::Invalid`](crate::error::Kind::Invalid) naming the parameter, its type and the form.
-pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<Bound> {
-    text(&argument.value, type_).map(Bound).map_err(|wrong| wrong_value(&argument.name, type_, wrong.0))
+pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
+    text(&argument.value, type_).map(BoundValue).map_err(|wrong| wrong_value(&argument.name, type_, wrong.0))
 }
 
 /// The error for a value that its type does not take.

@@ -12,9 +12,9 @@ static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), 
 
 /// What a statement was judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Shape([u64; 2]);
+pub(crate) struct QueryFingerprint([u64; 2]);
 
-impl Shape {
+impl QueryFingerprint {
     /// The shape of `text`, where `terms` say all else that decides about it.
     pub(crate) fn of(text: &str, terms: &[&str]) -> Self {
         let masked = masked(text.as_bytes());
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn terms_and_texts_do_not_run_into_each_other() {
-        assert_ne!(Shape::of("c", &["a", "b"]), Shape::of("c", &["ab", ""]));
-        assert_eq!(Shape::of("SELECT 1", &["a"]), Shape::of("SELECT 2", &["a"]));
-        assert_ne!(Shape::of("SELECT 1", &["a"]), Shape::of("SELECT 1", &["b"]));
+        assert_ne!(QueryFingerprint::of("c", &["a", "b"]), QueryFingerprint::of("c", &["ab", ""]));
+        assert_eq!(QueryFingerprint::of("SELECT 1", &["a"]), QueryFingerprint::of("SELECT 2", &["a"]));
+        assert_ne!(QueryFingerprint::of("SELECT 1", &["a"]), QueryFingerprint::of("SELECT 1", &["b"]));
     }
 }

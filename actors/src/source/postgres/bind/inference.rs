@@ -11,14 +11,14 @@ use tokio_postgres::types::Type;
 
 use crate::call::Argument;
 use crate::error::{Error, Result};
-use crate::source::postgres::bind::apart::Apart;
 use crate::source::postgres::bind::argument_types::{at_last, fits, kind, named, own, takes, text_at_last};
-use crate::source::postgres::bind::shape::Shape;
-use crate::source::postgres::bind::ways::Way;
-use crate::source::postgres::execute::job::{APART, Job};
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
+use crate::source::postgres::bind::parameter_types::ParameterTypes;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
+use crate::source::postgres::execute::execution::{APART, Execution};
 use crate::source::postgres::execute::transaction::begun;
 use crate::source::postgres::execute::transaction::step_back;
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 
 /// SQLSTATEs of a parameter whose type could not be inferred or was inferred twice, of an operator or a
@@ -31,23 +31,23 @@ const ONE_BY_ONE: usize = 8;
 pub(crate) struct Inferred {
     pub(crate) statement: Statement,
     /// Set where each place of a value is a parameter of its own.
-    pub(crate) apart: Option<Apart>,
+    pub(crate) apart: Option<SplitParameters>,
 }
 
 /// Begins the transaction and prepares the statement in it.
 ///
 /// # Errors
 /// What the source says of the statement as it says it where literals stand for the values.
-pub(crate) async fn inferred(session: &Session, job: &Job, clock: &Clock) -> Result<Inferred> {
-    let arguments = job.arguments();
-    let mut attempts = Attempts { session, job, clock, behind: false, tried: HashSet::new(), refusal: None };
+pub(crate) async fn inferred(session: &Session, execution: &Execution, context: &CallContext) -> Result<Inferred> {
+    let arguments = execution.arguments();
+    let mut attempts = Attempts { session, execution, context, behind: false, tried: HashSet::new(), refusal: None };
     if arguments.is_empty() {
-        let ready = attempts.prepare(None, &[]).await.map_err(|error| job.failure(&error, 0))?;
+        let ready = attempts.prepare(None, &[]).await.map_err(|error| execution.failure(&error, 0))?;
         return Ok(Inferred { statement: ready, apart: None });
     }
-    let known = if job.place.begins { session.ways().of(|| shape(job)) } else { None };
-    if let Some(Way { types, apart, .. }) = known {
-        let apart = if apart { Apart::of(&job.text, arguments) } else { None };
+    let known = if execution.position.begins { session.parameter_types().of(|| fingerprint(execution)) } else { None };
+    if let Some(ParameterTypes { types, apart, .. }) = known {
+        let apart = if apart { SplitParameters::of(&execution.text, arguments) } else { None };
         let given = given(apart.as_ref(), arguments);
         let takes = |(argument, type_): (&&Argument, &Type)| own(argument) == Type::UNKNOWN || fits(argument, type_);
         if types.len() == given.len() && given.iter().zip(&types).all(takes) {
@@ -58,27 +58,27 @@ pub(crate) async fn inferred(session: &Session, job: &Job, clock: &Clock) -> Res
         }
     }
     // Nearly all statements need no more than their values' own types; casts say those of a routine's.
-    let type_: fn(&Argument) -> Type = if job.means_literals() { own } else { |_| Type::UNKNOWN };
+    let type_: fn(&Argument) -> Type = if execution.means_literals() { own } else { |_| Type::UNKNOWN };
     let first = arguments.iter().map(type_).collect();
     let (inferred, types) = match attempts.attempt(None, first).await? {
         Some(found) => found,
         None => Box::pin(attempts.others()).await?,
     };
-    if attempts.tried.len() > 1 && job.place.begins {
-        session.ways().keep(shape(job), types, inferred.apart.is_some());
+    if attempts.tried.len() > 1 && execution.position.begins {
+        session.parameter_types().keep(fingerprint(execution), types, inferred.apart.is_some());
     }
     Ok(inferred)
 }
 
-fn given<'a>(apart: Option<&Apart>, arguments: &'a [Argument]) -> Vec<&'a Argument> {
+fn given<'a>(apart: Option<&SplitParameters>, arguments: &'a [Argument]) -> Vec<&'a Argument> {
     apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments))
 }
 
 /// The ways to prepare one statement that were tried.
 struct Attempts<'a> {
     session: &'a Session,
-    job: &'a Job,
-    clock: &'a Clock,
+    execution: &'a Execution,
+    context: &'a CallContext,
     /// Whether there is something of an attempt to be taken back.
     behind: bool,
     tried: HashSet<(bool, Vec<u32>)>,
@@ -90,9 +90,9 @@ type Found = (Inferred, Vec<Type>);
 
 impl Attempts<'_> {
     async fn others(&mut self) -> Result<Found> {
-        let arguments = self.job.arguments();
+        let arguments = self.execution.arguments();
         let each = |type_: fn(&Argument) -> Type| arguments.iter().map(type_).collect::<Vec<_>>();
-        if !self.job.means_literals() {
+        if !self.execution.means_literals() {
             for types in [each(own), each(text_at_last)] {
                 if let Some(found) = self.attempt(None, types).await? {
                     return Ok(found);
@@ -100,8 +100,8 @@ impl Attempts<'_> {
             }
             return Err(self.refused());
         }
-        let apart = Apart::of(&self.job.text, arguments);
-        let texts: Vec<Option<&Apart>> = std::iter::once(None).chain(apart.as_ref().map(Some)).collect();
+        let apart = SplitParameters::of(&self.execution.text, arguments);
+        let texts: Vec<Option<&SplitParameters>> = std::iter::once(None).chain(apart.as_ref().map(Some)).collect();
         let by: [fn(&Argument) -> Type; 2] = [own, named];
         for apart in texts.iter().copied() {
             for type_ in by {
@@ -132,7 +132,7 @@ impl Attempts<'_> {
     fn note(&mut self, error: &tokio_postgres::Error, apart: bool) {
         let is_better = |refusal: &Error| apart && refusal.get_sqlstate() == Some("42P08");
         if self.refusal.as_ref().is_none_or(is_better) {
-            self.refusal = Some(self.job.failure(error, if apart { APART } else { 0 }));
+            self.refusal = Some(self.execution.failure(error, if apart { APART } else { 0 }));
         }
     }
 
@@ -142,8 +142,8 @@ impl Attempts<'_> {
 
     /// Numbers and truth values with the types that the source infers for their places, where it infers
     /// one that is no text and takes the value.
-    async fn taken(&mut self, apart: Option<&Apart>) -> Result<Option<Vec<Type>>> {
-        let given = given(apart, self.job.arguments());
+    async fn taken(&mut self, apart: Option<&SplitParameters>) -> Result<Option<Vec<Type>>> {
+        let given = given(apart, self.execution.arguments());
         if given.iter().all(|argument| own(argument) == Type::UNKNOWN) {
             return Ok(None);
         }
@@ -157,8 +157,8 @@ impl Attempts<'_> {
 
     /// The statement, if the source takes it with these types and what it needs beyond them; `None` where
     /// others may help.
-    async fn attempt(&mut self, apart: Option<&Apart>, types: Vec<Type>) -> Result<Option<Found>> {
-        let given = given(apart, self.job.arguments());
+    async fn attempt(&mut self, apart: Option<&SplitParameters>, types: Vec<Type>) -> Result<Option<Found>> {
+        let given = given(apart, self.execution.arguments());
         let mut types = types;
         let mut given_one = 0;
         loop {
@@ -170,7 +170,7 @@ impl Attempts<'_> {
                 Err(error) => error,
             };
             self.note(&error, apart.is_some());
-            let Some(code) = error.code() else { return Err(self.job.failure(&error, 0)) };
+            let Some(code) = error.code() else { return Err(self.execution.failure(&error, 0)) };
             if !NEEDS_TYPES.contains(&code.code()) {
                 return if self.tried.len() == 1 { Err(self.refused()) } else { Ok(None) };
             }
@@ -190,14 +190,18 @@ impl Attempts<'_> {
         }
     }
 
-    async fn prepare(&mut self, apart: Option<&Apart>, types: &[Type]) -> Result<Statement, tokio_postgres::Error> {
+    async fn prepare(
+        &mut self,
+        apart: Option<&SplitParameters>,
+        types: &[Type],
+    ) -> Result<Statement, tokio_postgres::Error> {
         if std::mem::replace(&mut self.behind, true) {
-            step_back(self.session, self.job.frame(), self.job.place).await;
+            step_back(self.session, self.execution.mode(), self.execution.position).await;
         }
-        let text = apart.map_or(self.job.text.as_str(), |apart| apart.text.as_str());
+        let text = apart.map_or(self.execution.text.as_str(), |apart| apart.text.as_str());
         // As if none were given: the source then infers all of them.
         let types = if types.iter().all(|type_| *type_ == Type::UNKNOWN) { &[] } else { types };
-        begun(self.session, self.job, self.clock, text, types).await
+        begun(self.session, self.execution, self.context, text, types).await
     }
 }
 
@@ -209,8 +213,8 @@ fn number(error: &tokio_postgres::Error) -> Option<usize> {
 }
 
 /// By what the way of a statement is remembered.
-fn shape(job: &Job) -> Shape {
-    let schema = job.default_schema.as_deref().unwrap_or_default();
-    let role = job.identity.as_ref().map_or("", |identity| identity.role.as_str());
-    Shape::exact(&[job.text.as_str(), schema, role], job.arguments().iter().flat_map(kind))
+fn fingerprint(execution: &Execution) -> QueryFingerprint {
+    let schema = execution.default_schema.as_deref().unwrap_or_default();
+    let role = execution.identity.as_ref().map_or("", |identity| identity.role.as_str());
+    QueryFingerprint::exact(&[execution.text.as_str(), schema, role], execution.arguments().iter().flat_map(kind))
 }

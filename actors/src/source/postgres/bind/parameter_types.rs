@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::types::Type;
 
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
 
 /// How long a way is remembered: what it rests on in the catalogue may change.
 const LIFETIME: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ const MOST_TYPES: usize = 128;
 
 /// How a statement was prepared that its values' own types did not do for.
 #[derive(Clone)]
-pub(crate) struct Way {
+pub(crate) struct ParameterTypes {
     pub(crate) types: Vec<Type>,
     pub(crate) apart: bool,
     pub(crate) since: Instant,
@@ -25,35 +25,35 @@ pub(crate) struct Way {
 
 /// The ways that were found lately.
 #[derive(Default)]
-pub(crate) struct Ways(Mutex<HashMap<Shape, Way>>);
+pub(crate) struct ParameterTypeCache(Mutex<HashMap<QueryFingerprint, ParameterTypes>>);
 
-impl Ways {
+impl ParameterTypeCache {
     /// The way of the statement of this shape, if one was found lately.
-    pub(crate) fn of(&self, shape: impl FnOnce() -> Shape) -> Option<Way> {
+    pub(crate) fn of(&self, fingerprint: impl FnOnce() -> QueryFingerprint) -> Option<ParameterTypes> {
         // Most statements need none, and their texts may be long.
         if self.lock().is_empty() {
             return None;
         }
-        let shape = shape();
-        self.lock().get(&shape).filter(|way| way.since.elapsed() < LIFETIME).cloned()
+        let fingerprint = fingerprint();
+        self.lock().get(&fingerprint).filter(|way| way.since.elapsed() < LIFETIME).cloned()
     }
 
     /// Remembers a way.
-    pub(crate) fn keep(&self, shape: Shape, types: Vec<Type>, apart: bool) {
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, types: Vec<Type>, apart: bool) {
         if types.len() > MOST_TYPES {
             return;
         }
-        let mut ways = self.lock();
-        if ways.len() >= MOST {
-            ways.retain(|_, way| way.since.elapsed() < LIFETIME);
-            if ways.len() >= MOST {
-                ways.clear();
+        let mut parameter_types = self.lock();
+        if parameter_types.len() >= MOST {
+            parameter_types.retain(|_, way| way.since.elapsed() < LIFETIME);
+            if parameter_types.len() >= MOST {
+                parameter_types.clear();
             }
         }
-        ways.insert(shape, Way { types, apart, since: Instant::now() });
+        parameter_types.insert(fingerprint, ParameterTypes { types, apart, since: Instant::now() });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Shape, Way>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<QueryFingerprint, ParameterTypes>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

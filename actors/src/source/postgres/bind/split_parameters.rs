@@ -9,13 +9,13 @@ use crate::sql;
 /// A statement's text with a parameter for each place where a string or NULL stands: each then has the
 /// type of its place, as literals have.
 #[derive(Clone, Debug)]
-pub(crate) struct Apart {
+pub(crate) struct SplitParameters {
     pub(crate) text: String,
     /// For each parameter the argument that is bound to it, from 0.
     places: Vec<usize>,
 }
 
-impl Apart {
+impl SplitParameters {
     /// Of `text`, a statement of these arguments or a part of it; `None` where nothing stands twice.
     pub(crate) fn of(text: &str, arguments: &[Argument]) -> Option<Self> {
         let is_open = |index: usize| arguments.get(index).is_some_and(|argument| own(argument) == Type::UNKNOWN);

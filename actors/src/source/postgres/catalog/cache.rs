@@ -11,11 +11,11 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::error::{Error, Result};
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
 use crate::source::postgres::catalog::relations;
-use crate::source::postgres::catalog::relations::{Foreseen, Question, Relations};
+use crate::source::postgres::catalog::relations::{RecentTables, Relations, TableLookup};
 use crate::source::postgres::catalog::routines;
-use crate::source::postgres::catalog::routines::Known;
+use crate::source::postgres::catalog::routines::KnownRoutines;
 use crate::source::postgres::decode::form::Form;
 use crate::source::postgres::session::custom_types::CustomTypes;
 use crate::source::postgres::session::housekeeping::Housekeeping;
@@ -37,11 +37,11 @@ const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientW
     FROM pg_catalog.pg_stat_activity WHERE pid = $1";
 
 /// Everything remembered.
-pub(crate) struct Knowledge {
+pub(crate) struct CatalogCache {
     housekeeping: Arc<Housekeeping>,
     types: Arc<CustomTypes>,
-    foreseen: Foreseen,
-    routines: ArcSwap<Known>,
+    recent_tables: RecentTables,
+    routines: ArcSwap<KnownRoutines>,
     stale: AtomicBool,
     /// The roles that callers may have, as a part of a query; absent where they have none.
     roles: Option<&'static str>,
@@ -50,7 +50,7 @@ pub(crate) struct Knowledge {
     finite_intervals: AtomicBool,
 }
 
-impl Knowledge {
+impl CatalogCache {
     /// Nothing is known yet.
     pub(crate) fn new(
         housekeeping: Arc<Housekeeping>,
@@ -61,7 +61,7 @@ impl Knowledge {
         Self {
             housekeeping,
             types,
-            foreseen: Foreseen::default(),
+            recent_tables: RecentTables::default(),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             roles,
@@ -111,28 +111,33 @@ impl Knowledge {
     }
 
     /// The routines as last read.
-    pub(crate) fn routines(&self) -> Arc<Known> {
+    pub(crate) fn routines(&self) -> Arc<KnownRoutines> {
         self.routines.load_full()
     }
 
     /// Asks what is to be told of `tables`, which a statement holds.
-    pub(crate) fn ask_of(&self, tables: Vec<Oid>) -> Question {
-        Question::beside(&self.housekeeping, tables)
+    pub(crate) fn ask_of(&self, tables: Vec<Oid>) -> TableLookup {
+        TableLookup::beside(&self.housekeeping, tables)
     }
 
     /// The same for the tables of a statement of this shape, if it was seen before.
-    pub(crate) fn foresee(&self, shape: &Shape) -> Option<Question> {
-        Some(Question::before(&self.housekeeping, self.foreseen.of(shape)?))
+    pub(crate) fn prefetch(&self, fingerprint: &QueryFingerprint) -> Option<TableLookup> {
+        Some(TableLookup::before(&self.housekeeping, self.recent_tables.of(fingerprint)?))
     }
 
     /// What is to be told of `tables`, which a statement has just begun to answer from. What was asked
     /// meanwhile is enough, if it is of these.
-    pub(crate) async fn relations(&self, asked: Option<Question>, shape: Option<Shape>, tables: Vec<Oid>) -> Relations {
+    pub(crate) async fn relations(
+        &self,
+        asked: Option<TableLookup>,
+        fingerprint: Option<QueryFingerprint>,
+        tables: Vec<Oid>,
+    ) -> Relations {
         if let Some(asked) = asked.filter(|asked| asked.is_of(&tables)) {
             return asked.answer().await;
         }
-        if let Some(shape) = shape {
-            self.foreseen.keep(shape, &tables);
+        if let Some(fingerprint) = fingerprint {
+            self.recent_tables.keep(fingerprint, &tables);
         }
         self.ask_of(tables).answer().await
     }
@@ -179,8 +184,8 @@ impl Knowledge {
 
         self.types.refresh(client).await?;
         let routines = routines::read(client, self.roles).await?;
-        let procedures = routines.iter().map(|routine| routine.face.clone()).collect();
-        self.routines.store(Arc::new(Known { routines, path }));
+        let procedures = routines.iter().map(|routine| routine.procedure.clone()).collect();
+        self.routines.store(Arc::new(KnownRoutines { routines, path }));
         let tables = relations::definitions(client, self.roles).await?;
         Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
     }

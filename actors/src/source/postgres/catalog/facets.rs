@@ -9,8 +9,8 @@ use crate::source::Access;
 use crate::source::postgres::catalog::fragments::{EXPOSED_ROUTINE, base_modifier, base_type, visible_table};
 use crate::source::postgres::catalog::keys;
 use crate::source::postgres::decode::types;
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::execute::mode::{Place, Terms};
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::sql::Class;
 
 /// What the caller may narrow a facet by: $2 to $6, and as patterns of the source's LIKE $7 to $11.
@@ -36,8 +36,8 @@ const TABLE_TYPE: &str = "CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PA
 
 /// The query for `facet`. Its parameters: $1 the connection's name, $2 catalogue, $3 schema, $4
 /// table or procedure, $5 column or parameter, $6 table type; $7 to $11 see [`matches`]. Facets with
-/// types put the type's number and modifier behind their own columns, for [`Described`].
-pub(crate) fn job(facet: Facet, narrow: Narrow, connection: &str) -> Job {
+/// types put the type's number and modifier behind their own columns, for [`FacetRows`].
+pub(crate) fn execution(facet: Facet, narrow: Narrow, connection: &str) -> Execution {
     let catalog = matches("$1", 2);
     let schema = visible_schema();
     let (object, part) = (matches("c.relname", 4), matches("a.attname", 5));
@@ -78,15 +78,15 @@ ORDER BY n.nspname, p.proname, p.oid",
     let narrows = [narrow.catalog, narrow.schema, object, part, narrow.table_type];
     let patterns = narrows.clone().map(|narrow| narrow.map(|narrow| pattern::for_like(&narrow)));
     let values = [Some(connection.to_owned())].into_iter().chain(narrows).chain(patterns).collect();
-    Job {
+    Execution {
         text,
         class: Class::Select,
         returns_rows: true,
-        terms: Terms { access: Access::ReadOnly, dry_run: false, describes: false },
+        options: ExecOptions { access: Access::ReadOnly, dry_run: false, describes: false },
         values: Values::Facet(facet, values),
         default_schema: None,
         origin: None,
-        place: Place::ALONE,
+        position: TransactionPosition::ALONE,
         opens_cursors: false,
         identity: None,
         guarded: None,
@@ -147,12 +147,12 @@ ORDER BY n.nspname, p.proname, p.oid, x.ordinal",
 
 /// Rows of a facet with types: `DATA_TYPE`, `COLUMN_SIZE`, `PRECISION` and `SCALE` follow from the type's
 /// number and modifier, which stand behind the facet's own columns.
-pub(crate) struct Described<B> {
+pub(crate) struct FacetRows<B> {
     pub(crate) rows: B,
     pub(crate) facet: Facet,
 }
 
-impl<B: Batch> Batch for Described<B> {
+impl<B: Batch> Batch for FacetRows<B> {
     fn rows(&self) -> usize {
         self.rows.rows()
     }

@@ -1,5 +1,5 @@
 //! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
-//! parameters of their queries are those of `catalog.rs`.
+//! parameters of their queries are those of `facets.rs`.
 
 use crate::source::postgres::catalog::fragments::visible_table;
 

@@ -12,10 +12,10 @@ use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::error::{Error, Result};
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
 use crate::source::postgres::catalog::fragments::visible_table;
 use crate::source::postgres::connect::wire::Wire;
-use crate::source::postgres::decode::columns::Seen;
+use crate::source::postgres::decode::columns::ColumnDescription;
 use crate::source::postgres::session::housekeeping::Housekeeping;
 use crate::source::postgres::session::own::ask;
 use crate::source::{MOST_TABLES, Table};
@@ -85,7 +85,7 @@ pub(crate) struct Relation {
 pub(crate) type Relations = HashMap<Oid, Relation>;
 
 /// The tables that `columns` come from, each once.
-pub(crate) fn tables(columns: &[Seen]) -> Vec<Oid> {
+pub(crate) fn tables(columns: &[ColumnDescription]) -> Vec<Oid> {
     let mut tables: Vec<Oid> = columns.iter().filter_map(|column| column.table).collect();
     tables.sort_unstable();
     tables.dedup();
@@ -121,21 +121,21 @@ fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What was asked before the statement had its tables holds so long: whoever changed one that the statement
 /// waited for has changed it since.
-const FORESIGHT: Duration = Duration::from_millis(50);
+const PREFETCH_LIFETIME: Duration = Duration::from_millis(50);
 
 /// What is to be told of a result's tables: asked beside the statement, so that nothing waits for it.
 ///
 /// Another session may change a table at any time, so that nothing is remembered of it. A statement holds
 /// its tables from when it is prepared until its transaction ends, and what is asked meanwhile is true of
 /// its rows.
-pub(crate) struct Question {
+pub(crate) struct TableLookup {
     tables: Vec<Oid>,
     /// Until when an answer counts for a statement that has not answered yet.
     until: Option<Instant>,
     answer: BoxFuture<'static, Option<Relations>>,
 }
 
-impl Question {
+impl TableLookup {
     /// Asked on a session of our own, at once.
     pub(crate) fn beside(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
         let (housekeeping, asked) = (Arc::clone(housekeeping), tables.clone());
@@ -151,7 +151,7 @@ impl Question {
 
     /// The same for a statement that is about to be sent.
     pub(crate) fn before(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
-        Self { until: Some(Instant::now() + FORESIGHT), ..Self::beside(housekeeping, tables) }
+        Self { until: Some(Instant::now() + PREFETCH_LIFETIME), ..Self::beside(housekeeping, tables) }
     }
 
     /// Asked in the statement's own transaction.
@@ -171,28 +171,28 @@ impl Question {
 }
 
 /// Statements of one connection whose tables are remembered at most.
-const MOST_FORESEEN: usize = 4_096;
+const MOST_STATEMENTS: usize = 4_096;
 
 /// Which tables the columns of statements came from lately, to ask for them before the next one answers.
 #[derive(Default)]
-pub(crate) struct Foreseen(Mutex<HashMap<Shape, Arc<[Oid]>>>);
+pub(crate) struct RecentTables(Mutex<HashMap<QueryFingerprint, Arc<[Oid]>>>);
 
-impl Foreseen {
-    /// The tables of the statement of `shape`, if one was seen.
-    pub(crate) fn of(&self, shape: &Shape) -> Option<Vec<Oid>> {
-        self.lock().get(shape).map(|tables| tables.to_vec())
+impl RecentTables {
+    /// The tables of the statement of `fingerprint`, if one was seen.
+    pub(crate) fn of(&self, fingerprint: &QueryFingerprint) -> Option<Vec<Oid>> {
+        self.lock().get(fingerprint).map(|tables| tables.to_vec())
     }
 
     /// Remembers what was seen.
-    pub(crate) fn keep(&self, shape: Shape, tables: &[Oid]) {
-        let mut foreseen = self.lock();
-        if foreseen.len() >= MOST_FORESEEN {
-            foreseen.clear();
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, tables: &[Oid]) {
+        let mut recent_tables = self.lock();
+        if recent_tables.len() >= MOST_STATEMENTS {
+            recent_tables.clear();
         }
-        foreseen.insert(shape, tables.into());
+        recent_tables.insert(fingerprint, tables.into());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Shape, Arc<[Oid]>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<QueryFingerprint, Arc<[Oid]>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
 //! The functions and procedures that a connection exposes, as read from the catalogue. How one is
-//! chosen and called is in `procedure.rs`.
+//! chosen and called is in `execute/procedure.rs`.
 
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
@@ -14,7 +14,7 @@ use crate::source::{Direction, Parameter, Procedure};
 #[derive(Clone, Debug)]
 pub(crate) struct Routine {
     /// As callers see it.
-    pub(crate) face: Procedure,
+    pub(crate) procedure: Procedure,
     /// `CALL`, not `SELECT`.
     pub(crate) is_procedure: bool,
     /// The arguments that a call names, in order.
@@ -35,15 +35,15 @@ pub(crate) struct Slot {
 
 /// The routines, and the schemas in which an unqualified name is looked for.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownRoutines {
     pub(crate) routines: Vec<Routine>,
     pub(crate) path: Vec<String>,
 }
 
-impl Known {
+impl KnownRoutines {
     /// What a caller with `role` may run.
     pub(crate) fn seen_by(&self, role: &str) -> Self {
-        let routines = self.routines.iter().filter(|routine| routine.face.is_for(Some(role))).cloned().collect();
+        let routines = self.routines.iter().filter(|routine| routine.procedure.is_for(Some(role))).cloned().collect();
         Self { routines, path: self.path.clone() }
     }
 }
@@ -53,7 +53,7 @@ impl Known {
 pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
     let rows = ask(client, &statement(roles), &[]).await?;
     let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
-    routines.retain(|routine| routine.face.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
+    routines.retain(|routine| routine.procedure.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
     Ok(routines)
 }
 
@@ -152,7 +152,7 @@ fn read_row(row: &Row) -> Result<Routine, tokio_postgres::Error> {
         });
     }
     Ok(Routine {
-        face: Procedure {
+        procedure: Procedure {
             schema: row.try_get(0)?,
             name: row.try_get(1)?,
             remarks: row.try_get(2)?,

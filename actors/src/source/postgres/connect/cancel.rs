@@ -18,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Where a session leads.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum ServerAddress {
     Network(SocketAddr),
     Socket(PathBuf),
 }
@@ -27,7 +27,7 @@ pub(crate) enum Place {
 #[derive(Clone)]
 pub(crate) struct Canceller {
     pub(crate) token: CancelToken,
-    pub(crate) place: Place,
+    pub(crate) place: ServerAddress,
     /// The name in the server's certificate.
     pub(crate) name: String,
     pub(crate) tls: MakeRustlsConnect,
@@ -38,12 +38,12 @@ impl Canceller {
     pub(crate) fn cancel(self) -> BoxFuture<'static, io::Result<()>> {
         let Self { token, place, name, tls } = self;
         match place {
-            Place::Network(address) => async move {
+            ServerAddress::Network(address) => async move {
                 let stream = TcpStream::connect(address).await?;
                 ask(token, stream, &name, tls).await
             }
             .boxed(),
-            Place::Socket(path) => async move {
+            ServerAddress::Socket(path) => async move {
                 let stream = UnixStream::connect(path).await?;
                 ask(token, stream, &name, tls).await
             }

@@ -1,5 +1,5 @@
 //! How a session comes about: which host, under which protection, with which password, and whether
-//! it is one that will do. What is told to it afterwards is in `session.rs`.
+//! it is one that will do. What is told to it afterwards is in `session/setup.rs`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::source::postgres::address::Address;
-use crate::source::postgres::connect::cancel::Place;
+use crate::source::postgres::connect::cancel::ServerAddress;
 use crate::source::postgres::connect::invalid::refusal;
 use crate::source::postgres::connect::lending::Lending;
 use crate::source::postgres::connect::login;
 use crate::source::postgres::connect::messages::Pin;
 use crate::source::postgres::connect::notices;
-use crate::source::postgres::connect::notices::Hearer;
+use crate::source::postgres::connect::notices::MessageListener;
 use crate::source::postgres::connect::options;
 use crate::source::postgres::connect::options::{Host, Mode, Options, Target};
 use crate::source::postgres::connect::parameters::Parameters;
-use crate::source::postgres::connect::password::{Known, Passwords};
+use crate::source::postgres::connect::password::{KnownPasswords, Passwords};
 use crate::source::postgres::connect::stream::{Below, Bounded, Socket};
 use crate::source::postgres::connect::tls::Connectors;
 use crate::source::postgres::connect::wire::Wire;
@@ -151,12 +151,12 @@ impl Connector {
         .map_err(|failure| match (known, &self.role) {
             (_, Some(role)) if failure.is_of_us() => login::refused(role, "cannot sign in to the database")
                 .because(failure.error(None).cause().unwrap_or_default()),
-            (Known::None(Some(why)), _) => failure.error(Some(why)),
+            (KnownPasswords::None(Some(why)), _) => failure.error(Some(why)),
             _ => failure.error(None),
         })
     }
 
-    async fn first_that_will_do(&self, known: &Known, tls: &MakeRustlsConnect) -> Result<Wire, Failure> {
+    async fn first_that_will_do(&self, known: &KnownPasswords, tls: &MakeRustlsConnect) -> Result<Wire, Failure> {
         let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
         if self.options.shuffled {
             hosts.shuffle(&mut rand::rng());
@@ -234,8 +234,8 @@ impl Connector {
         for mode in modes {
             let config = self.config(host, address, password, *mode);
             let place = match (host.socket(), address) {
-                (Some(folder), _) => Place::Socket(folder.join(format!(".s.PGSQL.{}", host.port))),
-                (None, Some(address)) => Place::Network((address, host.port).into()),
+                (Some(folder), _) => ServerAddress::Socket(folder.join(format!(".s.PGSQL.{}", host.port))),
+                (None, Some(address)) => ServerAddress::Network((address, host.port).into()),
                 (None, None) => return Err(Refusal::new("it has no address")),
             };
             let session = self.session(&config, (place, &host.name), target, tls);
@@ -274,7 +274,7 @@ impl Connector {
     async fn session(
         &self,
         config: &Config,
-        (place, name): (Place, &str),
+        (place, name): (ServerAddress, &str),
         target: Target,
         tls: &MakeRustlsConnect,
     ) -> Result<Wire, Refusal> {
@@ -290,12 +290,12 @@ impl Connector {
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
         let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
-        let hearer = Arc::<Hearer>::default();
+        let messages = Arc::<MessageListener>::default();
         // The task ends with the client or with the connection, whichever goes first.
-        let driver = tokio::spawn(notices::drive(connection, Arc::clone(&hearer)));
+        let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
         let pooled = self.pooler == Pooler::Transaction;
         let (tls, name) = (tls.clone(), name.to_owned());
-        let wire = Wire { client, driver, hearer, tls, pin, lent, place, name, pooled, relations: OnceCell::new() };
+        let wire = Wire { client, driver, messages, tls, pin, lent, place, name, pooled, relations: OnceCell::new() };
         if target == Target::Any {
             return Ok(wire);
         }

@@ -17,14 +17,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Who hears what the source says beside its answers.
 #[derive(Default)]
-pub(crate) struct Hearer {
+pub(crate) struct MessageListener {
     /// The notices of the session now.
     notices: Mutex<Option<Notices>>,
     /// Called with the channel and the payload of each notification (`NOTIFY`).
     notified: OnceLock<Box<dyn Fn(&str, &str) + Send + Sync>>,
 }
 
-impl Hearer {
+impl MessageListener {
     /// From now on, `notices` hears; or nobody.
     pub(crate) fn set(&self, notices: Option<Notices>) {
         *lock(&self.notices) = notices;
@@ -56,17 +56,17 @@ impl Hearer {
     }
 }
 
-/// Drives `connection` until either end hangs up; `hearer` is told what the source says meanwhile.
-pub(crate) async fn drive<S, T>(mut connection: Connection<S, T>, hearer: Arc<Hearer>)
+/// Drives `connection` until either end hangs up; `messages` is told what the source says meanwhile.
+pub(crate) async fn drive<S, T>(mut connection: Connection<S, T>, messages: Arc<MessageListener>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     loop {
         match poll_fn(|cx| connection.poll_message(cx)).await {
-            Some(Ok(AsyncMessage::Notice(said))) => hearer.tell(&said),
+            Some(Ok(AsyncMessage::Notice(said))) => messages.tell(&said),
             Some(Ok(AsyncMessage::Notification(said))) => {
-                if let Some(hear) = hearer.notified.get() {
+                if let Some(hear) = messages.notified.get() {
                     hear(said.channel(), said.payload());
                 }
             }

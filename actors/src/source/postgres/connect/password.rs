@@ -36,7 +36,7 @@ pub(crate) enum Passwords {
 }
 
 /// What is known of the password at one time.
-pub(crate) enum Known {
+pub(crate) enum KnownPasswords {
     /// One for every host.
     One(SecretString),
     /// The lines of a password file.
@@ -47,10 +47,10 @@ pub(crate) enum Known {
 
 impl Passwords {
     /// The password, read if it was not yet; anew where the source has refused `refused`.
-    pub(crate) async fn read(&self, refused: Option<&SecretString>) -> Result<Known> {
+    pub(crate) async fn read(&self, refused: Option<&SecretString>) -> Result<KnownPasswords> {
         match self {
-            Self::None => Ok(Known::None(None)),
-            Self::Given(password) => Ok(Known::One(password.clone())),
+            Self::None => Ok(KnownPasswords::None(None)),
+            Self::Given(password) => Ok(KnownPasswords::One(password.clone())),
             Self::Listed(path) => {
                 let path = path.clone();
                 spawn_blocking(move || listed(&path)).await.map_err(Error::internal)
@@ -62,12 +62,12 @@ impl Passwords {
                     refused.is_some_and(|refused| refused.expose_secret() == known.expose_secret())
                 };
                 if let Some(known) = kept.as_ref().filter(|known| !is_refused(known)) {
-                    return Ok(Known::One(known.clone()));
+                    return Ok(KnownPasswords::One(known.clone()));
                 }
                 *kept = None;
                 let read = fetch(place.clone()).await?;
                 *kept = Some(read.clone());
-                Ok(Known::One(read))
+                Ok(KnownPasswords::One(read))
             }
         }
     }
@@ -78,7 +78,7 @@ impl Passwords {
     }
 }
 
-impl Known {
+impl KnownPasswords {
     /// The password for one host.
     pub(crate) fn of(&self, host: &Host, database: &str, user: &str) -> Option<SecretString> {
         match self {
@@ -154,21 +154,21 @@ impl Drop for Group {
 }
 
 /// The lines of a password file, unless others may read it: libpq ignores such a file.
-fn listed(path: &Path) -> Known {
+fn listed(path: &Path) -> KnownPasswords {
     let file = match fs::metadata(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Known::None(None),
-        Err(_) => return Known::None(Some("the password file cannot be read")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return KnownPasswords::None(None),
+        Err(_) => return KnownPasswords::None(Some("the password file cannot be read")),
     };
     if !file.is_file() {
-        return Known::None(Some("the password file is no plain file"));
+        return KnownPasswords::None(Some("the password file is no plain file"));
     }
     if file.mode() & 0o077 != 0 {
-        return Known::None(Some("the password file is ignored, because others may read it: chmod 600 it"));
+        return KnownPasswords::None(Some("the password file is ignored, because others may read it: chmod 600 it"));
     }
     match fs::read_to_string(path) {
-        Ok(text) => Known::Lines(SecretString::from(text)),
-        Err(_) => Known::None(Some("the password file cannot be read")),
+        Ok(text) => KnownPasswords::Lines(SecretString::from(text)),
+        Err(_) => KnownPasswords::None(Some("the password file cannot be read")),
     }
 }
 

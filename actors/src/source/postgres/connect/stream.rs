@@ -15,7 +15,7 @@ use tokio_postgres::Config;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
 use crate::budget::Loan;
-use crate::source::postgres::connect::cancel::Place;
+use crate::source::postgres::connect::cancel::ServerAddress;
 use crate::source::postgres::connect::lending::Lending;
 use crate::source::postgres::connect::messages;
 use crate::source::postgres::connect::messages::Messages;
@@ -31,10 +31,10 @@ pub(crate) enum Socket {
 
 impl Socket {
     /// Connects to `place`, with the options of `config`.
-    pub(crate) async fn connect(place: &Place, config: &Config) -> io::Result<Self> {
+    pub(crate) async fn connect(place: &ServerAddress, config: &Config) -> io::Result<Self> {
         let address = match place {
-            Place::Socket(path) => return UnixStream::connect(path).await.map(Self::Unix),
-            Place::Network(address) => address,
+            ServerAddress::Socket(path) => return UnixStream::connect(path).await.map(Self::Unix),
+            ServerAddress::Network(address) => address,
         };
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

@@ -8,25 +8,25 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::source::postgres::connect::cancel::{Canceller, Place};
+use crate::source::postgres::connect::cancel::{Canceller, ServerAddress};
 use crate::source::postgres::connect::lending::Lent;
 use crate::source::postgres::connect::messages::Pin;
-use crate::source::postgres::connect::notices::Hearer;
+use crate::source::postgres::connect::notices::MessageListener;
 
 /// A session, with the task that drives it.
 pub(crate) struct Wire {
     pub(crate) client: Client,
     pub(crate) driver: JoinHandle<()>,
-    pub(crate) hearer: Arc<Hearer>,
+    pub(crate) messages: Arc<MessageListener>,
     pub(crate) tls: MakeRustlsConnect,
     pub(crate) pin: Arc<Pin>,
     pub(crate) lent: Arc<Lent>,
     /// Where it leads, and the name that its certificate has to bear.
-    pub(crate) place: Place,
+    pub(crate) place: ServerAddress,
     pub(crate) name: String,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
-    /// What is asked of tables (`relations.rs`), where it was prepared.
+    /// What is asked of tables (`catalog/relations.rs`), where it was prepared.
     pub(crate) relations: OnceCell<Statement>,
 }
 
@@ -49,8 +49,8 @@ impl Wire {
     }
 
     /// Hears what the source says beside its answers.
-    pub(crate) fn hearer(&self) -> Arc<Hearer> {
-        Arc::clone(&self.hearer)
+    pub(crate) fn messages(&self) -> Arc<MessageListener> {
+        Arc::clone(&self.messages)
     }
 }
 

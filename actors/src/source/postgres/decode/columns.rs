@@ -5,7 +5,7 @@ use tokio_postgres::types::{Oid, Type};
 
 /// A column of a result as the wire tells it.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ColumnDescription {
     pub(crate) label: String,
     pub(crate) table: Option<Oid>,
     pub(crate) attribute: Option<i16>,
@@ -14,8 +14,8 @@ pub(crate) struct Seen {
 }
 
 /// The columns of a row description.
-pub(crate) fn seen(columns: &[Column]) -> Vec<Seen> {
-    let seen = |column: &Column| Seen {
+pub(crate) fn descriptions(columns: &[Column]) -> Vec<ColumnDescription> {
+    let seen = |column: &Column| ColumnDescription {
         label: column.name().to_owned(),
         table: column.table_oid(),
         attribute: column.column_id(),

@@ -12,26 +12,26 @@ use tokio_postgres::Statement;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Column, Part, Results};
-use crate::source::postgres::bind::apart::Apart;
 use crate::source::postgres::bind::argument;
 use crate::source::postgres::bind::argument_types;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
 use crate::source::postgres::catalog::relations;
-use crate::source::postgres::catalog::relations::Question;
+use crate::source::postgres::catalog::relations::TableLookup;
 use crate::source::postgres::decode::form::Form;
-use crate::source::postgres::execute::job::Job;
-use crate::source::postgres::execute::mode::Place;
-use crate::source::postgres::execute::prepared::{Made, bound, make_ready};
-use crate::source::postgres::execute::printed::Printing;
+use crate::source::postgres::execute::execution::Execution;
+use crate::source::postgres::execute::options::TransactionPosition;
+use crate::source::postgres::execute::prepared::{PreparedExecution, bound, make_ready};
 use crate::source::postgres::execute::rows;
 use crate::source::postgres::execute::rows::Rows;
 use crate::source::postgres::execute::running;
-use crate::source::postgres::execute::running::{Fetched, Rows as Answer};
-use crate::source::postgres::execute::shared::{Asked, Shared};
+use crate::source::postgres::execute::running::{RowBatch, Rows as Answer};
+use crate::source::postgres::execute::shared::{CallOptions, Shared};
 use crate::source::postgres::execute::statement::admit;
+use crate::source::postgres::execute::text_fallback::TextFallback;
 use crate::source::postgres::execute::transaction::{PREPARED, closing, undoing};
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
-use crate::source::postgres::walls::guarded::{Extent, Guarded};
+use crate::source::postgres::walls::policy::{PendingCheck, StatementUse};
 use crate::source::{Access, Prepared, Repeated};
 use crate::sql::Class;
 
@@ -41,7 +41,12 @@ const AHEAD: usize = 64;
 const MOST_PREPARED: usize = 128;
 
 /// Runs `repeated`, a result for each set.
-pub(crate) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_>, clock: Clock) -> Result<Results> {
+pub(crate) async fn results(
+    shared: &Shared,
+    repeated: Repeated,
+    asked: CallOptions<'_>,
+    context: CallContext,
+) -> Result<Results> {
     let Repeated { statement, sets, default_schema } = repeated;
     let mut waiting = VecDeque::with_capacity(sets.len());
     let (mut variants, mut known) = (Vec::new(), HashMap::new());
@@ -58,34 +63,34 @@ pub(crate) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
         };
         waiting.push_back((variant, values));
     }
-    let place = Place { begins: true, ends: false, pooled: shared.pooled };
-    let job = |variant: &Variant| {
+    let position = TransactionPosition { begins: true, ends: false, pooled: shared.pooled };
+    let execution = |variant: &Variant| {
         let (statement, values) = (statement.clone(), variant.values.clone());
         let default_schema = default_schema.clone();
         let prepared = Prepared { statement, values, default_schema, by_administrator: false };
-        Ok::<Job, Error>(Job { place, ..shared.job(prepared, asked, Extent::Repeated)? })
+        Ok::<Execution, Error>(Execution { position, ..shared.execution(prepared, asked, StatementUse::Repeated)? })
     };
     let Some(first) = variants.first() else {
         return Err(Error::invalid("parameters: give at least one set of values"));
     };
-    let first = job(first)?;
-    let session = clock.bound(shared.sessions.take(&clock)).await??;
+    let first = execution(first)?;
+    let session = context.bound(shared.sessions.take(&context)).await??;
     // Each is judged before the transaction begins.
     for (number, variant) in variants.iter().enumerate() {
-        let made = if number == 0 { None } else { Some(job(variant)?) };
-        let job = made.as_ref().unwrap_or(&first);
-        admit(&shared.knowledge, &session, job, &clock).await.map_err(|error| {
+        let made = if number == 0 { None } else { Some(execution(variant)?) };
+        let execution = made.as_ref().unwrap_or(&first);
+        admit(&shared.cache, &session, execution, &context).await.map_err(|error| {
             // Told as it would be of what does not exist: but for what does not parse, when it runs.
-            let runs =
-                job.guarded.as_ref().is_some_and(Guarded::is_definition) && error.get_sqlstate() != Some("42601");
-            let error = clock.judge(error);
+            let runs = execution.guarded.as_ref().is_some_and(PendingCheck::is_definition)
+                && error.get_sqlstate() != Some("42601");
+            let error = context.judge(error);
             if runs { Repeated::failure(variant.first, error) } else { error }
         })?;
     }
-    let mut runs = Runs {
+    let mut runs = BatchRun {
         session,
         name: Arc::clone(&shared.name),
-        job: Arc::new(first),
+        execution: Arc::new(first),
         variants,
         made: VecDeque::new(),
         waiting,
@@ -94,13 +99,13 @@ pub(crate) async fn results(shared: &Shared, repeated: Repeated, asked: Asked<'_
         begun: false,
         complete: false,
         number: 0,
-        clock,
-        knowledge: Arc::clone(&shared.knowledge),
+        context,
+        cache: Arc::clone(&shared.cache),
         over: false,
     };
     runs.make(0).await?;
     let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
-    Ok(Results::new(asked.terms.access == Access::ReadWrite, parts))
+    Ok(Results::new(asked.options.access == Access::ReadWrite, parts))
 }
 
 /// The statement as it is prepared for sets whose values are of the same kinds.
@@ -114,11 +119,11 @@ struct Variant {
 /// A variant that is prepared.
 #[derive(Clone)]
 struct Ready {
-    job: Arc<Job>,
+    execution: Arc<Execution>,
     statement: Statement,
-    apart: Option<Arc<Apart>>,
+    apart: Option<Arc<SplitParameters>>,
     /// Set where each run is several messages, of which none can be sent ahead.
-    printing: Option<Arc<Printing>>,
+    fallback: Option<Arc<TextFallback>>,
     columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
     forms: Arc<[Form]>,
     shift: usize,
@@ -128,10 +133,10 @@ type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>
 
 /// The runs of one statement. Dropped before their end they leave a session that nobody vouches
 /// for: it is closed, and with it everything undone.
-struct Runs {
+struct BatchRun {
     name: Arc<str>,
     /// The statement with the values of the first set.
-    job: Arc<Job>,
+    execution: Arc<Execution>,
     variants: Vec<Variant>,
     /// Those of the variants that are prepared; the one that was so first comes first.
     made: VecDeque<usize>,
@@ -145,14 +150,14 @@ struct Runs {
     complete: bool,
     /// The set that is being read, counted from 0.
     number: usize,
-    clock: Clock,
-    knowledge: Arc<crate::source::postgres::catalog::cache::Knowledge>,
+    context: CallContext,
+    cache: Arc<crate::source::postgres::catalog::cache::CatalogCache>,
     over: bool,
     /// The last of them to be dropped: what was prepared on it is closed before it goes to the next caller.
     session: Arc<Session>,
 }
 
-impl Runs {
+impl BatchRun {
     async fn next(&mut self) -> Option<Result<Part>> {
         if self.over {
             return None;
@@ -164,9 +169,9 @@ impl Runs {
 
     async fn step(&mut self) -> Result<Part> {
         let Some((ready, mut rows)) = self.reading.take() else { return self.open().await };
-        let mut batch = Fetched::default();
+        let mut batch = RowBatch::default();
         while !self.complete && !batch.is_full() {
-            match self.clock.bound(rows.next()).await? {
+            match self.context.bound(rows.next()).await? {
                 Some(Ok(row)) => batch.push(row, &self.session),
                 Some(Err(error)) => return Err(self.failure(&error, &ready).await),
                 None => self.complete = true,
@@ -184,46 +189,47 @@ impl Runs {
             self.close().await?;
             self.over = true;
         }
-        Ok(Part::Done { affected: self.job.affected(affected, !ready.forms.is_empty()) })
+        Ok(Part::Done { affected: self.execution.affected(affected, !ready.forms.is_empty()) })
     }
 
     /// Prepares a variant while nothing is under way, and has its columns described.
     async fn make(&mut self, variant: usize) -> Result<()> {
         let begins = !std::mem::replace(&mut self.begun, true);
         let Some(Variant { values, first, .. }) = self.variants.get(variant) else { return Ok(()) };
-        let job = Arc::new(self.job.again(values.clone(), begins));
-        let made = self.clock.bound(async {
-            let made = make_ready(&self.session, &job, &self.clock).await?;
-            let tables = if job.terms.describes { relations::tables(&made.columns) } else { Vec::new() };
-            let released = async { if job.place.begins { Ok(()) } else { self.session.batch_execute(PREPARED).await } };
-            let asked = if job.asks_within() {
+        let execution = Arc::new(self.execution.again(values.clone(), begins));
+        let made = self.context.bound(async {
+            let made = make_ready(&self.session, &execution, &self.context).await?;
+            let tables = if execution.options.describes { relations::tables(&made.columns) } else { Vec::new() };
+            let released =
+                async { if execution.position.begins { Ok(()) } else { self.session.batch_execute(PREPARED).await } };
+            let asked = if execution.asks_within() {
                 let (released, found) = join(released, relations::seen_by(&self.session, tables.clone())).await;
-                let found = released.and(found).map_err(|error| job.failure(&error, 0))?;
-                Question::within(tables, std::future::ready(Some(found)))
+                let found = released.and(found).map_err(|error| execution.failure(&error, 0))?;
+                TableLookup::within(tables, std::future::ready(Some(found)))
             } else {
-                released.await.map_err(|error| job.failure(&error, 0))?;
-                self.knowledge.ask_of(tables)
+                released.await.map_err(|error| execution.failure(&error, 0))?;
+                self.cache.ask_of(tables)
             };
-            Ok::<(Made, Question), Error>((made, asked))
+            Ok::<(PreparedExecution, TableLookup), Error>((made, asked))
         });
         let (made, asked) = match made.await? {
             Ok(made) => made,
             Err(error) => {
-                let of_a_set = !job.place.begins || error.message.starts_with("parameter @");
+                let of_a_set = !execution.position.begins || error.message.starts_with("parameter @");
                 let first = *first;
-                let error = self.clock.judge(error);
+                let error = self.context.judge(error);
                 let error = if of_a_set { Repeated::failure(first, error) } else { error };
                 self.undo().await;
                 return Err(error);
             }
         };
-        let Made { ready: statement, apart, columns, forms, shift, printing, .. } = made;
-        let (name, text) = (Arc::clone(&self.name), Arc::clone(&job));
+        let PreparedExecution { ready: statement, apart, columns, forms, shift, fallback, .. } = made;
+        let (name, text) = (Arc::clone(&self.name), Arc::clone(&execution));
         // The runs need not wait for what is told of them.
         let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
         let columns = described.boxed().shared();
         let apart = apart.map(Arc::new);
-        let ready = Ready { job, statement, apart, printing, columns, forms: self.knowledge.forms(forms), shift };
+        let ready = Ready { execution, statement, apart, fallback, columns, forms: self.cache.forms(forms), shift };
         if self.made.len() >= MOST_PREPARED
             && let Some(oldest) = self.made.pop_front().and_then(|oldest| self.variants.get_mut(oldest))
         {
@@ -242,7 +248,7 @@ impl Runs {
         else {
             return Ok(false);
         };
-        if ready.printing.is_some() && !self.sent.is_empty() {
+        if ready.fallback.is_some() && !self.sent.is_empty() {
             return Ok(false);
         }
         let number = self.number + self.sent.len();
@@ -251,8 +257,8 @@ impl Runs {
         let values = values.map_err(|error| Repeated::failure(number, error))?;
         let (session, made) = (Arc::clone(&self.session), ready.clone());
         let run = async move {
-            match made.printing {
-                Some(printing) => printing.run(session, values).await,
+            match made.fallback {
+                Some(fallback) => fallback.run(session, values).await,
                 None => session.query_raw(&made.statement, values).await.map(running::rows),
             }
         };
@@ -283,7 +289,7 @@ impl Runs {
         }
         // The first poll of each sends it.
         let mut sent = std::mem::take(&mut self.sent);
-        let opened = self.clock.bound(std::future::poll_fn(|cx| {
+        let opened = self.context.bound(std::future::poll_fn(|cx| {
             for (_, run) in &mut sent {
                 let _ = run.poll_unpin(cx);
             }
@@ -298,7 +304,7 @@ impl Runs {
         let Some((ready, _)) = first else { return Err(Error::internal("a set of values was not sent")) };
         match opened {
             Ok(rows) => {
-                let columns = self.clock.bound(ready.columns.clone()).await?;
+                let columns = self.context.bound(ready.columns.clone()).await?;
                 self.reading = Some((ready, rows));
                 self.complete = false;
                 Ok(Part::Columns(columns))
@@ -309,20 +315,20 @@ impl Runs {
 
     /// Keeps what all runs did.
     async fn close(&mut self) -> Result<()> {
-        let ended = self.clock.bound(closing(&self.session, self.job.frame())).await?;
+        let ended = self.context.bound(closing(&self.session, self.execution.mode())).await?;
         if ended.clean {
             self.session.settle();
         }
-        ended.outcome.map_err(|error| self.clock.judge(self.job.failure(&error, 0)))?;
-        if matches!(self.job.class, Class::Ddl | Class::Call | Class::Other) {
-            self.knowledge.mark_stale();
+        ended.outcome.map_err(|error| self.context.judge(self.execution.failure(&error, 0)))?;
+        if matches!(self.execution.class, Class::Ddl | Class::Call | Class::Other) {
+            self.cache.mark_stale();
         }
         Ok(())
     }
 
     /// What the source said of the run that is being read; everything before it is undone.
     async fn failure(&mut self, error: &tokio_postgres::Error, ready: &Ready) -> Error {
-        let failure = self.clock.judge(ready.job.failure(error, ready.shift));
+        let failure = self.context.judge(ready.execution.failure(error, ready.shift));
         let failure = Repeated::failure(self.number, failure);
         self.undo().await;
         failure
@@ -332,13 +338,13 @@ impl Runs {
     async fn undo(&mut self) {
         let sent = std::mem::take(&mut self.sent);
         self.waiting.clear();
-        let frame = self.job.frame();
+        let mode = self.execution.mode();
         // The source refuses each of them at once: their transaction has failed.
         let refused = async {
             drop(join_all(sent.into_iter().map(|(_, run)| run)).await);
-            undoing(&self.session, frame).await
+            undoing(&self.session, mode).await
         };
-        if let Ok(ended) = self.clock.bound(refused).await
+        if let Ok(ended) = self.context.bound(refused).await
             && ended.clean
         {
             self.session.settle();

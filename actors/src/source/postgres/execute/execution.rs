@@ -4,14 +4,14 @@ use crate::call::{Argument, Facet};
 use crate::error::{Error, Kind};
 use crate::identity::Assumed;
 use crate::source::Access;
-use crate::source::postgres::bind::apart::Apart;
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
 use crate::source::postgres::execute::identity;
-use crate::source::postgres::execute::mode::{Frame, Place, Terms};
+use crate::source::postgres::execute::options::{ExecOptions, TransactionMode, TransactionPosition};
 use crate::source::postgres::failure;
 use crate::source::postgres::quote::quoted;
-use crate::source::postgres::walls::guarded::Guarded;
 use crate::source::postgres::walls::names::redaction;
+use crate::source::postgres::walls::policy::PendingCheck;
 use crate::sql::{Class, Statement};
 use crate::trace::TraceParent;
 
@@ -26,28 +26,28 @@ pub(crate) const ELSEWHERE: usize = usize::MAX - 1;
 pub(crate) const FETCH_ALL: &str = "FETCH ALL ";
 
 /// One statement for the source.
-pub(crate) struct Job {
+pub(crate) struct Execution {
     pub(crate) text: String,
     pub(crate) class: Class,
     /// Whether it may return rows.
     pub(crate) returns_rows: bool,
-    pub(crate) terms: Terms,
+    pub(crate) options: ExecOptions,
     pub(crate) values: Values,
     /// In front of the search path, for this statement alone.
     pub(crate) default_schema: Option<String>,
     /// The caller's statement, for positions in it.
     pub(crate) origin: Option<Statement>,
     /// Where it stands in its transaction.
-    pub(crate) place: Place,
+    pub(crate) position: TransactionPosition,
     /// Whether the values of type refcursor that it answers with are results of their own.
     pub(crate) opens_cursors: bool,
     /// Who runs it, where callers have identities at the source.
     pub(crate) identity: Assumed,
     /// What has to be judged before it runs.
-    pub(crate) guarded: Option<Guarded>,
+    pub(crate) guarded: Option<PendingCheck>,
 }
 
-/// What is bound to a job's parameters.
+/// What is bound to a statement's parameters.
 pub(crate) enum Values {
     /// A query of ours for a facet; its parameters are texts.
     Facet(Facet, Vec<Option<String>>),
@@ -55,20 +55,22 @@ pub(crate) enum Values {
     Inferred(Vec<Argument>),
 }
 
-impl Job {
+impl Execution {
     /// What its transaction is.
-    pub(crate) fn frame(&self) -> Frame {
-        match self.terms.frame() {
-            Frame::ReadWrite if self.class == Class::Call && self.place == Place::ALONE => Frame::Unattended,
-            frame => frame,
+    pub(crate) fn mode(&self) -> TransactionMode {
+        match self.options.mode() {
+            TransactionMode::ReadWrite if self.class == Class::Call && self.position == TransactionPosition::ALONE => {
+                TransactionMode::Unattended
+            }
+            mode => mode,
         }
     }
 
     /// Whether it can be sent without knowing anything about it: nothing to bind, and either
     /// nothing to decode or nothing done that could not be done again.
     pub(crate) fn goes_direct(&self) -> bool {
-        match (&self.values, self.terms.access) {
-            _ if self.place != Place::ALONE => false,
+        match (&self.values, self.options.access) {
+            _ if self.position != TransactionPosition::ALONE => false,
             (Values::Facet(..), _) => true,
             (Values::Inferred(values), Access::ReadOnly) => values.is_empty(),
             (Values::Inferred(values), Access::ReadWrite) => {
@@ -79,30 +81,30 @@ impl Job {
     }
 
     /// By what the tables of its columns are foreseen, where somebody is told of them.
-    pub(crate) fn shape(&self) -> Option<Shape> {
-        let is_told = self.terms.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
+    pub(crate) fn fingerprint(&self) -> Option<QueryFingerprint> {
+        let is_told = self.options.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
         let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
         let text = TraceParent::uncommented(&self.text).unwrap_or(&self.text);
-        is_told.then(|| Shape::of(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
+        is_told.then(|| QueryFingerprint::of(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
     }
 
     /// Whether what is told of its tables has to be asked in its own transaction: behind a pooler a session
     /// of our own is another connection, and what ran before it may have changed them.
     pub(crate) fn asks_within(&self) -> bool {
-        self.place.pooled || (!self.place.begins && self.terms.access == Access::ReadWrite)
+        self.position.pooled || (!self.position.begins && self.options.access == Access::ReadWrite)
     }
 
     /// The rows of a cursor that the transaction has open.
-    pub(crate) fn fetching(cursor: &str, terms: Terms) -> Self {
+    pub(crate) fn fetching(cursor: &str, options: ExecOptions) -> Self {
         Self {
             text: format!("{FETCH_ALL}FROM {}", quoted(cursor)),
             class: Class::Session,
             returns_rows: true,
-            terms,
+            options,
             values: Values::Inferred(Vec::new()),
             default_schema: None,
             origin: None,
-            place: Place::WITHIN,
+            position: TransactionPosition::WITHIN,
             opens_cursors: false,
             identity: None,
             guarded: None,
@@ -116,7 +118,7 @@ impl Job {
             values: Values::Inferred(values),
             default_schema: self.default_schema.clone(),
             origin: self.origin.clone(),
-            place: Place { begins, ..self.place },
+            position: TransactionPosition { begins, ..self.position },
             identity: self.identity.clone(),
             guarded: None,
             ..*self
@@ -125,7 +127,7 @@ impl Job {
 
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(crate) fn is_judged_beforehand(&self) -> bool {
-        self.guarded.as_ref().is_none_or(Guarded::is_alone)
+        self.guarded.as_ref().is_none_or(PendingCheck::is_alone)
     }
 
     /// What is told of the `count` of rows that the source gave at the end: −1 for what returns rows of its
@@ -156,7 +158,7 @@ impl Job {
     /// What is bound to the parameter of this number, from 1.
     fn argument(&self, number: usize, apart: bool) -> Option<&Argument> {
         let index = number.checked_sub(1)?;
-        let apart = if apart { Some(Apart::of(&self.text, self.arguments())?) } else { None };
+        let apart = if apart { Some(SplitParameters::of(&self.text, self.arguments())?) } else { None };
         match apart {
             Some(apart) => apart.arguments(self.arguments()).get(index).copied(),
             None => self.arguments().get(index),
@@ -170,7 +172,7 @@ impl Job {
         }
         let mut failure = failure::statement(error, self.origin.as_ref(), shift);
         // Behind a pooler it cannot be run in earnest either, and the hint says so.
-        let alone = self.terms.dry_run && !self.place.pooled;
+        let alone = self.options.dry_run && !self.position.pooled;
         if alone && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
             failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
             return failure.hint("nothing was changed; leave dryRun out to run it");
@@ -182,6 +184,10 @@ impl Job {
         }
         // Without a context it is not said from within a function or a trigger.
         let own = error.as_db_error().is_some_and(|error| error.where_().is_none());
-        if own && self.guarded.as_ref().is_some_and(Guarded::hides) { redaction::uttered(failure) } else { failure }
+        if own && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
+            redaction::uttered(failure)
+        } else {
+            failure
+        }
     }
 }

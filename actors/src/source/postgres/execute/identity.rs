@@ -12,18 +12,22 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Assumed, Identity, SETTINGS};
-use crate::source::postgres::execute::mode::Frame;
+use crate::source::postgres::execute::options::TransactionMode;
 use crate::source::postgres::session::handle::Session;
 
 /// Takes on the caller's role and claims, on a transaction that has just begun.
-pub(crate) async fn assume(session: &Session, identity: &Assumed, frame: Frame) -> Result<(), tokio_postgres::Error> {
+pub(crate) async fn assume(
+    session: &Session,
+    identity: &Assumed,
+    mode: TransactionMode,
+) -> Result<(), tokio_postgres::Error> {
     let Some(identity) = identity else { return Ok(()) };
     let values = identity.settings().iter().chain([&identity.role]);
     let values: Vec<(&(dyn ToSql + Sync), Type)> =
         values.map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
     // Who signed in as the role has it already, and takes on the claims alone.
     let values = if session.is_login() { &values[..SETTINGS.len()] } else { &values[..] };
-    let taken = session.query_typed(&statement(frame, session.is_login()), values).await;
+    let taken = session.query_typed(&statement(mode, session.is_login()), values).await;
     taken.map(drop).inspect_err(|error| {
         // There is no such role, or it is not the connection's to take on. Anything else, such as the
         // end of the session, is told as what it is.
@@ -34,8 +38,8 @@ pub(crate) async fn assume(session: &Session, identity: &Assumed, frame: Frame) 
 }
 
 /// One statement for all settings; the role comes last, unless the session has it.
-fn statement(frame: Frame, login: bool) -> String {
-    let local = frame != Frame::Unattended;
+fn statement(mode: TransactionMode, login: bool) -> String {
+    let local = mode != TransactionMode::Unattended;
     let names = SETTINGS.iter().chain(["role"].iter().filter(|_| !login)).zip(1..);
     let set: Vec<String> =
         names.map(|(name, number)| format!("pg_catalog.set_config('{name}', ${number}, {local})")).collect();
@@ -56,10 +60,10 @@ mod tests {
     use super::*;
     #[test]
     fn every_setting_and_the_role_are_bound() {
-        let local = statement(Frame::ReadOnly, false);
+        let local = statement(TransactionMode::ReadOnly, false);
         assert!(local.contains("set_config('role', $6, true)") && !local.contains("false"), "{local}");
-        assert!(statement(Frame::Unattended, false).contains("set_config('role', $6, false)"));
-        let own = statement(Frame::ReadOnly, true);
+        assert!(statement(TransactionMode::Unattended, false).contains("set_config('role', $6, false)"));
+        let own = statement(TransactionMode::ReadOnly, true);
         assert!(own.contains("$5, true)") && !own.contains("'role'"), "{own}");
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::source::Access;
 
-/// How a job's transaction is opened and closed.
+/// How a statement's transaction is opened and closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum TransactionMode {
     ReadOnly,
     ReadWrite,
     /// Writes, and is undone at its end whatever comes of it.
@@ -15,7 +15,7 @@ pub(crate) enum Frame {
 
 /// On which terms statements are run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct ExecOptions {
     pub(crate) access: Access,
     /// Whether everything is undone at the end.
     pub(crate) dry_run: bool,
@@ -23,20 +23,20 @@ pub(crate) struct Terms {
     pub(crate) describes: bool,
 }
 
-impl Terms {
+impl ExecOptions {
     /// What the transaction is.
-    pub(crate) const fn frame(self) -> Frame {
+    pub(crate) const fn mode(self) -> TransactionMode {
         match (self.access, self.dry_run) {
-            (Access::ReadOnly, _) => Frame::ReadOnly,
-            (Access::ReadWrite, true) => Frame::DryRun,
-            (Access::ReadWrite, false) => Frame::ReadWrite,
+            (Access::ReadOnly, _) => TransactionMode::ReadOnly,
+            (Access::ReadWrite, true) => TransactionMode::DryRun,
+            (Access::ReadWrite, false) => TransactionMode::ReadWrite,
         }
     }
 }
 
 /// Where a statement stands in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TransactionPosition {
     /// Nothing was run before it.
     pub(crate) begins: bool,
     /// Nothing comes after it.
@@ -45,7 +45,7 @@ pub(crate) struct Place {
     pub(crate) pooled: bool,
 }
 
-impl Place {
+impl TransactionPosition {
     /// A statement with a transaction of its own.
     pub(crate) const ALONE: Self = Self { begins: true, ends: true, pooled: false };
     /// A statement with others before and after it.

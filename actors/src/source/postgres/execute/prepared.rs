@@ -11,52 +11,57 @@ use tokio_postgres::Statement;
 
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
-use crate::source::postgres::bind::apart::Apart;
 use crate::source::postgres::bind::argument;
-use crate::source::postgres::bind::argument::Bound;
+use crate::source::postgres::bind::argument::BoundValue;
 use crate::source::postgres::bind::inference::{Inferred, inferred};
-use crate::source::postgres::catalog::cache::Knowledge;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
+use crate::source::postgres::catalog::cache::CatalogCache;
 use crate::source::postgres::catalog::relations;
-use crate::source::postgres::catalog::relations::Question;
-use crate::source::postgres::decode::columns::{Seen, seen};
+use crate::source::postgres::catalog::relations::TableLookup;
+use crate::source::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::source::postgres::decode::form::{Form, printed};
-use crate::source::postgres::execute::answer::{Answer, Progress, finish};
-use crate::source::postgres::execute::job::{APART, ELSEWHERE, Job};
-use crate::source::postgres::execute::printed::Printing;
+use crate::source::postgres::execute::execution::{APART, ELSEWHERE, Execution};
+use crate::source::postgres::execute::response::{Progress, Response, finish};
 use crate::source::postgres::execute::running;
-use crate::source::postgres::execute::running::Running;
+use crate::source::postgres::execute::running::RunningStatement;
+use crate::source::postgres::execute::text_fallback::TextFallback;
 use crate::source::postgres::execute::transaction::{PREPARED, ending, give_up, held};
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 use crate::sql::{self, Class};
 
-/// Prepares `job` on `session` and runs it up to its first rows.
-pub(crate) async fn prepared(session: Arc<Session>, knowledge: &Knowledge, job: &Job, clock: &Clock) -> Result<Answer> {
-    let frame = job.frame();
-    let made = match clock.bound(make_ready(&session, job, clock)).await? {
+/// Prepares `execution` on `session` and runs it up to its first rows.
+pub(crate) async fn prepared(
+    session: Arc<Session>,
+    cache: &CatalogCache,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Response> {
+    let mode = execution.mode();
+    let made = match context.bound(make_ready(&session, execution, context)).await? {
         Ok(made) => made,
         Err(error) => {
-            if clock.bound(give_up(&session, frame, job.place)).await? {
+            if context.bound(give_up(&session, mode, execution.position)).await? {
                 session.settle();
             }
             return Err(error);
         }
     };
-    let Made { ready, text, bound, columns, forms, shift, printing, .. } = made;
-    let tables = if job.terms.describes { relations::tables(&columns) } else { Vec::new() };
+    let PreparedExecution { ready, text, bound, columns, forms, shift, fallback, .. } = made;
+    let tables = if execution.options.describes { relations::tables(&columns) } else { Vec::new() };
     let (asked, within) = if tables.is_empty() {
         (None, None)
-    } else if job.asks_within() {
+    } else if execution.asks_within() {
         let (tell, told) = oneshot::channel();
-        (Some(Question::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
+        (Some(TableLookup::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
     } else {
-        (Some(knowledge.ask_of(tables)), None)
+        (Some(cache.ask_of(tables)), None)
     };
     let opening = {
         let session = Arc::clone(&session);
-        let begins = job.place.begins;
-        let text = text.unwrap_or_else(|| job.text.clone());
-        let printing = printing.clone();
+        let begins = execution.position.begins;
+        let text = text.unwrap_or_else(|| execution.text.clone());
+        let fallback = fallback.clone();
         async move {
             // In front of the statement's rows: it holds its tables already.
             let described = async {
@@ -65,13 +70,13 @@ pub(crate) async fn prepared(session: Arc<Session>, knowledge: &Knowledge, job: 
                 }
                 Ok(())
             };
-            if let Some(printing) = printing {
+            if let Some(fallback) = fallback {
                 drop(ready);
                 if !begins {
                     session.batch_execute(PREPARED).await?;
                 }
                 described.await?;
-                return printing.run(Arc::clone(&session), bound).await;
+                return fallback.run(Arc::clone(&session), bound).await;
             }
             let rows = if session.pooled {
                 // Its rows would keep the named statement, and close it at any time: also between the
@@ -93,56 +98,69 @@ pub(crate) async fn prepared(session: Arc<Session>, knowledge: &Knowledge, job: 
     };
     let holds_rows = !columns.is_empty();
     // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
-    let end = if printing.is_some() {
-        held(&session, frame, job.place)
+    let end = if fallback.is_some() {
+        held(&session, mode, execution.position)
     } else {
-        ending(&session, frame, holds_rows, job.place)
+        ending(&session, mode, holds_rows, execution.position)
     };
-    let mut running = Running::new(Arc::clone(&session), opening, end);
+    let mut running = RunningStatement::new(Arc::clone(&session), opening, end);
     drop(session);
-    let failed = |error| job.failure(&error, shift);
-    let first = clock.bound(running.batch()).await?.map_err(failed)?;
+    let failed = |error| execution.failure(&error, shift);
+    let first = context.bound(running.batch()).await?.map_err(failed)?;
     let progress = if first.is_some() {
-        Progress::Running(running)
+        Progress::RunningStatement(running)
     } else {
-        let (affected, session) = finish(running, clock, job.place).await?.map_err(failed)?;
+        let (affected, session) = finish(running, context, execution.position).await?.map_err(failed)?;
         Progress::Over(affected, session)
     };
-    Ok(Answer { columns, forms, first, progress, shift, asked, shape: None })
+    Ok(Response { columns, forms, first, progress, shift, asked, fingerprint: None })
 }
 
 /// A prepared statement with its values, its transaction open.
-pub(crate) struct Made {
+pub(crate) struct PreparedExecution {
     pub(crate) ready: Statement,
     /// What was prepared, where that is not the statement's own text.
     text: Option<String>,
-    pub(crate) bound: Vec<Bound>,
-    pub(crate) columns: Vec<Seen>,
+    pub(crate) bound: Vec<BoundValue>,
+    pub(crate) columns: Vec<ColumnDescription>,
     pub(crate) forms: Vec<Form>,
     pub(crate) shift: usize,
-    pub(crate) apart: Option<Apart>,
+    pub(crate) apart: Option<SplitParameters>,
     /// Set where the statement has to be run for the source's own text.
-    pub(crate) printing: Option<Arc<Printing>>,
+    pub(crate) fallback: Option<Arc<TextFallback>>,
 }
 
-/// Begins the transaction, or goes on with it, and prepares the statement of `job`.
-pub(crate) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> Result<Made> {
-    let Inferred { statement: ready, apart } = inferred(session, job, clock).await?;
-    let bound = bound(job.arguments(), &ready, apart.as_ref())?;
-    let columns = seen(ready.columns());
+/// Begins the transaction, or goes on with it, and prepares the statement of `execution`.
+pub(crate) async fn make_ready(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<PreparedExecution> {
+    let Inferred { statement: ready, apart } = inferred(session, execution, context).await?;
+    let bound = bound(execution.arguments(), &ready, apart.as_ref())?;
+    let columns = descriptions(ready.columns());
     let text = apart.as_ref().map(|apart| apart.text.clone());
     let shift = if apart.is_some() { APART } else { 0 };
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
     if let Some(forms) = natively {
-        return Ok(Made { ready, text, bound, columns, forms, shift, apart, printing: None });
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None });
     }
-    let own = text.as_deref().unwrap_or(&job.text);
-    if matches!(job.class, Class::Call | Class::Session) {
+    let own = text.as_deref().unwrap_or(&execution.text);
+    if matches!(execution.class, Class::Call | Class::Session) {
         // Nothing can stand around a CALL, or a FETCH.
-        let printing = Some(Arc::new(Printing::new(own, ready.params(), &columns)));
-        return Ok(Made { ready, text, bound, forms: text_forms(&columns), columns, shift, apart, printing });
+        let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
+        return Ok(PreparedExecution {
+            ready,
+            text,
+            bound,
+            forms: text_forms(&columns),
+            columns,
+            shift,
+            apart,
+            fallback,
+        });
     }
-    let (text, before) = as_text(own, job.class, &columns);
+    let (text, before) = as_text(own, execution.class, &columns);
     let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
         let names: Vec<&str> =
             columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
@@ -151,11 +169,24 @@ pub(crate) async fn make_ready(session: &Session, job: &Job, clock: &Clock) -> R
             .because(error)
     })?;
     let shift = if shift == APART { APART } else { before };
-    Ok(Made { ready, text: Some(text), bound, forms: text_forms(&columns), columns, shift, apart, printing: None })
+    Ok(PreparedExecution {
+        ready,
+        text: Some(text),
+        bound,
+        forms: text_forms(&columns),
+        columns,
+        shift,
+        apart,
+        fallback: None,
+    })
 }
 
 /// The values as the types of the parameters read them.
-pub(crate) fn bound(arguments: &[Argument], ready: &Statement, apart: Option<&Apart>) -> Result<Vec<Bound>> {
+pub(crate) fn bound(
+    arguments: &[Argument],
+    ready: &Statement,
+    apart: Option<&SplitParameters>,
+) -> Result<Vec<BoundValue>> {
     let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
     if ready.params().len() != given.len() {
         let (needs, given) = (ready.params().len(), given.len());
@@ -165,17 +196,21 @@ pub(crate) fn bound(arguments: &[Argument], ready: &Statement, apart: Option<&Ap
 }
 
 /// The columns of a reader whose answer was empty.
-pub(crate) async fn described(session: &Session, job: &Job, clock: &Clock) -> Result<Vec<Seen>, tokio_postgres::Error> {
-    let (ready, clean) = join(begun(session, job, clock, &job.text, &[]), session.after_reading()).await;
+pub(crate) async fn described(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Vec<ColumnDescription>, tokio_postgres::Error> {
+    let (ready, clean) = join(begun(session, execution, context, &execution.text, &[]), session.after_reading()).await;
     if clean {
         session.settle();
     }
-    ready.map(|ready| seen(ready.columns()))
+    ready.map(|ready| descriptions(ready.columns()))
 }
 
 /// The statement with every column that has no native form as the source's own text, and how many
 /// characters now stand in front of it.
-fn as_text(text: &str, class: Class, columns: &[Seen]) -> (String, usize) {
+fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, usize) {
     let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
     let shown: Vec<String> = columns
         .iter()
@@ -196,6 +231,6 @@ fn as_text(text: &str, class: Class, columns: &[Seen]) -> (String, usize) {
 }
 
 /// Forms of columns, of which those without a native one come as text.
-fn text_forms(columns: &[Seen]) -> Vec<Form> {
+fn text_forms(columns: &[ColumnDescription]) -> Vec<Form> {
     columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1)).collect()
 }

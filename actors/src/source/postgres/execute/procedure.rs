@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use crate::call::Argument;
 use crate::error::{Error, Kind, Result};
 use crate::near;
-use crate::source::postgres::catalog::routines::Known;
+use crate::source::postgres::catalog::routines::KnownRoutines;
 use crate::source::postgres::catalog::routines::{Routine, Slot};
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::execute::mode::{Place, Terms};
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::source::postgres::quote::quoted;
 use crate::source::{Direction, Invocation, Parameter};
 use crate::sql::Class;
@@ -24,13 +24,16 @@ const MOST_NAMES: usize = 10;
 /// # Errors
 /// [`Kind::NotFound`](crate::error::Kind::NotFound) when nothing has that name,
 /// [`Kind::Invalid`](crate::error::Kind::Invalid) when no overload, or more than one, takes the arguments.
-pub(crate) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Result<Job> {
+pub(crate) fn execution(known: &KnownRoutines, invocation: &Invocation, options: ExecOptions) -> Result<Execution> {
     let overloads = named(known, invocation);
     if overloads.is_empty() {
         return Err(not_found(known, invocation));
     }
-    let meant: Vec<&Routine> =
-        overloads.iter().copied().filter(|routine| routine.face.is_overload(invocation.overload.as_deref())).collect();
+    let meant: Vec<&Routine> = overloads
+        .iter()
+        .copied()
+        .filter(|routine| routine.procedure.is_overload(invocation.overload.as_deref()))
+        .collect();
     if meant.is_empty() {
         return Err(mismatch(&overloads, "the overload that was meant is no longer there"));
     }
@@ -43,7 +46,7 @@ pub(crate) fn job(known: &Known, invocation: &Invocation, terms: Terms) -> Resul
     let least = fitting.iter().map(|(_, places)| left_out(places)).min();
     let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
     match (best.next(), best.next()) {
-        (Some((routine, places)), None) => Ok(call(routine, places, invocation, terms)),
+        (Some((routine, places)), None) => Ok(call(routine, places, invocation, options)),
         (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
         (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
     }
@@ -57,7 +60,7 @@ pub(crate) fn may_be_changed(error: &Error) -> bool {
 
 /// The overloads that the name means: of the named schema, or else of the first schema on the
 /// path that has any.
-fn named<'a>(known: &'a Known, invocation: &Invocation) -> Vec<&'a Routine> {
+fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {
     let schemas: Vec<&String> = match &invocation.schema {
         Some(schema) => vec![schema],
         None => invocation.default_schema.iter().chain(&known.path).collect(),
@@ -66,7 +69,7 @@ fn named<'a>(known: &'a Known, invocation: &Invocation) -> Vec<&'a Routine> {
     for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
         for schema in &schemas {
             let found: Vec<&Routine> =
-                known.routines.iter().filter(|r| r.face.schema == **schema && r.face.name == name).collect();
+                known.routines.iter().filter(|r| r.procedure.schema == **schema && r.procedure.name == name).collect();
             if !found.is_empty() {
                 return found;
             }
@@ -103,7 +106,7 @@ fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> 
 
 /// Clients may also list what comes out, without a value.
 fn names_output(routine: &Routine, name: &str) -> bool {
-    let mut outputs = routine.face.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
+    let mut outputs = routine.procedure.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
     outputs.any(|output| output.name.eq_ignore_ascii_case(name))
 }
 
@@ -147,7 +150,7 @@ fn is_named(slot: &Slot, argument: &Argument) -> bool {
 
 /// What a caller names is written by name: the server itself finds its place. What was remembered of the
 /// signature may be out of date, and must then fail and not give another answer.
-fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, terms: Terms) -> Job {
+fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, options: ExecOptions) -> Execution {
     let mut values = Vec::new();
     let mut written = Vec::new();
     let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
@@ -184,25 +187,29 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, te
             format!("{variadic}{value}")
         });
     }
-    let face = &routine.face;
+    let procedure = &routine.procedure;
     let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
-    let opens_cursors = face.parameters.iter().any(is_cursor);
-    let target = format!("{}.{}({})", quoted(&face.schema), quoted(&face.name), written.join(", "));
+    let opens_cursors = procedure.parameters.iter().any(is_cursor);
+    let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), written.join(", "));
     let (text, class) = if routine.is_procedure {
         (format!("CALL {target}"), Class::Call)
     } else {
         (format!("SELECT * FROM {target}"), Class::Select)
     };
-    Job {
+    Execution {
         text,
         class,
         returns_rows: true,
-        terms,
+        options,
         values: Values::Inferred(values),
         default_schema: invocation.default_schema.clone(),
         origin: None,
         // Cursors live as long as their transaction.
-        place: if opens_cursors { Place { begins: true, ..Place::WITHIN } } else { Place::ALONE },
+        position: if opens_cursors {
+            TransactionPosition { begins: true, ..TransactionPosition::WITHIN }
+        } else {
+            TransactionPosition::ALONE
+        },
         opens_cursors,
         identity: None,
         guarded: None,
@@ -216,8 +223,8 @@ fn mismatch(overloads: &[&Routine], message: &str) -> Error {
 
 /// `schema.name(a integer, b text = default)`.
 fn signature(routine: &Routine) -> String {
-    let mut text = format!("{}.{}(", routine.face.schema, routine.face.name);
-    let given = routine.face.parameters.iter().filter(|p| matches!(p.direction, Direction::In | Direction::InOut));
+    let mut text = format!("{}.{}(", routine.procedure.schema, routine.procedure.name);
+    let given = routine.procedure.parameters.iter().filter(|p| matches!(p.direction, Direction::In | Direction::InOut));
     for (index, parameter) in given.enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         let default = if parameter.optional { " = default" } else { "" };
@@ -229,14 +236,15 @@ fn signature(routine: &Routine) -> String {
     text
 }
 
-fn not_found(known: &Known, invocation: &Invocation) -> Error {
+fn not_found(known: &KnownRoutines, invocation: &Invocation) -> Error {
     let shown = match &invocation.schema {
         Some(schema) => format!("{schema}.{}", invocation.name),
         None => invocation.name.clone(),
     };
     let error = Error::not_found(format!("there is no procedure or function {shown}"));
-    let names: Vec<(&str, &str)> =
-        (known.routines.iter()).map(|routine| (routine.face.schema.as_str(), routine.face.name.as_str())).collect();
+    let names: Vec<(&str, &str)> = (known.routines.iter())
+        .map(|routine| (routine.procedure.schema.as_str(), routine.procedure.name.as_str()))
+        .collect();
     let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
     let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
     let offered: Vec<&str> = offered.iter().map(String::as_str).collect();

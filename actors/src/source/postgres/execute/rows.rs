@@ -10,18 +10,18 @@ use tokio_postgres::types::Type;
 use crate::call::Facet;
 use crate::error::{Error, Result};
 use crate::reply::{Batch, Cell, Column, Part, Results};
-use crate::source::postgres::catalog::cache::Knowledge;
-use crate::source::postgres::catalog::facets::Described;
+use crate::source::postgres::catalog::cache::CatalogCache;
+use crate::source::postgres::catalog::facets::FacetRows;
 use crate::source::postgres::catalog::relations;
 use crate::source::postgres::catalog::relations::Relations;
 use crate::source::postgres::decode::cells::{Raw, decode};
-use crate::source::postgres::decode::columns::Seen;
+use crate::source::postgres::decode::columns::ColumnDescription;
 use crate::source::postgres::decode::form::Form;
 use crate::source::postgres::decode::types;
-use crate::source::postgres::execute::answer::{Answer, Progress, finish};
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::execute::running::{Fetched, Running};
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::execute::response::{Progress, Response, finish};
+use crate::source::postgres::execute::running::{RowBatch, RunningStatement};
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 use crate::source::{Access, catalog};
 use crate::sql::Class;
@@ -29,16 +29,16 @@ use crate::sql::Class;
 /// Rows whose cursors are read at most: a session has few of them open.
 const MOST_CURSORS: usize = 1_000;
 
-/// The results of `job`, which has begun to answer.
+/// The results of `execution`, which has begun to answer.
 pub(crate) async fn results(
-    answer: Answer,
-    job: Job,
-    clock: Clock,
+    answer: Response,
+    execution: Execution,
+    context: CallContext,
     connection: &str,
-    knowledge: Arc<Knowledge>,
+    cache: Arc<CatalogCache>,
 ) -> Results {
-    let reading = Reading::begin(answer, job, clock, connection, knowledge).await;
-    let writes = reading.job.terms.access == Access::ReadWrite;
+    let reading = ResultReader::begin(answer, execution, context, connection, cache).await;
+    let writes = reading.execution.options.access == Access::ReadWrite;
     Results::new(
         writes,
         stream::unfold(reading, |mut reading| async move { reading.next().await.map(|part| (part, reading)) }),
@@ -46,23 +46,28 @@ pub(crate) async fn results(
 }
 
 /// A result's columns in the terms of the wire.
-pub(crate) fn columns(seen: &[Seen], text: &str, connection: &str, relations: &Relations) -> Arc<[Column]> {
+pub(crate) fn columns(
+    seen: &[ColumnDescription],
+    text: &str,
+    connection: &str,
+    relations: &Relations,
+) -> Arc<[Column]> {
     let may_be_outer = widens(text);
     seen.iter().map(|seen| describe(seen, relations, connection, may_be_outer)).collect()
 }
 
 /// One result on its way to the reader.
-pub(crate) struct Reading {
+pub(crate) struct ResultReader {
     columns: Option<Arc<[Column]>>,
-    batch: Option<Fetched>,
+    batch: Option<RowBatch>,
     stage: Stage,
     forms: Arc<[Form]>,
     facet: Option<Facet>,
     has_rows: bool,
     shift: usize,
-    job: Job,
-    clock: Clock,
-    knowledge: Arc<Knowledge>,
+    execution: Execution,
+    context: CallContext,
+    cache: Arc<CatalogCache>,
     /// Where the statement's transaction goes on, once it is complete.
     session: Option<Arc<Session>>,
     /// Which columns name cursors whose rows are results of their own, and the names so far.
@@ -71,21 +76,21 @@ pub(crate) struct Reading {
 }
 
 enum Stage {
-    Running(Running),
+    RunningStatement(RunningStatement),
     Complete(u64),
     Over,
 }
 
-impl Reading {
-    /// The result of `job`, which has begun to answer.
+impl ResultReader {
+    /// The result of `execution`, which has begun to answer.
     pub(crate) async fn begin(
-        answer: Answer,
-        job: Job,
-        clock: Clock,
+        answer: Response,
+        execution: Execution,
+        context: CallContext,
         connection: &str,
-        knowledge: Arc<Knowledge>,
+        cache: Arc<CatalogCache>,
     ) -> Self {
-        let facet = match &job.values {
+        let facet = match &execution.values {
             Values::Facet(facet, _) => Some(*facet),
             Values::Inferred(_) => None,
         };
@@ -93,19 +98,19 @@ impl Reading {
             Some(facet) => catalog::columns(facet),
             None => {
                 let relations = match relations::tables(&answer.columns) {
-                    tables if job.terms.describes && !tables.is_empty() => {
-                        knowledge.relations(answer.asked, answer.shape, tables).await
+                    tables if execution.options.describes && !tables.is_empty() => {
+                        cache.relations(answer.asked, answer.fingerprint, tables).await
                     }
                     _ => Relations::new(),
                 };
-                columns(&answer.columns, &job.text, connection, &relations)
+                columns(&answer.columns, &execution.text, connection, &relations)
             }
         };
-        let is_cursor = |(number, seen): (usize, &Seen)| (seen.type_ == Type::REFCURSOR).then_some(number);
+        let is_cursor = |(number, seen): (usize, &ColumnDescription)| (seen.type_ == Type::REFCURSOR).then_some(number);
         let cursor_columns =
-            answer.columns.iter().enumerate().filter(|_| job.opens_cursors).filter_map(is_cursor).collect();
+            answer.columns.iter().enumerate().filter(|_| execution.opens_cursors).filter_map(is_cursor).collect();
         let (stage, session) = match answer.progress {
-            Progress::Running(running) => (Stage::Running(running), None),
+            Progress::RunningStatement(running) => (Stage::RunningStatement(running), None),
             Progress::Over(affected, session) => (Stage::Complete(affected), session),
         };
         let reading = Self {
@@ -113,12 +118,12 @@ impl Reading {
             columns: Some(columns),
             batch: answer.first,
             stage,
-            forms: knowledge.forms(answer.forms),
+            forms: cache.forms(answer.forms),
             shift: answer.shift,
             facet,
-            job,
-            clock,
-            knowledge,
+            execution,
+            context,
+            cache,
             session,
             cursor_columns,
             cursors: Vec::new(),
@@ -150,18 +155,18 @@ impl Reading {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Over => None,
             Stage::Complete(affected) => Some(Ok(self.done(affected))),
-            Stage::Running(running) => Some(self.read_on(running).await),
+            Stage::RunningStatement(running) => Some(self.read_on(running).await),
         }
     }
 
-    async fn read_on(&mut self, mut running: Running) -> Result<Part> {
-        let failed = |error| self.clock.judge(self.job.failure(&error, self.shift));
-        if let Some(rows) = self.clock.bound(running.batch()).await?.map_err(failed)? {
-            self.stage = Stage::Running(running);
+    async fn read_on(&mut self, mut running: RunningStatement) -> Result<Part> {
+        let failed = |error| self.context.judge(self.execution.failure(&error, self.shift));
+        if let Some(rows) = self.context.bound(running.batch()).await?.map_err(failed)? {
+            self.stage = Stage::RunningStatement(running);
             self.note_cursors(&rows);
             return Ok(self.part(rows));
         }
-        let (affected, session) = finish(running, &self.clock, self.job.place).await?.map_err(failed)?;
+        let (affected, session) = finish(running, &self.context, self.execution.position).await?.map_err(failed)?;
         self.session = session;
         self.note_change();
         Ok(self.done(affected))
@@ -177,37 +182,37 @@ impl Reading {
         }
     }
 
-    fn part(&self, rows: Fetched) -> Part {
+    fn part(&self, rows: RowBatch) -> Part {
         let rows = Rows { rows, forms: Arc::clone(&self.forms) };
         Part::Rows(match self.facet {
-            Some(facet) => Box::new(Described { rows, facet }),
+            Some(facet) => Box::new(FacetRows { rows, facet }),
             None => Box::new(rows),
         })
     }
 
     fn done(&self, affected: u64) -> Part {
-        Part::Done { affected: self.job.affected(affected, self.has_rows) }
+        Part::Done { affected: self.execution.affected(affected, self.has_rows) }
     }
 
     /// What we remember of tables, types and routines may no longer hold.
     fn note_change(&self) {
-        if self.job.terms.access == Access::ReadWrite
-            && matches!(self.job.class, Class::Ddl | Class::Call | Class::Other)
+        if self.execution.options.access == Access::ReadWrite
+            && matches!(self.execution.class, Class::Ddl | Class::Call | Class::Other)
         {
-            self.knowledge.mark_stale();
+            self.cache.mark_stale();
         }
     }
 }
 
 /// Rows in the wire's own octets.
 pub(crate) struct Rows {
-    rows: Fetched,
+    rows: RowBatch,
     forms: Arc<[Form]>,
 }
 
 impl Rows {
     /// Some rows with one form for each column.
-    pub(crate) fn new(rows: Fetched, forms: Arc<[Form]>) -> Self {
+    pub(crate) fn new(rows: RowBatch, forms: Arc<[Form]>) -> Self {
         Self { rows, forms }
     }
 }
@@ -236,7 +241,7 @@ impl Batch for Rows {
     }
 }
 
-fn describe(seen: &Seen, relations: &Relations, connection: &str, may_be_outer: bool) -> Column {
+fn describe(seen: &ColumnDescription, relations: &Relations, connection: &str, may_be_outer: bool) -> Column {
     let traits = types::traits(&seen.type_, seen.modifier);
     let relation = seen.table.and_then(|table| relations.get(&table));
     let underlying = relation.zip(seen.attribute).and_then(|(r, attribute)| r.columns.get(&attribute));

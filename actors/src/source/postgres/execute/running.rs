@@ -72,13 +72,13 @@ pub(crate) fn rows(rows: RowStream) -> Rows {
 
 /// Rows that came in, and what the large ones of them were lent.
 #[derive(Default)]
-pub(crate) struct Fetched {
+pub(crate) struct RowBatch {
     rows: Vec<Row>,
     octets: usize,
     lent: Vec<Loan>,
 }
 
-impl Fetched {
+impl RowBatch {
     /// Whether it has as much as a batch should have.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH_ROWS || self.octets >= BATCH_OCTETS
@@ -100,7 +100,7 @@ impl Fetched {
     }
 }
 
-impl Deref for Fetched {
+impl Deref for RowBatch {
     type Target = [Row];
 
     fn deref(&self) -> &[Row] {
@@ -109,7 +109,7 @@ impl Deref for Fetched {
 }
 
 /// What the end of a transaction came to.
-pub(crate) struct Ended {
+pub(crate) struct EndOutcome {
     /// Whether what was done stays done; a deferred constraint fails here.
     pub(crate) outcome: WireResult<()>,
     /// Whether the session is as good as new.
@@ -117,22 +117,22 @@ pub(crate) struct Ended {
 }
 
 /// How a statement's transaction ends.
-pub(crate) enum End {
+pub(crate) enum TransactionEnd {
     /// Sent right behind the statement, whatever becomes of it: for what leaves nothing to decide.
-    Sent(MaybeDone<BoxFuture<'static, Ended>>),
+    Sent(MaybeDone<BoxFuture<'static, EndOutcome>>),
     /// Kept back until the last row was read: a writer whose reader leaves is undone.
     Held {
         /// For a statement that was read to its end.
-        keep: BoxFuture<'static, Ended>,
+        keep: BoxFuture<'static, EndOutcome>,
         /// For any other.
-        undo: BoxFuture<'static, Ended>,
+        undo: BoxFuture<'static, EndOutcome>,
     },
     /// Being sent.
     Unsettled,
 }
 
 /// A statement that was sent.
-pub(crate) struct Running {
+pub(crate) struct RunningStatement {
     state: Option<State>,
 }
 
@@ -140,15 +140,19 @@ struct State {
     session: Arc<Session>,
     opening: Option<BoxFuture<'static, WireResult<Rows>>>,
     rows: Option<Rows>,
-    end: End,
+    end: TransactionEnd,
     affected: u64,
     /// The source said that it cancelled: no late cancel request can hit the next caller.
     cancelled: bool,
 }
 
-impl Running {
+impl RunningStatement {
     /// Sends `opening`, and an `end` that is not held back right behind it, once it is first polled.
-    pub(crate) fn new(session: Arc<Session>, opening: BoxFuture<'static, WireResult<Rows>>, end: End) -> Self {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        opening: BoxFuture<'static, WireResult<Rows>>,
+        end: TransactionEnd,
+    ) -> Self {
         // What was asked on it before was read.
         session.lent().clear();
         let state = State { session, opening: Some(opening), rows: None, end, affected: 0, cancelled: false };
@@ -156,7 +160,7 @@ impl Running {
     }
 
     /// Some rows as soon as there is one, `None` behind the last.
-    pub(crate) async fn batch(&mut self) -> WireResult<Option<Fetched>> {
+    pub(crate) async fn batch(&mut self) -> WireResult<Option<RowBatch>> {
         match &mut self.state {
             Some(state) => poll_fn(|cx| state.poll_batch(cx)).await,
             None => Ok(None),
@@ -185,7 +189,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningStatement {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             let runtime = state.session.runtime().clone();
@@ -199,10 +203,10 @@ impl Drop for Running {
 }
 
 impl State {
-    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<WireResult<Option<Fetched>>> {
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<WireResult<Option<RowBatch>>> {
         if let Some(opening) = &mut self.opening {
             let opened = opening.poll_unpin(cx);
-            if let End::Sent(end) = &mut self.end {
+            if let TransactionEnd::Sent(end) = &mut self.end {
                 // Its first poll sends it right behind the statement.
                 let _ = end.poll_unpin(cx);
             }
@@ -213,7 +217,7 @@ impl State {
                 Err(error) => return Poll::Ready(Err(self.noticed(error))),
             }
         }
-        let mut batch = Fetched::default();
+        let mut batch = RowBatch::default();
         while !batch.is_full() {
             let Some(rows) = &mut self.rows else { break };
             match rows.as_mut().poll_next(cx) {
@@ -233,18 +237,18 @@ impl State {
         Poll::Ready(Ok(Some(batch).filter(|batch| !batch.is_empty())))
     }
 
-    async fn ended(&mut self) -> Ended {
-        const UNKNOWN: Ended = Ended { outcome: Ok(()), clean: false };
+    async fn ended(&mut self) -> EndOutcome {
+        const UNKNOWN: EndOutcome = EndOutcome { outcome: Ok(()), clean: false };
         self.send_end(true);
-        let End::Sent(end) = &mut self.end else { return UNKNOWN };
+        let TransactionEnd::Sent(end) = &mut self.end else { return UNKNOWN };
         (&mut *end).await;
         Pin::new(end).take_output().unwrap_or(UNKNOWN)
     }
 
     /// Decides upon an end that was held back; one that was sent stays as it is.
     fn send_end(&mut self, keeps: bool) {
-        self.end = match std::mem::replace(&mut self.end, End::Unsettled) {
-            End::Held { keep, undo } => End::Sent(maybe_done(if keeps { keep } else { undo })),
+        self.end = match std::mem::replace(&mut self.end, TransactionEnd::Unsettled) {
+            TransactionEnd::Held { keep, undo } => TransactionEnd::Sent(maybe_done(if keeps { keep } else { undo })),
             sent => sent,
         };
     }
@@ -278,9 +282,9 @@ impl State {
     /// Reads whatever still comes and lets it fall. May be dropped and begun again.
     async fn drain(&mut self) {
         while matches!(poll_fn(|cx| self.poll_batch(cx)).await, Ok(Some(_))) {}
-        let End::Sent(end) = &mut self.end else { return };
+        let TransactionEnd::Sent(end) = &mut self.end else { return };
         (&mut *end).await;
-        if let MaybeDone::Done(Ended { outcome: Err(error), .. }) = end {
+        if let MaybeDone::Done(EndOutcome { outcome: Err(error), .. }) = end {
             self.cancelled |= failure::is_cancelled(error);
         }
     }

@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::source::postgres::bind::argument;
-use crate::source::postgres::catalog::cache::Knowledge;
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::execute::mode::{Place, Terms};
-use crate::source::postgres::session::pool::Sessions;
+use crate::source::postgres::catalog::cache::CatalogCache;
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::execute::options::{ExecOptions, TransactionPosition};
+use crate::source::postgres::session::pool::SessionPool;
 use crate::source::postgres::walls::check::Walls;
-use crate::source::postgres::walls::guarded::Extent;
+use crate::source::postgres::walls::policy::StatementUse;
 use crate::source::{Access, Prepared, Settings};
 use crate::sql::{self, Class, Dialect, Outline, outline};
 use crate::trace::TraceParent;
@@ -20,12 +20,12 @@ use crate::trace::TraceParent;
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) access: Access,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SessionPool,
     /// Whether a pooler hands out the server's sessions by the transaction.
     pub(crate) pooled: bool,
     /// Whether the address asks for a server that can write, and this connection may.
     pub(crate) wants_writer: bool,
-    pub(crate) knowledge: Arc<Knowledge>,
+    pub(crate) cache: Arc<CatalogCache>,
     pub(crate) walls: Arc<Walls>,
     pub(crate) settings: Settings,
     pub(crate) closing: CancellationToken,
@@ -33,15 +33,20 @@ pub(crate) struct Shared {
 
 /// On which terms, for whom and in which trace statements are run.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub(crate) terms: Terms,
+pub(crate) struct CallOptions<'a> {
+    pub(crate) options: ExecOptions,
     pub(crate) by: &'a Assumed,
     pub(crate) trace: Option<TraceParent>,
 }
 
 impl Shared {
     /// A caller's statement, unless it is one that no caller may run here.
-    pub(crate) fn job(&self, prepared: Prepared, asked: Asked<'_>, extent: Extent) -> Result<Job> {
+    pub(crate) fn execution(
+        &self,
+        prepared: Prepared,
+        asked: CallOptions<'_>,
+        extent: StatementUse,
+    ) -> Result<Execution> {
         let Prepared { mut statement, values, default_schema, by_administrator } = prepared;
         match statement.class {
             Class::Transaction => {
@@ -67,21 +72,21 @@ impl Shared {
             None
         } else {
             let with = (values.as_slice(), default_schema.as_deref());
-            self.walls.guard(&mut statement, with, (asked.terms, asked.by), extent)?
+            self.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
         };
         if let Some(trace) = asked.trace.filter(|_| !sql::is_open(&statement.text, Dialect::PostgreSql)) {
             // Positions that the source tells stay true: the comment stands behind the text.
             trace.comment(&mut statement.text);
         }
-        Ok(Job {
+        Ok(Execution {
             text: statement.text.clone(),
             class: statement.class,
             returns_rows: statement.returns_rows || statement.class == Class::Select,
-            terms: asked.terms,
+            options: asked.options,
             values: Values::Inferred(values),
             default_schema,
             origin: Some(statement),
-            place: Place::ALONE,
+            position: TransactionPosition::ALONE,
             opens_cursors: false,
             identity: asked.by.clone(),
             guarded,

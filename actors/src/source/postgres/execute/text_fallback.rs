@@ -12,10 +12,10 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
-use crate::source::postgres::bind::argument::Bound;
-use crate::source::postgres::decode::columns::Seen;
+use crate::source::postgres::bind::argument::BoundValue;
+use crate::source::postgres::decode::columns::ColumnDescription;
 use crate::source::postgres::decode::form::{Form, is_true_array, printed};
-use crate::source::postgres::execute::job::FETCH_ALL;
+use crate::source::postgres::execute::execution::FETCH_ALL;
 use crate::source::postgres::execute::running::{Rows, Uncounted};
 use crate::source::postgres::quote::quoted;
 use crate::source::postgres::session::handle::Session;
@@ -30,7 +30,7 @@ type WireResult<T> = Result<T, tokio_postgres::Error>;
 
 /// How a statement is run for the source's own text.
 #[derive(Debug)]
-pub(crate) struct Printing {
+pub(crate) struct TextFallback {
     /// The statement, its values read from settings.
     text: String,
     /// Binds the values to settings.
@@ -42,9 +42,9 @@ pub(crate) struct Printing {
     fetches: bool,
 }
 
-impl Printing {
+impl TextFallback {
     /// For the statement `text`, with parameters of these types.
-    pub(crate) fn new(text: &str, parameters: &[Type], columns: &[Seen]) -> Self {
+    pub(crate) fn new(text: &str, parameters: &[Type], columns: &[ColumnDescription]) -> Self {
         let setting = |number: usize| format!("'portico.value_{number}'");
         let settings = parameters.iter().enumerate().map(|(index, type_)| {
             let (setting, value) = (setting(index + 1), format!("${}::{}", index + 1, name(type_)));
@@ -90,7 +90,7 @@ impl Printing {
     }
 
     /// Runs it. Nothing else may be under way on `session`.
-    pub(crate) async fn run(self: Arc<Self>, session: Arc<Session>, bound: Vec<Bound>) -> WireResult<Rows> {
+    pub(crate) async fn run(self: Arc<Self>, session: Arc<Session>, bound: Vec<BoundValue>) -> WireResult<Rows> {
         if let Some((text, types)) = &self.binding {
             let values = bound.into_iter().zip(types.iter().cloned());
             session.query_typed_raw(text, values).await?.try_for_each(|_| async { Ok(()) }).await?;
@@ -99,16 +99,16 @@ impl Printing {
             let (printed, _) = self.printed(&session, &self.text).await?;
             return Ok(Uncounted::rows(stream::iter(self.read_back(&session, printed).await?).map(Ok)));
         }
-        let pieces = stream::try_unfold((self, session, 1), |(printing, session, count)| async move {
-            let text = printing.text.replacen(FETCH_ALL, &format!("FETCH {count} "), 1);
-            let (printed, octets) = printing.printed(&session, &text).await?;
+        let pieces = stream::try_unfold((self, session, 1), |(fallback, session, count)| async move {
+            let text = fallback.text.replacen(FETCH_ALL, &format!("FETCH {count} "), 1);
+            let (printed, octets) = fallback.printed(&session, &text).await?;
             let rows = printed.first().map_or(0, Vec::len);
             if rows == 0 {
                 return Ok(None);
             }
-            let piece = printing.read_back(&session, printed).await?;
+            let piece = fallback.read_back(&session, printed).await?;
             let count = (OCTETS / (octets / rows).max(1)).clamp(1, MOST_ROWS);
-            WireResult::Ok(Some((stream::iter(piece).map(Ok), (printing, session, count))))
+            WireResult::Ok(Some((stream::iter(piece).map(Ok), (fallback, session, count))))
         });
         Ok(Uncounted::rows(pieces.try_flatten()))
     }

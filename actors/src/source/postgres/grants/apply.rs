@@ -20,9 +20,9 @@ use crate::source::postgres::failure;
 use crate::source::postgres::grants::inventory::{Inventory, Whose};
 use crate::source::postgres::grants::script::PATH;
 use crate::source::postgres::grants::script::Subject;
-use crate::source::postgres::grants::shown::Sights;
+use crate::source::postgres::grants::shown::Visibilities;
 use crate::source::postgres::grants::state::State;
-use crate::source::{Finding, Script, Settings, Wanted};
+use crate::source::{Finding, GrantRequest, GrantScript, Settings};
 
 use crate::source::postgres::grants::reach::reach;
 use crate::source::postgres::grants::{inventory, script};
@@ -37,7 +37,7 @@ const LONGEST_NAME: usize = 63;
 ///
 /// # Errors
 /// [`Kind::Invalid`] for a role that can have no such rights, and as [`Source::ping`](crate::source::Source::ping).
-pub(crate) async fn grants(settings: &Settings, address: &Address, wanted: &Wanted) -> Result<Script> {
+pub(crate) async fn grants(settings: &Settings, address: &Address, wanted: &GrantRequest) -> Result<GrantScript> {
     admit(&wanted.role)?;
     let connector = Connector::new(address, settings.connect_timeout)?;
     bounded(async {
@@ -59,8 +59,8 @@ pub(crate) async fn apply(
     settings: &Settings,
     address: &Address,
     administrator: &Address,
-    wanted: &Wanted,
-    show: &mut (dyn FnMut(&Script) + Send),
+    wanted: &GrantRequest,
+    show: &mut (dyn FnMut(&GrantScript) + Send),
 ) -> Result<Vec<Finding>> {
     admit(&wanted.role)?;
     let own = Connector::new(address, settings.connect_timeout)?;
@@ -117,14 +117,14 @@ async fn begin(connector: &Connector, how: &str) -> Result<Wire> {
 }
 
 /// Reads the database, and writes the statements.
-async fn prepare(client: &Client, settings: &Settings, wanted: &Wanted) -> Result<Script> {
+async fn prepare(client: &Client, settings: &Settings, wanted: &GrantRequest) -> Result<GrantScript> {
     let state = State::read(client, &wanted.role).await?;
     if state.role.as_ref().is_some_and(|role| role.is_superuser) {
         return Err(Error::invalid(format!("--role: {:?} is a superuser, whom no grant bounds", wanted.role))
             .hint("give another name with --role"));
     }
     let inventory = Inventory::read(client, Whose::Granted(state.role.as_ref().map(|role| role.oid))).await?;
-    let sights = Sights::of(&inventory, &settings.exposure);
+    let sights = Visibilities::of(&inventory, &settings.exposure);
     let writes = settings.access == crate::source::Access::ReadWrite;
     let needed = inventory::needed(client, &sights.shown(), writes).await?;
     Ok(script::write(&Subject {

@@ -28,7 +28,7 @@ pub(crate) struct Inventory {
 /// Who holds which rights, in PostgreSQL's own words. Among effective rights, `WRITE` stands for those
 /// that change rows and `OWNER` for what an owner may do.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldRights {
     pub(crate) role: Vec<String>,
     pub(crate) public: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Held {
 pub(crate) struct Schema {
     pub(crate) name: String,
     pub(crate) owner: String,
-    pub(crate) held: Held,
+    pub(crate) held: HeldRights,
 }
 
 pub(crate) struct Relation {
@@ -50,7 +50,7 @@ pub(crate) struct Relation {
     pub(crate) belongs_to: Option<Oid>,
     /// What it inherits from, or is a partition of.
     pub(crate) parents: Vec<Oid>,
-    pub(crate) held: Held,
+    pub(crate) held: HeldRights,
 }
 
 impl Relation {
@@ -69,7 +69,7 @@ pub(crate) struct Routine {
     pub(crate) owner: String,
     /// Whether it runs with its owner's rights.
     pub(crate) as_owner: bool,
-    pub(crate) held: Held,
+    pub(crate) held: HeldRights,
 }
 
 /// What people have made: not the engine's own schemas. Nobody else's can begin with `pg_`.
@@ -208,7 +208,7 @@ ORDER BY n.nspname, p.proname, 4",
 /// columns, and for writing ($2) in their defaults, constraints and indexes; and in those of what their views and
 /// children read. PostgreSQL asks whether the caller may run them, whoever wrote them.
 const NEEDED: &str = "\
-WITH RECURSIVE seen(oid) AS (
+WITH RECURSIVE descriptions(oid) AS (
     SELECT pg_catalog.unnest($1::oid[])
     UNION
     SELECT x.oid FROM seen CROSS JOIN LATERAL (
@@ -276,8 +276,8 @@ impl Inventory {
     }
 }
 
-fn held(row: &Row, column: usize) -> Result<Held> {
-    Ok(Held { role: get(row, column)?, public: get(row, column + 1)? })
+fn held(row: &Row, column: usize) -> Result<HeldRights> {
+    Ok(HeldRights { role: get(row, column)?, public: get(row, column + 1)? })
 }
 
 fn schema(row: &Row) -> Result<Schema> {

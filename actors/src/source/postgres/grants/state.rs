@@ -4,7 +4,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::error::{Error, Result};
-use crate::source::postgres::grants::inventory::Held;
+use crate::source::postgres::grants::inventory::HeldRights;
 use crate::source::postgres::quote::quoted;
 use crate::source::postgres::session::own::{ask, get};
 
@@ -16,7 +16,7 @@ pub(crate) struct State {
     pub(crate) database: String,
     pub(crate) owner: String,
     /// Rights on the database itself.
-    pub(crate) held: Held,
+    pub(crate) held: HeldRights,
     /// Absent where it has still to be made.
     pub(crate) role: Option<Role>,
     /// What the role gets of what will be made.
@@ -125,7 +125,7 @@ impl State {
             });
         }
         // What everybody may do with a database by default is what its callers need.
-        let held = Held { role: get(&database, 2)?, public: Vec::new() };
+        let held = HeldRights { role: get(&database, 2)?, public: Vec::new() };
         Ok(Self { database: get(&database, 0)?, owner: get(&database, 1)?, held, role, defaults })
     }
 }

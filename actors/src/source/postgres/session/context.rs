@@ -19,7 +19,7 @@ const TOLERANCE: Duration = Duration::from_millis(50);
 
 /// One call's bounds, who hears of it, and who it is to the source.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct CallContext {
     started: Instant,
     timeout: Duration,
     abandoned: CancellationToken,
@@ -28,7 +28,7 @@ pub(crate) struct Clock {
     role: Option<Arc<str>>,
 }
 
-impl Clock {
+impl CallContext {
     /// Starts now.
     pub(crate) fn start(limits: Limits, abandoned: CancellationToken, closing: CancellationToken) -> Self {
         Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None, role: None }

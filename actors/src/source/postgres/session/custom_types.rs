@@ -13,8 +13,8 @@ use tokio_postgres::types::Oid;
 use crate::error::{Error, Result};
 use crate::source::postgres::session::own::ask;
 
-/// How many types one lesson names.
-const PER_LESSON: usize = 100;
+/// How many types one statement names.
+const PER_STATEMENT: usize = 100;
 
 /// Types of columns and of routines' results, enums, and the arrays of all these. Row types of
 /// tables are left out: they are many and seldom selected.
@@ -40,10 +40,10 @@ ORDER BY 1
 LIMIT 1000";
 
 /// The list of types, and when it last changed.
-pub(crate) struct CustomTypes(RwLock<Known>);
+pub(crate) struct CustomTypes(RwLock<KnownTypes>);
 
-struct Known {
-    lessons: Vec<String>,
+struct KnownTypes {
+    statements: Vec<String>,
     /// A type that was dropped and made again has its old name but a new number.
     oids: Vec<Oid>,
     changed: Instant,
@@ -52,7 +52,7 @@ struct Known {
 impl CustomTypes {
     /// An empty list.
     pub(crate) fn new() -> Self {
-        Self(RwLock::new(Known { lessons: Vec::new(), oids: Vec::new(), changed: Instant::now() }))
+        Self(RwLock::new(KnownTypes { statements: Vec::new(), oids: Vec::new(), changed: Instant::now() }))
     }
 
     /// Reads the list anew.
@@ -64,10 +64,10 @@ impl CustomTypes {
             names.push(row.try_get(0).map_err(Error::internal)?);
             oids.push(row.try_get(1).map_err(Error::internal)?);
         }
-        let lessons = names.chunks(PER_LESSON).map(|names| format!("SELECT {}", names.join(", "))).collect();
+        let statements = names.chunks(PER_STATEMENT).map(|names| format!("SELECT {}", names.join(", "))).collect();
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.oids != oids || known.lessons != lessons {
-            *known = Known { lessons, oids, changed: Instant::now() };
+        if known.oids != oids || known.statements != statements {
+            *known = KnownTypes { statements, oids, changed: Instant::now() };
         }
         Ok(())
     }
@@ -75,15 +75,15 @@ impl CustomTypes {
     /// Whether there is something new for a session that was taught before `moment`.
     pub(crate) fn changed_since(&self, moment: Instant) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        !known.lessons.is_empty() && known.changed >= moment
+        !known.statements.is_empty() && known.changed >= moment
     }
 
     /// Makes the session look up every type of the list.
-    pub(crate) async fn teach(&self, client: &Client) {
-        let lessons = self.0.read().unwrap_or_else(PoisonError::into_inner).lessons.clone();
-        for lesson in lessons {
-            // A type dropped meanwhile spoils its lesson; the watch in `statement.rs` covers the rest.
-            let _ = client.prepare(&lesson).await;
+    pub(crate) async fn warm_types(&self, client: &Client) {
+        let statements = self.0.read().unwrap_or_else(PoisonError::into_inner).statements.clone();
+        for statement in statements {
+            // A type dropped meanwhile spoils its statement; the watch in `execute/statement.rs` covers the rest.
+            let _ = client.prepare(&statement).await;
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A session: what every fresh one is told, and what is undone before the next caller gets it. Where
-//! sessions come from is in `sessions.rs`, what runs on one in `statement.rs`.
+//! sessions come from is in `pool.rs`, what runs on one in `execute/`.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::call::Notices;
-use crate::source::postgres::bind::ways::Ways;
+use crate::source::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::source::postgres::connect::lending::Lent;
-use crate::source::postgres::connect::notices::Hearer;
+use crate::source::postgres::connect::notices::MessageListener;
 use crate::source::postgres::connect::wire::Wire;
-use crate::source::postgres::session::pool_state::{PoolState, Pooled};
+use crate::source::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::source::postgres::session::pooled;
 use crate::source::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
 
@@ -30,11 +30,11 @@ const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
 pub(crate) struct Session {
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
-    object: Option<Pooled>,
+    object: Option<PooledSession>,
     /// Its place among those that may be out; given back once it is idle or closed.
     slot: Option<OwnedSemaphorePermit>,
     number: u64,
-    hearer: Arc<Hearer>,
+    messages: Arc<MessageListener>,
     sessions: Arc<PoolState>,
     runtime: Handle,
     settled: AtomicBool,
@@ -43,16 +43,16 @@ pub(crate) struct Session {
 impl Session {
     /// A session that is handed out as `number`, and who hears what the source says on it.
     pub(crate) fn new(
-        object: Pooled,
+        object: PooledSession,
         slot: OwnedSemaphorePermit,
         number: u64,
         sessions: Arc<PoolState>,
         notices: Option<Notices>,
     ) -> Self {
-        let hearer = object.wire.hearer();
-        hearer.set(notices);
+        let messages = object.wire.messages();
+        messages.set(notices);
         let (pooled, runtime, settled) = (object.wire.pooled, Handle::current(), AtomicBool::new(false));
-        Self { pooled, object: Some(object), slot: Some(slot), number, hearer, sessions, runtime, settled }
+        Self { pooled, object: Some(object), slot: Some(slot), number, messages, sessions, runtime, settled }
     }
 
     /// Vouches that nothing runs and nothing is left of the last caller.
@@ -81,8 +81,8 @@ impl Session {
     }
 
     /// How statements were prepared lately.
-    pub(crate) fn ways(&self) -> &Ways {
-        &self.sessions.ways
+    pub(crate) fn parameter_types(&self) -> &ParameterTypeCache {
+        &self.sessions.parameter_types
     }
 
     /// What its large rows were lent.
@@ -133,7 +133,7 @@ impl Deref for Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.sessions.forget_running(self.number);
-        self.hearer.set(None);
+        self.messages.set(None);
         let (Some(object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
         object.wire.lent().clear();
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {

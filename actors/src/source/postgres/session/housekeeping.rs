@@ -27,7 +27,7 @@ const FOR_TRANSACTION: &str = concat!(
 /// The housekeeping session, opened when first needed and again when it was lost.
 pub(crate) struct Housekeeping {
     connector: Arc<Connector>,
-    place: Mutex<Place>,
+    place: Mutex<Connection>,
 }
 
 /// An attempt to connect, which all who need the session wait for together.
@@ -35,7 +35,7 @@ type Attempt = Shared<BoxFuture<'static, Result<Arc<Wire>, Arc<Error>>>>;
 
 /// What there is of the session.
 #[derive(Default)]
-enum Place {
+enum Connection {
     #[default]
     Empty,
     Connecting(Attempt),
@@ -44,7 +44,7 @@ enum Place {
 
 /// The session for some questions. Behind a pooler they are one transaction, on a session of their
 /// own; it ends when the last question is answered.
-pub(crate) struct Asking(Arc<Wire>);
+pub(crate) struct HousekeepingClient(Arc<Wire>);
 
 impl Housekeeping {
     /// Nothing is connected yet.
@@ -53,23 +53,23 @@ impl Housekeeping {
     }
 
     /// The session; several questions may be under way on it at once.
-    pub(crate) async fn client(&self) -> Result<Asking> {
+    pub(crate) async fn client(&self) -> Result<HousekeepingClient> {
         if self.is_pooled() {
-            return connect(Arc::clone(&self.connector), FOR_TRANSACTION).await.map(Asking);
+            return connect(Arc::clone(&self.connector), FOR_TRANSACTION).await.map(HousekeepingClient);
         }
         let attempt = {
             let mut place = self.place();
             match &*place {
-                Place::Open(wire) if !wire.is_closed() => return Ok(Asking(Arc::clone(wire))),
-                Place::Connecting(attempt) => attempt.clone(),
-                Place::Open(_) | Place::Empty => {
+                Connection::Open(wire) if !wire.is_closed() => return Ok(HousekeepingClient(Arc::clone(wire))),
+                Connection::Connecting(attempt) => attempt.clone(),
+                Connection::Open(_) | Connection::Empty => {
                     // It goes on, whoever stops waiting for it.
                     let connecting = tokio::spawn(connect(Arc::clone(&self.connector), PATIENCE));
                     let made = async move {
                         connecting.await.unwrap_or_else(|lost| Err(Error::internal(lost))).map_err(Arc::new)
                     };
                     let attempt = made.boxed().shared();
-                    *place = Place::Connecting(attempt.clone());
+                    *place = Connection::Connecting(attempt.clone());
                     attempt
                 }
             }
@@ -77,14 +77,14 @@ impl Housekeeping {
         let made = attempt.clone().await;
         let mut place = self.place();
         // It may have been let go of meanwhile, or others were here first.
-        if matches!(&*place, Place::Connecting(current) if current.ptr_eq(&attempt)) {
-            *place = made.as_ref().map_or(Place::Empty, |wire| Place::Open(Arc::clone(wire)));
+        if matches!(&*place, Connection::Connecting(current) if current.ptr_eq(&attempt)) {
+            *place = made.as_ref().map_or(Connection::Empty, |wire| Connection::Open(Arc::clone(wire)));
         }
         drop(place);
-        made.map(Asking).map_err(|error| error.again())
+        made.map(HousekeepingClient).map_err(|error| error.again())
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, Connection> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,14 +112,14 @@ async fn connect(connector: Arc<Connector>, greeting: &'static str) -> Result<Ar
     Ok(Arc::new(wire))
 }
 
-impl Asking {
+impl HousekeepingClient {
     /// The session itself.
     pub(crate) fn wire(&self) -> &Wire {
         &self.0
     }
 }
 
-impl Deref for Asking {
+impl Deref for HousekeepingClient {
     type Target = Client;
 
     fn deref(&self) -> &Client {
@@ -127,7 +127,7 @@ impl Deref for Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for HousekeepingClient {
     fn drop(&mut self) {
         if self.0.pooled && !self.0.is_closed() {
             let wire = Arc::clone(&self.0);
@@ -167,7 +167,7 @@ mod tests {
         let (socket, _) = timeout(Duration::from_secs(10), listener.accept()).await.unwrap().unwrap();
         assert!(housekeeping.place.try_lock().is_ok(), "nothing is held while it connects");
         housekeeping.forget();
-        assert!(matches!(*housekeeping.place(), Place::Empty));
+        assert!(matches!(*housekeeping.place(), Connection::Empty));
         // All of them wait for the one attempt, and hear of its end together.
         drop(socket);
         for asked in asked {
@@ -175,6 +175,6 @@ mod tests {
             assert_eq!(error.kind, crate::error::Kind::Unavailable);
         }
         assert!(listener.accept().now_or_never().is_none(), "one attempt for all of them");
-        assert!(matches!(*housekeeping.place(), Place::Empty), "a late attempt takes nobody's place");
+        assert!(matches!(*housekeeping.place(), Connection::Empty), "a late attempt takes nobody's place");
     }
 }

@@ -1,6 +1,6 @@
 //! The sessions of one connection: the pool, what each session is told, and how long a call may use one.
 
-pub(crate) mod clock;
+pub(crate) mod context;
 pub(crate) mod custom_types;
 pub(crate) mod handle;
 pub(crate) mod housekeeping;

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::Result;
-use crate::source::postgres::bind::ways::Ways;
+use crate::source::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::source::postgres::connect::cancel::Canceller;
 use crate::source::postgres::connect::connector::Connector;
 use crate::source::postgres::connect::login;
@@ -28,7 +28,7 @@ pub(crate) struct PoolState {
     pub(crate) connector: Arc<Connector>,
     pub(crate) types: Arc<CustomTypes>,
     /// How statements are prepared that need more than their values' own types.
-    pub(crate) ways: Ways,
+    pub(crate) parameter_types: ParameterTypeCache,
     pub(crate) most: usize,
     /// How long a role's session is kept that nobody uses; `None` where no role has sessions.
     pub(crate) role_idle: Option<Duration>,
@@ -37,7 +37,7 @@ pub(crate) struct PoolState {
     /// Those that are open, out or idle.
     pub(crate) open: Arc<AtomicUsize>,
     pub(crate) generation: AtomicU64,
-    pub(crate) idle: Mutex<Idle>,
+    pub(crate) idle: Mutex<IdleSessions>,
     /// How roles connect, with the passwords that were read for them.
     pub(crate) roles: Mutex<HashMap<Arc<str>, Arc<Connector>>>,
     /// How to cancel what runs on the sessions that are out, for the end of the whole connection.
@@ -46,15 +46,15 @@ pub(crate) struct PoolState {
 }
 
 #[derive(Default)]
-pub(crate) struct Idle {
+pub(crate) struct IdleSessions {
     /// The one that came back last is the last one.
-    pub(crate) sessions: Vec<Pooled>,
+    pub(crate) sessions: Vec<PooledSession>,
     /// Whether somebody looks for those that are idle too long.
     pub(crate) watched: bool,
 }
 
 /// A session of the pool.
-pub(crate) struct Pooled {
+pub(crate) struct PooledSession {
     pub(crate) wire: Wire,
     /// Whose it is; `None` for the connection's own user.
     pub(crate) role: Option<Arc<str>>,
@@ -88,7 +88,7 @@ impl Drop for Counted {
 
 impl PoolState {
     /// The sessions that nobody uses.
-    pub(crate) fn idle(&self) -> MutexGuard<'_, Idle> {
+    pub(crate) fn idle(&self) -> MutexGuard<'_, IdleSessions> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,12 +103,12 @@ impl PoolState {
     }
 
     /// Whether a session is what one would open now.
-    fn is_good(&self, pooled: &Pooled) -> bool {
+    fn is_good(&self, pooled: &PooledSession) -> bool {
         !pooled.wire.is_closed() && pooled.generation == self.generation.load(Ordering::Acquire)
     }
 
     /// An idle session of `role`, the last one that came back.
-    pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<Pooled> {
+    pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
         loop {
             let mut pooled = {
                 let mut idle = self.idle();
@@ -119,8 +119,8 @@ impl PoolState {
                 continue;
             }
             if !pooled.wire.pooled && self.types.changed_since(pooled.out) {
-                let taught = timeout(RECYCLE_TIMEOUT, self.types.teach(&pooled.wire)).await;
-                if taught.is_err() {
+                let warmed = timeout(RECYCLE_TIMEOUT, self.types.warm_types(&pooled.wire)).await;
+                if warmed.is_err() {
                     continue;
                 }
             }
@@ -130,7 +130,7 @@ impl PoolState {
     }
 
     /// A fresh session of `role`.
-    pub(crate) async fn connect(&self, role: Option<&Arc<str>>) -> Result<Pooled> {
+    pub(crate) async fn connect(&self, role: Option<&Arc<str>>) -> Result<PooledSession> {
         let generation = self.generation.load(Ordering::Acquire);
         let open = self.make_room();
         let connector = match role {
@@ -147,11 +147,11 @@ impl PoolState {
             verified.map_err(|_| failure::unavailable("a fresh session did not answer in time"))??;
         }
         if !wire.pooled {
-            self.types.teach(&wire).await;
+            self.types.warm_types(&wire).await;
         }
         let now = Instant::now();
         let role = role.cloned();
-        Ok(Pooled { wire, role, process, reused: false, generation, out: now, back: now, _open: open })
+        Ok(PooledSession { wire, role, process, reused: false, generation, out: now, back: now, _open: open })
     }
 
     /// Counts one more session, and closes idle ones where that is more than there may be. Each session
@@ -160,7 +160,7 @@ impl PoolState {
         let mut idle = self.idle();
         let open = Counted::new(&self.open);
         let excess = self.open.load(Ordering::Acquire).saturating_sub(self.most).min(idle.sessions.len());
-        let closed: Vec<Pooled> = idle.sessions.drain(..excess).collect();
+        let closed: Vec<PooledSession> = idle.sessions.drain(..excess).collect();
         drop(idle);
         drop(closed);
         open
@@ -181,7 +181,7 @@ impl PoolState {
     }
 
     /// Takes a session back that somebody vouches for.
-    pub(crate) fn put_back(self: &Arc<Self>, mut pooled: Pooled, slot: OwnedSemaphorePermit, runtime: &Handle) {
+    pub(crate) fn put_back(self: &Arc<Self>, mut pooled: PooledSession, slot: OwnedSemaphorePermit, runtime: &Handle) {
         if self.is_good(&pooled) && !self.slots.is_closed() {
             pooled.back = Instant::now();
             let mut idle = self.idle();
@@ -206,7 +206,7 @@ impl PoolState {
                 let kept = idle.sessions.iter().position(|pooled| pooled.back.elapsed() < patience);
                 let last = kept.unwrap_or(idle.sessions.len());
                 // They stand in the order in which they came back.
-                let closed: Vec<Pooled> = idle.sessions.drain(..last).collect();
+                let closed: Vec<PooledSession> = idle.sessions.drain(..last).collect();
                 let over = idle.sessions.is_empty();
                 idle.watched = !over;
                 drop(idle);

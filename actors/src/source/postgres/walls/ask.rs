@@ -10,14 +10,14 @@ use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
 use crate::error::{Error, Kind, Result};
-use crate::source::postgres::bind::apart::Apart;
 use crate::source::postgres::bind::inference::inferred;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
+use crate::source::postgres::execute::execution::Execution;
 use crate::source::postgres::execute::identity;
-use crate::source::postgres::execute::job::Job;
-use crate::source::postgres::execute::mode::Frame;
+use crate::source::postgres::execute::options::TransactionMode;
 use crate::source::postgres::execute::transaction::{beginning, search_path, step_back};
 use crate::source::postgres::quote::quoted;
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 
 /// Characters of a tree that is read; a longer one is not judged.
@@ -32,7 +32,7 @@ const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off"
 pub(crate) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
 /// What the server said.
-pub(crate) enum Answer {
+pub(crate) enum Analysis {
     /// The analysed tree, with the question's transaction still open.
     Tree(String),
     /// It does not take the statement.
@@ -41,29 +41,34 @@ pub(crate) enum Answer {
     NoQuery,
 }
 
-/// Asks for the query that `text` is: the statement of `job`, or the part of it from `start` on. Behind
+/// Asks for the query that `text` is: the statement of `execution`, or the part of it from `start` on. Behind
 /// a failure the transaction is the caller's to end.
 ///
 /// # Errors
 /// What the driver itself refuses, and a session that is lost.
-pub(crate) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
+pub(crate) async fn ask(
+    session: &Session,
+    execution: &Execution,
+    text: &str,
+    context: &CallContext,
+) -> Result<Analysis> {
     let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
-    if !job.arguments().is_empty() {
-        let inferred = inferred(session, job, clock).await?;
+    if !execution.arguments().is_empty() {
+        let inferred = inferred(session, execution, context).await?;
         types = inferred.statement.params().to_vec();
         // No parameter stands in front of the part: their numbers are the same in it.
-        if let (Some(_), Some(apart)) = (inferred.apart, Apart::of(&text, job.arguments())) {
+        if let (Some(_), Some(apart)) = (inferred.apart, SplitParameters::of(&text, execution.arguments())) {
             text = Cow::Owned(apart.text);
         }
-        step_back(session, job.frame(), job.place).await;
+        step_back(session, execution.mode(), execution.position).await;
     }
     let question = question(&text, &types);
-    let made = if job.place.begins {
-        let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let made = if execution.position.begins {
+        let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
         let (opened, role, path, made, (tree, _)) = join5(
             session.batch_execute(&begin),
-            identity::assume(session, &job.identity, Frame::ReadWrite),
-            search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
+            identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+            search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
             session.execute_typed(&question, &[]),
             join(read(session), session.batch_execute(OWN_PATH)),
         )
@@ -81,41 +86,45 @@ pub(crate) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock)
     };
     let tree = match made {
         Ok(tree) => tree,
-        Err(error) if is_no_query(&error) => return Ok(Answer::NoQuery),
-        Err(error) => return Ok(Answer::Refused(error)),
+        Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
+        Err(error) => return Ok(Analysis::Refused(error)),
     };
-    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| job.failure(&error, 0))?;
+    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, 0))?;
     if tree.chars().count() > LONGEST {
         return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
             .hint("send fewer values, or many of them as one array"));
     }
-    Ok(Answer::Tree(tree))
+    Ok(Analysis::Tree(tree))
 }
 
 /// What the server says of a statement of definition, which is run and not kept: its transaction is the
 /// caller's to undo.
-pub(crate) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Result<(), tokio_postgres::Error> {
-    if !job.place.begins {
-        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&job.text, &[])).await;
+pub(crate) async fn try_out(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<(), tokio_postgres::Error> {
+    if !execution.position.begins {
+        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&execution.text, &[])).await;
         return saved.and(made).map(drop);
     }
-    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
     let (opened, role, path, made) = join4(
         session.batch_execute(&begin),
-        identity::assume(session, &job.identity, Frame::ReadWrite),
-        search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
-        session.execute_typed(&job.text, &[]),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+        search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
+        session.execute_typed(&execution.text, &[]),
     )
     .await;
     opened.and(role).and(path).and(made).map(drop)
 }
 
 /// Takes back what an earlier attempt left, where it had `begun` something.
-pub(crate) async fn start_over(session: &Session, job: &Job, begun: bool) {
-    if job.place.begins {
+pub(crate) async fn start_over(session: &Session, execution: &Execution, begun: bool) {
+    if execution.position.begins {
         let _nothing_open = session.batch_execute("ROLLBACK").await;
     } else if begun && session.batch_execute(STEP_BACK).await.is_err() {
-        step_back(session, job.frame(), job.place).await;
+        step_back(session, execution.mode(), execution.position).await;
     }
 }
 
@@ -172,12 +181,12 @@ pub(crate) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
 }
 
 /// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
-pub(crate) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
-    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+pub(crate) async fn can_be_asked(session: &Session, execution: &Execution, context: &CallContext) -> bool {
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
     let question = question("SELECT 1", &[]);
     let (opened, role, made, undone) = join4(
         session.batch_execute(&begin),
-        identity::assume(session, &job.identity, Frame::ReadWrite),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
         session.execute_typed(&question, &[]),
         session.batch_execute("ROLLBACK"),
     )

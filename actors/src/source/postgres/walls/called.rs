@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::source::Exposure;
 use crate::source::postgres::session::own::get;
 use crate::source::postgres::walls::functions::{self, EXTENSION, Effect, SIGNATURE};
-use crate::source::postgres::walls::guarded::Guard;
+use crate::source::postgres::walls::policy::Policy;
 use crate::source::postgres::walls::refusal::{by_number, refused};
 
 /// Numbers from here on are given to what is made in a database (`FirstNormalObjectId`).
@@ -87,7 +87,7 @@ impl Function {
     }
 
     /// Why a caller may not call it, if so.
-    pub(crate) fn refusal(&self, guard: Guard, exposure: &Exposure) -> Option<Error> {
+    pub(crate) fn refusal(&self, guard: Policy, exposure: &Exposure) -> Option<Error> {
         let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
         if self.temporary {
             return refused("is temporary");

@@ -2,7 +2,7 @@
 //! only reads. The server is asked what it understood of each query ([`ask`], [`tree`]) and what that
 //! uses is judged by number ([`judge`], [`functions`]); for statements of which the server tells nothing,
 //! and for servers that cannot be asked, names stand in ([`names`]). What was admitted is remembered by
-//! its shape ([`shape`]).
+//! its shape ([`fingerprint`]).
 //!
 //! What an administrator wrote, and our own statements, are not judged.
 
@@ -15,17 +15,17 @@ use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::identity::Assumed;
 use crate::source::postgres::bind::argument_types;
-use crate::source::postgres::bind::shape::Shape;
-use crate::source::postgres::execute::job::Job;
-use crate::source::postgres::execute::mode::Terms;
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
+use crate::source::postgres::execute::execution::Execution;
+use crate::source::postgres::execute::options::ExecOptions;
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 use crate::source::postgres::session::housekeeping::Housekeeping;
-use crate::source::postgres::walls::ask::Answer;
-use crate::source::postgres::walls::guarded::{Extent, Guard, Guarded};
-use crate::source::postgres::walls::memory::Memory;
-use crate::source::postgres::walls::names::hidden::{Latest, Names};
+use crate::source::postgres::walls::ask::Analysis;
+use crate::source::postgres::walls::memory::AdmittedStatements;
+use crate::source::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::source::postgres::walls::objects::is_system;
+use crate::source::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
 use crate::source::postgres::walls::refusal::{Refusal, no_such, refused, writes};
 use crate::source::postgres::walls::{ask, functions, judge, plan, tree};
 use crate::source::{Access, Exposure};
@@ -39,8 +39,8 @@ pub(crate) struct Walls {
     exposure: Arc<Exposure>,
     /// Where the names of what is hidden are read.
     housekeeping: Arc<Housekeeping>,
-    memory: Memory,
-    names: Latest,
+    memory: AdmittedStatements,
+    names: NameCache,
     /// Whether the server could be asked, by role.
     able: Mutex<HashMap<String, (bool, Instant)>>,
 }
@@ -48,7 +48,13 @@ pub(crate) struct Walls {
 impl Walls {
     /// The walls for what `exposure` shows.
     pub(crate) fn new(exposure: Arc<Exposure>, housekeeping: Arc<Housekeeping>) -> Self {
-        Self { exposure, housekeeping, memory: Memory::default(), names: Latest::default(), able: Mutex::default() }
+        Self {
+            exposure,
+            housekeeping,
+            memory: AdmittedStatements::default(),
+            names: NameCache::default(),
+            able: Mutex::default(),
+        }
     }
 
     /// Whether something is hidden.
@@ -72,12 +78,12 @@ impl Walls {
         &self,
         statement: &mut Statement,
         (values, default_schema): (&[Argument], Option<&str>),
-        (terms, by): (Terms, &Assumed),
-        extent: Extent,
-    ) -> Result<Option<Guarded>> {
-        let read_only = terms.access == Access::ReadOnly && extent != Extent::Described;
-        let alone = extent != Extent::Among;
-        let guard = Guard { hides: self.hides(), identity: by.is_some(), read_only };
+        (options, by): (ExecOptions, &Assumed),
+        extent: StatementUse,
+    ) -> Result<Option<PendingCheck>> {
+        let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
+        let alone = extent != StatementUse::Among;
+        let guard = Policy { hides: self.hides(), identity: by.is_some(), read_only };
         if !guard.stands() {
             return Ok(None);
         }
@@ -88,13 +94,13 @@ impl Walls {
             let missing = format!("schema \"{schema}\" does not exist");
             return Err(Error::not_found(missing).sqlstate("3F000").judged());
         }
-        let shape = alone.then(|| {
+        let fingerprint = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
             let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
-            let terms = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
-            Shape::of(&statement.text, &terms)
+            let parts = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
+            QueryFingerprint::of(&statement.text, &parts)
         });
-        if shape.is_some_and(|shape| self.memory.knows(&shape)) {
+        if fingerprint.is_some_and(|fingerprint| self.memory.knows(&fingerprint)) {
             return Ok(None);
         }
         let (outline, plain) = outline(&statement.text);
@@ -115,19 +121,19 @@ impl Walls {
             }
             _ => return Err(writes()),
         }
-        if (!alone || extent == Extent::Repeated)
+        if (!alone || extent == StatementUse::Repeated)
             && guard.hides
             && matches!(outline, Outline::Explain { .. } | Outline::Show(_))
         {
             return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
         }
-        let shape = shape.map(|shape| (shape, self.memory.generation()));
+        let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
         let (understood, class) = (statement.understood, statement.class);
-        Ok(Some(Guarded {
+        Ok(Some(PendingCheck {
             guard,
             outline,
             text: statement.text.clone(),
-            shape,
+            fingerprint,
             understood,
             class,
             brief: OnceLock::new(),
@@ -137,9 +143,9 @@ impl Walls {
     pub(crate) async fn inspect(
         &self,
         session: &Session,
-        job: &Job,
-        guarded: &Guarded,
-        clock: &Clock,
+        execution: &Execution,
+        guarded: &PendingCheck,
+        context: &CallContext,
     ) -> Result<(), Refusal> {
         let whole = 0..guarded.text.len();
         let query = match &guarded.outline {
@@ -147,22 +153,22 @@ impl Walls {
             Outline::Explain { query, .. } => query.clone(),
             Outline::CreateAs { head, query } => {
                 let head = guarded.text.get(head.clone()).unwrap_or_default();
-                self.admit(head, guarded.guard).await.map_err(|error| placed(error, job))?;
+                self.admit(head, guarded.guard).await.map_err(|error| placed(error, execution))?;
                 query.clone()
             }
             Outline::SelectInto { into } => {
                 let clause = guarded.text.get(into.clone()).unwrap_or_default();
-                self.admit(clause, guarded.guard).await.map_err(|error| placed(error, job))?;
+                self.admit(clause, guarded.guard).await.map_err(|error| placed(error, execution))?;
                 whole
             }
             Outline::Definition | Outline::Call => {
                 let admitted = self.admit(&guarded.text, guarded.guard).await;
-                return Ok(admitted.map_err(|error| placed(error, job))?);
+                return Ok(admitted.map_err(|error| placed(error, execution))?);
             }
             Outline::Show(_) => return Ok(()),
         };
-        if self.able(job) == Some(false) {
-            return Ok(self.judge_by_names(guarded, job).await?);
+        if self.able(execution) == Some(false) {
+            return Ok(self.judge_by_names(guarded, execution).await?);
         }
         let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
         let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
@@ -170,27 +176,29 @@ impl Walls {
             let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
             text.to_mut().replace_range(into.clone(), &blank);
         }
-        match ask::ask(session, job, &text, clock).await {
-            Ok(Answer::Tree(tree)) => {
-                self.is_able(job, true);
-                let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
+        match ask::ask(session, execution, &text, context).await {
+            Ok(Analysis::Tree(tree)) => {
+                self.is_able(execution, true);
+                let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
                 let judged = self.judge(session, &tree, guarded).await;
-                let lasting = judged.map_err(|error| placed(error, job))?;
-                session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
-                if let (Some((shape, generation)), Outline::Query, true) = (guarded.shape, &guarded.outline, lasting) {
-                    self.memory.keep(shape, generation);
+                let lasting = judged.map_err(|error| placed(error, execution))?;
+                session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+                if let (Some((fingerprint, generation)), Outline::Query, true) =
+                    (guarded.fingerprint, &guarded.outline, lasting)
+                {
+                    self.memory.keep(fingerprint, generation);
                 }
                 Ok(())
             }
-            Ok(Answer::NoQuery) if guarded.guard.read_only => Err(writes().into()),
-            Ok(Answer::NoQuery) => Err(match &guarded.outline {
+            Ok(Analysis::NoQuery) if guarded.guard.read_only => Err(writes().into()),
+            Ok(Analysis::NoQuery) => Err(match &guarded.outline {
                 Outline::Other(word) if !word.is_empty() => refused(word).into(),
                 _ => refused("this kind of statement").into(),
             }),
-            Ok(Answer::Refused(error)) => {
+            Ok(Analysis::Refused(error)) => {
                 let shift = ask::shift().saturating_sub(before);
                 let end = ask::shift() + text.chars().count();
-                self.refused(&error, (shift, end), session, (job, guarded), clock).await
+                self.refused(&error, (shift, end), session, (execution, guarded), context).await
             }
             Err(error) => Err(Refusal::of_server(error)),
         }
@@ -203,30 +211,30 @@ impl Walls {
         error: &tokio_postgres::Error,
         (shift, end): (usize, usize),
         session: &Session,
-        (job, guarded): (&Job, &Guarded),
-        clock: &Clock,
+        (execution, guarded): (&Execution, &PendingCheck),
+        context: &CallContext,
     ) -> Result<(), Refusal> {
-        if self.able(job).is_none() && ask::may_be_unable(error) && job.place.begins {
-            session.batch_execute("ROLLBACK").await.map_err(|error| job.failure(&error, 0))?;
-            let able = ask::can_be_asked(session, job, clock).await;
-            self.is_able(job, able);
+        if self.able(execution).is_none() && ask::may_be_unable(error) && execution.position.begins {
+            session.batch_execute("ROLLBACK").await.map_err(|error| execution.failure(&error, 0))?;
+            let able = ask::can_be_asked(session, execution, context).await;
+            self.is_able(execution, able);
             if !able {
-                return Ok(self.judge_by_names(guarded, job).await?);
+                return Ok(self.judge_by_names(guarded, execution).await?);
             }
         }
         if ask::is_behind(error, end) {
             // The server found the end of the question where the statement's own should be.
-            let undo = if job.place.begins { "ROLLBACK" } else { ask::STEP_BACK };
-            session.batch_execute(undo).await.map_err(|error| job.failure(&error, 0))?;
-            if let Err(own) = session.prepare_typed(&job.text, &[]).await {
-                return Err(Refusal::of_server(job.failure(&own, 0)));
+            let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
+            session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+            if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
+                return Err(Refusal::of_server(execution.failure(&own, 0)));
             }
         }
-        Err(Refusal::of_server(job.failure(error, shift)))
+        Err(Refusal::of_server(execution.failure(error, shift)))
     }
 
     /// Whether the verdict holds for every statement of this shape.
-    async fn judge(&self, session: &Session, tree: &str, guarded: &Guarded) -> Result<bool> {
+    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<bool> {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
@@ -243,7 +251,7 @@ impl Walls {
     }
 
     /// The judgement where the server cannot be asked.
-    async fn judge_by_names(&self, guarded: &Guarded, job: &Job) -> Result<()> {
+    async fn judge_by_names(&self, guarded: &PendingCheck, execution: &Execution) -> Result<()> {
         if !guarded.understood
             || matches!(guarded.outline, Outline::Other(_))
             || (guarded.guard.read_only && guarded.class != Class::Select)
@@ -254,45 +262,45 @@ impl Walls {
         if guarded.guard.hides {
             guarded.tell_briefly()?;
         }
-        self.admit(&guarded.text, guarded.guard).await.map_err(|error| placed(error, job))
+        self.admit(&guarded.text, guarded.guard).await.map_err(|error| placed(error, execution))
     }
 
-    async fn admit(&self, text: &str, guard: Guard) -> Result<()> {
+    async fn admit(&self, text: &str, guard: Policy) -> Result<()> {
         self.names(guard).await?.admit(text, guard)
     }
 
-    pub(crate) async fn names(&self, guard: Guard) -> Result<Arc<Names>> {
+    pub(crate) async fn names(&self, guard: Policy) -> Result<Arc<HiddenNames>> {
         if let Some(names) = self.names.get(guard) {
             return Ok(names);
         }
         let client = self.housekeeping.client().await?;
-        let names = Arc::new(Names::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
+        let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
         self.names.keep(guard, &names);
         Ok(names)
     }
 
-    fn able(&self, job: &Job) -> Option<bool> {
+    fn able(&self, execution: &Execution) -> Option<bool> {
         let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
-        able.get(role(job)).filter(|(_, since)| since.elapsed() < ABILITY).map(|(able, _)| *able)
+        able.get(role(execution)).filter(|(_, since)| since.elapsed() < ABILITY).map(|(able, _)| *able)
     }
 
-    fn is_able(&self, job: &Job, is: bool) {
+    fn is_able(&self, execution: &Execution, is: bool) {
         let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
         able.retain(|_, (_, since)| since.elapsed() < ABILITY);
-        able.insert(role(job).to_owned(), (is, Instant::now()));
+        able.insert(role(execution).to_owned(), (is, Instant::now()));
     }
 }
 
-fn role(job: &Job) -> &str {
-    job.identity.as_ref().map_or("", |identity| identity.role.as_str())
+fn role(execution: &Execution) -> &str {
+    execution.identity.as_ref().map_or("", |identity| identity.role.as_str())
 }
 
 /// The failure with the name as the caller wrote it, and its place.
-fn placed(error: Error, job: &Job) -> Error {
+fn placed(error: Error, execution: &Execution) -> Error {
     if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
         return error;
     }
-    let names = job.origin.iter().flat_map(|statement| &statement.names);
+    let names = execution.origin.iter().flat_map(|statement| &statement.names);
     let found = names.filter(|name| !name.called).find(|name| {
         let written = name.parts.join(".");
         name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))

@@ -15,8 +15,8 @@ use crate::source::postgres::session::own::{ask, get};
 use crate::source::postgres::walls::called::{Function, functions_query};
 use crate::source::postgres::walls::functions;
 use crate::source::postgres::walls::functions::Effect;
-use crate::source::postgres::walls::guarded::Guard;
 use crate::source::postgres::walls::objects::{Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
+use crate::source::postgres::walls::policy::Policy;
 use crate::source::postgres::walls::refusal::{by_number, refused};
 use crate::source::postgres::walls::tree::Uses;
 
@@ -58,7 +58,7 @@ SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid 
 ///
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`](crate::error::Kind::Internal) when the catalogue cannot be read.
-pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
     let (called, held, belong, setting) = join4(
@@ -85,7 +85,7 @@ pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
 
 type Arrays<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-async fn setting(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+async fn setting(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
     if !guard.identity || uses.relations.is_empty() {
         return Ok(Vec::new());
     }
@@ -109,7 +109,7 @@ async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     ask(client, &functions_query(CALLED), arrays).await
 }
 
-fn functions(called: &[Row], uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+fn functions(called: &[Row], uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
     if called.len() < uses.functions.len() {
         return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
     }
@@ -152,7 +152,7 @@ fn constants(uses: &Uses) -> Result<()> {
 }
 
 /// What the types hold that the statement names, makes or reads.
-async fn held(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+async fn held(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
     if !guard.hides {
         return Ok(Vec::new());
     }
@@ -213,7 +213,7 @@ fn shown(relations: &BTreeSet<Oid>, mut found: HashMap<Oid, Belonging>, exposure
     Ok(())
 }
 
-async fn found(client: &Client, guard: Guard, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
+async fn found(client: &Client, guard: Policy, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
     if !guard.hides || relations.is_empty() {
         return Ok(HashMap::new());
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
 
 /// How long a verdict holds. What another session changes in the catalogue meanwhile, such as which
 /// table a name without a schema means, is seen after that time.
@@ -15,46 +15,46 @@ const MOST: usize = 16_384;
 
 /// The shapes that were admitted lately. Nearly all who come only look.
 #[derive(Default)]
-pub(crate) struct Memory(RwLock<Admitted>);
+pub(crate) struct AdmittedStatements(RwLock<Admitted>);
 
 #[derive(Default)]
 struct Admitted {
-    shapes: HashMap<Shape, Instant>,
+    fingerprints: HashMap<QueryFingerprint, Instant>,
     /// Goes up whenever everything is forgotten.
     generation: u64,
 }
 
-impl Memory {
+impl AdmittedStatements {
     /// Whether this shape was admitted lately.
-    pub(crate) fn knows(&self, shape: &Shape) -> bool {
-        self.read().shapes.get(shape).is_some_and(|since| since.elapsed() < LIFETIME)
+    pub(crate) fn knows(&self, fingerprint: &QueryFingerprint) -> bool {
+        self.read().fingerprints.get(fingerprint).is_some_and(|since| since.elapsed() < LIFETIME)
     }
 
-    /// To be handed to [`Memory::keep`]: what is found from now on holds for this moment.
+    /// To be handed to [`AdmittedStatements::keep`]: what is found from now on holds for this moment.
     pub(crate) fn generation(&self) -> u64 {
         self.read().generation
     }
 
     /// Remembers what was admitted, unless everything was forgotten since `generation`.
-    pub(crate) fn keep(&self, shape: Shape, generation: u64) {
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, generation: u64) {
         let mut admitted = self.write();
         if admitted.generation != generation {
             return;
         }
-        if admitted.shapes.len() >= MOST {
-            admitted.shapes.retain(|_, since| since.elapsed() < LIFETIME);
-            if admitted.shapes.len() >= MOST {
-                admitted.shapes.clear();
+        if admitted.fingerprints.len() >= MOST {
+            admitted.fingerprints.retain(|_, since| since.elapsed() < LIFETIME);
+            if admitted.fingerprints.len() >= MOST {
+                admitted.fingerprints.clear();
             }
         }
-        admitted.shapes.insert(shape, Instant::now());
+        admitted.fingerprints.insert(fingerprint, Instant::now());
     }
 
     /// Forgets everything: the catalogue may have changed.
     pub(crate) fn forget(&self) {
         let mut admitted = self.write();
         admitted.generation += 1;
-        admitted.shapes.clear();
+        admitted.fingerprints.clear();
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Admitted> {
@@ -72,13 +72,13 @@ mod tests {
 
     #[test]
     fn what_was_found_before_everything_was_forgotten_is_not_kept() {
-        let memory = Memory::default();
-        let shape = Shape::of("SELECT 1", &[]);
+        let memory = AdmittedStatements::default();
+        let fingerprint = QueryFingerprint::of("SELECT 1", &[]);
         let before = memory.generation();
         memory.forget();
-        memory.keep(shape, before);
-        assert!(!memory.knows(&shape));
-        memory.keep(shape, memory.generation());
-        assert!(memory.knows(&shape));
+        memory.keep(fingerprint, before);
+        assert!(!memory.knows(&fingerprint));
+        memory.keep(fingerprint, memory.generation());
+        assert!(memory.knows(&fingerprint));
     }
 }

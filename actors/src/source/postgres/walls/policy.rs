@@ -3,13 +3,13 @@
 use std::sync::OnceLock;
 
 use crate::error::Result;
-use crate::source::postgres::bind::shape::Shape;
+use crate::source::postgres::bind::fingerprint::QueryFingerprint;
 use crate::source::postgres::walls::refusal::refused;
 use crate::sql::{Class, Outline};
 
 /// Which walls stand around a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Guard {
+pub(crate) struct Policy {
     /// Something is hidden on this connection.
     pub(crate) hides: bool,
     /// Callers have roles of their own.
@@ -18,7 +18,7 @@ pub(crate) struct Guard {
     pub(crate) read_only: bool,
 }
 
-impl Guard {
+impl Policy {
     pub(crate) fn stands(self) -> bool {
         self.hides || self.identity || self.read_only
     }
@@ -39,7 +39,7 @@ impl Guard {
 
 /// What is done with a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum StatementUse {
     /// It runs, and nothing that ran before it in its transaction can have changed what names mean.
     Alone,
     /// It runs behind others in one transaction.
@@ -51,13 +51,13 @@ pub(crate) enum Extent {
 }
 
 /// A statement that has to be judged before it runs.
-pub(crate) struct Guarded {
-    pub(crate) guard: Guard,
+pub(crate) struct PendingCheck {
+    pub(crate) guard: Policy,
     pub(crate) outline: Outline,
     /// Its text as it will be sent, but for a trace behind it.
     pub(crate) text: String,
     /// By which it is remembered, where that is allowed.
-    pub(crate) shape: Option<(Shape, u64)>,
+    pub(crate) fingerprint: Option<(QueryFingerprint, u64)>,
     /// Whether the reader understood it, and what class it found.
     pub(crate) understood: bool,
     pub(crate) class: Class,
@@ -65,10 +65,10 @@ pub(crate) struct Guarded {
     pub(crate) brief: OnceLock<()>,
 }
 
-impl Guarded {
+impl PendingCheck {
     /// Whether nothing that runs before it in its transaction can change what its names mean.
     pub(crate) fn is_alone(&self) -> bool {
-        self.shape.is_some()
+        self.fingerprint.is_some()
     }
 
     /// Whether it stands where something is hidden.

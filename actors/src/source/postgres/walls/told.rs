@@ -7,16 +7,16 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Kind, Result};
 use crate::source::Access;
 use crate::source::postgres::bind::inference::inferred;
-use crate::source::postgres::execute::job::{Job, Values};
-use crate::source::postgres::session::clock::Clock;
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::session::context::CallContext;
 use crate::source::postgres::session::handle::Session;
 use crate::source::postgres::walls::ask;
 use crate::source::postgres::walls::check::Walls;
-use crate::source::postgres::walls::guarded::{Guard, Guarded};
 use crate::source::postgres::walls::names::hidden;
-use crate::source::postgres::walls::names::hidden::Names;
-use crate::source::postgres::walls::names::mask::{Mask, Which};
+use crate::source::postgres::walls::names::hidden::HiddenNames;
+use crate::source::postgres::walls::names::mask::{NameMask, NameSet};
 use crate::source::postgres::walls::names::redaction::{bare, withheld};
+use crate::source::postgres::walls::policy::{PendingCheck, Policy};
 use crate::source::postgres::walls::refusal::refused;
 use crate::sql::{Outline, outline};
 
@@ -24,27 +24,27 @@ use crate::sql::{Outline, outline};
 const MOST_COLUMNS: usize = 16;
 
 impl Walls {
-    /// Judges the statement of `job` on the session that it will run on, before its own transaction begins
+    /// Judges the statement of `execution` on the session that it will run on, before its own transaction begins
     /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
     ///
     /// # Errors
     /// What is not available, what the source itself refuses, and what keeps it from being judged.
-    pub(crate) async fn check(&self, session: &Session, job: &Job, clock: &Clock) -> Result<()> {
-        let Some(guarded) = &job.guarded else { return Ok(()) };
-        match self.inspect(session, job, guarded, clock).await {
+    pub(crate) async fn check(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<()> {
+        let Some(guarded) = &execution.guarded else { return Ok(()) };
+        match self.inspect(session, execution, guarded, context).await {
             // Rarely needed, and large.
-            Err(refusal) => Err(Box::pin(self.told(refusal, session, (job, guarded), clock)).await),
+            Err(refusal) => Err(Box::pin(self.told(refusal, session, (execution, guarded), context)).await),
             Ok(()) => Ok(()),
         }
     }
 
-    /// What is told of the statement of `job`, which was refused. Its transaction stays the caller's to end.
+    /// What is told of the statement of `execution`, which was refused. Its transaction stays the caller's to end.
     pub(crate) async fn told(
         &self,
         Refusal { error, by_server }: Refusal,
         session: &Session,
-        (job, guarded): (&Job, &Guarded),
-        clock: &Clock,
+        (execution, guarded): (&Execution, &PendingCheck),
+        context: &CallContext,
     ) -> Error {
         if !guarded.guard.hides || is_of_ours(&error) {
             return error;
@@ -54,14 +54,15 @@ impl Walls {
             return hidden::escapes();
         }
         let mut begun = !matches!(guarded.outline, Outline::Definition | Outline::Call);
-        for which in [Which::Hidden, Which::Denied] {
+        for which in [NameSet::Hidden, NameSet::Denied] {
             // Of what the server refused, other names are not the reason.
-            let Some(mask) = Mask::of(&guarded.text, &names, which).filter(|_| which == Which::Hidden || !by_server)
+            let Some(mask) =
+                NameMask::of(&guarded.text, &names, which).filter(|_| which == NameSet::Hidden || !by_server)
             else {
                 continue;
             };
-            let asked = (session, clock);
-            if let Some(told) = self.as_missing(mask, &names, &mut begun, (job, guarded), asked).await {
+            let asked = (session, context);
+            if let Some(told) = self.as_missing(mask, &names, &mut begun, (execution, guarded), asked).await {
                 return told;
             }
         }
@@ -71,17 +72,17 @@ impl Walls {
     /// What is told where nothing of the masked names exists; `None` where nothing is the matter then.
     async fn as_missing(
         &self,
-        mut mask: Mask,
-        names: &Names,
+        mut mask: NameMask,
+        names: &HiddenNames,
         begun: &mut bool,
-        (job, guarded): (&Job, &Guarded),
-        (session, clock): (&Session, &Clock),
+        (execution, guarded): (&Execution, &PendingCheck),
+        (session, context): (&Session, &CallContext),
     ) -> Option<Error> {
         for _ in 0..MOST_COLUMNS {
-            let masked = masked(job, guarded, &mask)?;
-            ask::start_over(session, job, *begun).await;
+            let masked = masked(execution, guarded, &mask)?;
+            ask::start_over(session, execution, *begun).await;
             *begun = true;
-            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, clock).await else {
+            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, context).await else {
                 return guarded.makes().then(|| taken(mask.first()));
             };
             if is_of_ours(&failure) {
@@ -89,7 +90,7 @@ impl Walls {
             }
             // A column of that name is there, whatever else is.
             let place = failure.get_position().filter(|_| failure.get_sqlstate() == Some("42703"));
-            let byte = place.and_then(|place| job.text.char_indices().nth(place.saturating_sub(1)));
+            let byte = place.and_then(|place| execution.text.char_indices().nth(place.saturating_sub(1)));
             if byte.is_some_and(|(byte, _)| mask.spare(byte, names)) {
                 if mask.edits.is_empty() {
                     return None;
@@ -97,7 +98,7 @@ impl Walls {
                 continue;
             }
             let told = mask.lift(if failure.is_judged() { failure } else { bare(failure, names) });
-            return Some(match (told.get_position(), &job.origin) {
+            return Some(match (told.get_position(), &execution.origin) {
                 // Of our own refusals the place is one in the caller's text already.
                 (Some(position), Some(origin)) if by_server => {
                     let position = origin.original_position(position);
@@ -110,15 +111,15 @@ impl Walls {
     }
 
     /// What the statement is refused with, which nobody sent.
-    async fn try_masked(&self, session: &Session, job: &Job, clock: &Clock) -> Result<(), Refusal> {
-        let Some(guarded) = &job.guarded else { return Ok(()) };
-        self.inspect(session, job, guarded, clock).await?;
+    async fn try_masked(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<(), Refusal> {
+        let Some(guarded) = &execution.guarded else { return Ok(()) };
+        self.inspect(session, execution, guarded, context).await?;
         // What cannot be described has to be run.
-        let tried = match job.terms.access {
-            Access::ReadWrite if guarded.makes() && job.arguments().is_empty() => {
-                ask::try_out(session, job, clock).await.map_err(|error| job.failure(&error, 0))
+        let tried = match execution.options.access {
+            Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
+                ask::try_out(session, execution, context).await.map_err(|error| execution.failure(&error, 0))
             }
-            _ => inferred(session, job, clock).await.map(drop),
+            _ => inferred(session, execution, context).await.map(drop),
         };
         tried.map_err(Refusal::of_server)
     }
@@ -128,16 +129,16 @@ impl Walls {
         if !self.hides() || is_of_ours(&error) || error.is_judged() {
             return error;
         }
-        match self.names(Guard { hides: true, identity: false, read_only: false }).await {
+        match self.names(Policy { hides: true, identity: false, read_only: false }).await {
             Ok(names) => bare(error, &names),
             Err(_) => withheld(&error),
         }
     }
 
-    /// What takes hidden names out of the values of `job`, which are the server's own words.
-    pub(crate) async fn redaction(&self, job: &Job) -> Result<Option<Arc<Names>>> {
-        match &job.guarded {
-            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
+    /// What takes hidden names out of the values of `execution`, which are the server's own words.
+    pub(crate) async fn redaction(&self, execution: &Execution) -> Result<Option<Arc<HiddenNames>>> {
+        match &execution.guarded {
+            Some(PendingCheck { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
                 self.names(*guard).await.map(Some)
             }
             _ => Ok(None),
@@ -145,21 +146,22 @@ impl Walls {
     }
 }
 
-/// The same statement with other names; positions lead back to the text of `job`.
-fn masked(job: &Job, guarded: &Guarded, mask: &Mask) -> Option<Job> {
-    let origin = job.origin.as_ref()?.edited(mask.edits.clone());
-    let behind = job.text.len().checked_sub(guarded.text.len())?;
+/// The same statement with other names; positions lead back to the text of `execution`.
+fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Option<Execution> {
+    let origin = execution.origin.as_ref()?.edited(mask.edits.clone());
+    let behind = execution.text.len().checked_sub(guarded.text.len())?;
     let text = origin.text.get(..origin.text.len().checked_sub(behind)?)?.to_owned();
-    let Values::Inferred(values) = &job.values else { return None };
-    let guarded = Guarded { outline: outline(&text).0, text, shape: None, brief: OnceLock::new(), ..*guarded };
-    Some(Job {
+    let Values::Inferred(values) = &execution.values else { return None };
+    let guarded =
+        PendingCheck { outline: outline(&text).0, text, fingerprint: None, brief: OnceLock::new(), ..*guarded };
+    Some(Execution {
         text: origin.text.clone(),
         values: Values::Inferred(values.clone()),
-        default_schema: job.default_schema.clone(),
+        default_schema: execution.default_schema.clone(),
         origin: Some(origin),
-        identity: job.identity.clone(),
+        identity: execution.identity.clone(),
         guarded: Some(guarded),
-        ..*job
+        ..*execution
     })
 }
 

@@ -1,5 +1,5 @@
 //! The facets that are read from the file: tables and columns, with remarks. Procedures, which
-//! the file does not know, are in `procedure`; what a comment is the remark of is in `comments`.
+//! the file does not know, are in `execute/procedure`; what a comment is the remark of is in `comments`.
 
 use rusqlite::Connection;
 
@@ -11,12 +11,12 @@ use crate::source;
 use crate::source::catalog::{Assembled, columns as facet_columns};
 use crate::source::sqlite::catalog::comments;
 use crate::source::sqlite::catalog::comments::Remarks;
-use crate::source::sqlite::connect::open::Opened;
+use crate::source::sqlite::connect::open::OpenDatabase;
 use crate::source::sqlite::decode::types::Declared;
 use crate::source::sqlite::schema::{SCHEMA, lossy};
-use crate::source::sqlite::session::channel::Outlet;
-use crate::source::sqlite::session::halt::Halt;
-use crate::source::sqlite::walls::hiding;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
+use crate::source::sqlite::session::channel::Sender;
+use crate::source::sqlite::walls::hidden_objects;
 
 /// Rows in one batch.
 const BATCH: usize = 256;
@@ -45,20 +45,20 @@ struct Described {
 /// # Errors
 /// What SQLite said while reading the catalogue.
 pub(crate) fn list(
-    opened: &mut Opened,
-    halt: &Halt,
-    outlet: &Outlet,
+    opened: &mut OpenDatabase,
+    cancel: &CancelFlag,
+    sender: &Sender,
     facet: Facet,
     narrow: &Narrow,
     name: &str,
 ) -> Result<()> {
-    use crate::source::sqlite::failure::{Circumstances, translate};
-    outlet.send(Part::Columns(facet_columns(facet)))?;
-    let (connection, warden) = (&opened.connection, &opened.warden);
-    let explain = |error: rusqlite::Error| translate(&error, Circumstances { statement: None, refusal: None, halt });
+    use crate::source::sqlite::failure::{ErrorContext, translate};
+    sender.send(Part::Columns(facet_columns(facet)))?;
+    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
+    let explain = |error: rusqlite::Error| translate(&error, ErrorContext { statement: None, refusal: None, cancel });
     let mut rows = Vec::new();
-    for table in warden.trusting(|| tables(connection)).map_err(explain)? {
-        if let Some(verdict) = halt.verdict() {
+    for table in authorizer.trusting(|| tables(connection)).map_err(explain)? {
+        if let Some(verdict) = cancel.verdict() {
             return Err(verdict);
         }
         let wanted = matches(narrow.table.as_deref(), &table.name) && matches(narrow.table_type.as_deref(), table.kind);
@@ -76,19 +76,19 @@ pub(crate) fn list(
             ]);
         } else {
             // A view over something that is gone has no columns; the others have theirs.
-            let columns = warden.trusting(|| columns(connection, &table.name)).unwrap_or_default();
+            let columns = authorizer.trusting(|| columns(connection, &table.name)).unwrap_or_default();
             for column in columns.iter().filter(|column| matches(narrow.column.as_deref(), &column.name)) {
                 rows.push(column_row(name, &table, column, &columns, &remarks));
             }
         }
         if rows.len() >= BATCH {
-            outlet.send(Part::Rows(Box::new(Assembled(std::mem::take(&mut rows)))))?;
+            sender.send(Part::Rows(Box::new(Assembled(std::mem::take(&mut rows)))))?;
         }
     }
     if !rows.is_empty() {
-        outlet.send(Part::Rows(Box::new(Assembled(rows))))?;
+        sender.send(Part::Rows(Box::new(Assembled(rows))))?;
     }
-    outlet.send(Part::Done { affected: -1 })
+    sender.send(Part::Done { affected: -1 })
 }
 
 fn column_row(
@@ -163,7 +163,7 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<sourc
     let rows = statement.query_map([], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, lossy(row, 2)?)))?;
     let rows: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
     // What lies behind a virtual table is no table of its own.
-    let behind = hiding::owners(rows.iter().map(|(name, _, sql)| (name.as_str(), sql.as_str())));
+    let behind = hidden_objects::owners(rows.iter().map(|(name, _, sql)| (name.as_str(), sql.as_str())));
     let tables = rows.into_iter().filter(|(name, ..)| !behind.contains_key(&name.to_ascii_lowercase()));
     let tables = tables.take(usize::from(source::MOST_TABLES));
     Ok(tables.map(|(name, kind, sql)| source::Table::new(SCHEMA.to_owned(), name, (kind, sql))).collect())

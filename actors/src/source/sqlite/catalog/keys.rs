@@ -9,11 +9,11 @@ use crate::pattern::matches;
 use crate::reply::{Cell, Part};
 use crate::source::catalog::{Assembled, columns};
 use crate::source::sqlite::catalog::facets::{optional, table_names, text};
-use crate::source::sqlite::connect::open::Opened;
+use crate::source::sqlite::connect::open::OpenDatabase;
 use crate::source::sqlite::lexer;
 use crate::source::sqlite::schema::{SCHEMA, lossy};
-use crate::source::sqlite::session::channel::Outlet;
-use crate::source::sqlite::session::halt::Halt;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
+use crate::source::sqlite::session::channel::Sender;
 
 type Line = Vec<Cell<'static>>;
 
@@ -22,28 +22,28 @@ type Line = Vec<Cell<'static>>;
 /// # Errors
 /// What SQLite said while reading the catalogue.
 pub(crate) fn list(
-    opened: &mut Opened,
-    halt: &Halt,
-    outlet: &Outlet,
+    opened: &mut OpenDatabase,
+    cancel: &CancelFlag,
+    sender: &Sender,
     facet: Facet,
     narrow: &Narrow,
     name: &str,
 ) -> Result<()> {
-    use crate::source::sqlite::failure::{Circumstances, translate};
-    outlet.send(Part::Columns(columns(facet)))?;
-    let (connection, warden) = (&opened.connection, &opened.warden);
-    let explain = |error: rusqlite::Error| translate(&error, Circumstances { statement: None, refusal: None, halt });
-    let tables = warden.trusting(|| table_names(connection));
+    use crate::source::sqlite::failure::{ErrorContext, translate};
+    sender.send(Part::Columns(columns(facet)))?;
+    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
+    let explain = |error: rusqlite::Error| translate(&error, ErrorContext { statement: None, refusal: None, cancel });
+    let tables = authorizer.trusting(|| table_names(connection));
     let wanted = |table: &str| matches(narrow.table.as_deref(), table);
     for table in &tables {
-        if let Some(verdict) = halt.verdict() {
+        if let Some(verdict) = cancel.verdict() {
             return Err(verdict);
         }
         // The keys that refer to a table are found with the tables that have them.
         if facet != Facet::ExportedKeys && !wanted(table) {
             continue;
         }
-        let rows = warden.trusting(|| match facet {
+        let rows = authorizer.trusting(|| match facet {
             Facet::PrimaryKeys => primary(connection, name, table),
             Facet::Indexes => indexes(connection, name, table),
             Facet::ExportedKeys => foreign(connection, name, table, &tables, wanted),
@@ -51,10 +51,10 @@ pub(crate) fn list(
         });
         let rows = rows.map_err(explain)?;
         if !rows.is_empty() {
-            outlet.send(Part::Rows(Box::new(Assembled(rows))))?;
+            sender.send(Part::Rows(Box::new(Assembled(rows))))?;
         }
     }
-    outlet.send(Part::Done { affected: -1 })
+    sender.send(Part::Done { affected: -1 })
 }
 
 /// The columns of a table's primary key, in the key's order.

@@ -15,10 +15,10 @@ use crate::source::Exposure;
 use crate::source::sqlite::connect::limits::confine;
 use crate::source::sqlite::functions;
 use crate::source::sqlite::functions::Replaced;
-use crate::source::sqlite::functions::stop::Switch;
-use crate::source::sqlite::walls::authorizer::Warden;
-use crate::source::sqlite::walls::mirror;
-use crate::source::sqlite::walls::mirror::Mirror;
+use crate::source::sqlite::functions::stop::StopSwitch;
+use crate::source::sqlite::walls::authorizer::Authorizer;
+use crate::source::sqlite::walls::visible_schema;
+use crate::source::sqlite::walls::visible_schema::VisibleSchema;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub(crate) enum Role {
     Writer,
 }
 
-/// An open connection with its warden.
-pub(crate) struct Opened {
+/// An open connection with its authorizer.
+pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    pub(crate) warden: Warden,
+    pub(crate) authorizer: Authorizer,
     pub(crate) role: Role,
     file: Option<Identity>,
     exposure: Arc<Exposure>,
-    mirror: RefCell<Option<Rc<Mirror>>>,
+    visible_schema: RefCell<Option<Rc<VisibleSchema>>>,
     /// What the functions of this session look at.
-    pub(crate) switch: Switch,
+    pub(crate) switch: StopSwitch,
     functions: Replaced,
     /// Whether LIKE is the engine's own just now.
     likes_as_engine: Cell<bool>,
@@ -56,7 +56,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// [`Kind::Unavailable`] when it is missing, unreadable or no database; the path is in the cause alone.
-pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<Opened> {
+pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<OpenDatabase> {
     let access = match role {
         Role::Reader => OpenFlags::SQLITE_OPEN_READ_ONLY,
         Role::Writer => OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -69,25 +69,25 @@ pub(crate) fn open(path: &Path, role: Role, exposure: &Arc<Exposure>) -> Result<
     };
     let file = identity(path);
     let connection = Connection::open_with_flags(path, flags).map_err(unavailable)?;
-    let warden = Warden::default();
+    let authorizer = Authorizer::default();
     prepare(&connection, role).map_err(unavailable)?;
-    let switch = Switch::default();
+    let switch = StopSwitch::default();
     let functions = functions::replace(&connection, &switch).map_err(unavailable)?;
-    let mut opened = Opened {
+    let mut opened = OpenDatabase {
         connection,
-        warden,
+        authorizer,
         role,
         file,
         exposure: Arc::clone(exposure),
-        mirror: RefCell::default(),
+        visible_schema: RefCell::default(),
         switch,
         functions,
         likes_as_engine: Cell::new(false),
         like_index: Cell::new(None),
     };
-    let authorizer = opened.warden.authorizer(role == Role::Writer);
+    let authorizer = opened.authorizer.callback(role == Role::Writer);
     opened.connection.authorizer(Some(authorizer)).map_err(unavailable)?;
-    let commit_hook = opened.warden.commit_hook();
+    let commit_hook = opened.authorizer.commit_hook();
     opened.connection.commit_hook(Some(commit_hook)).map_err(unavailable)?;
     Ok(opened)
 }
@@ -109,7 +109,7 @@ fn prepare(connection: &Connection, role: Role) -> rusqlite::Result<()> {
     Ok(())
 }
 
-impl Opened {
+impl OpenDatabase {
     /// Whether `path` still names the file that is open.
     pub(crate) fn is_current(&self, path: &Path) -> bool {
         self.file == identity(path)
@@ -119,14 +119,14 @@ impl Opened {
     ///
     /// # Errors
     /// [`Kind::Unavailable`] when the schema cannot be read.
-    pub(crate) fn mirror(&self) -> Result<Option<Rc<Mirror>>> {
+    pub(crate) fn visible_schema(&self) -> Result<Option<Rc<VisibleSchema>>> {
         if self.exposure.is_everything() {
             return Ok(None);
         }
-        let current = self.warden.trusting(|| {
-            let version = mirror::version(&self.connection)?;
-            let known = self.mirror.borrow().clone().filter(|known| known.version == version);
-            known.map_or_else(|| Mirror::build(&self.connection, &self.exposure).map(Rc::new), Ok)
+        let current = self.authorizer.trusting(|| {
+            let version = visible_schema::version(&self.connection)?;
+            let known = self.visible_schema.borrow().clone().filter(|known| known.version == version);
+            known.map_or_else(|| VisibleSchema::build(&self.connection, &self.exposure).map(Rc::new), Ok)
         });
         let current = current.map_err(|error| match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
@@ -134,7 +134,7 @@ impl Opened {
             }
             _ => Error::new(Kind::Unavailable, "the database's schema cannot be read").because(error),
         })?;
-        self.mirror.replace(Some(Rc::clone(&current)));
+        self.visible_schema.replace(Some(Rc::clone(&current)));
         Ok(Some(current))
     }
 
@@ -152,7 +152,7 @@ impl Opened {
     /// # Errors
     /// What SQLite said.
     pub(crate) fn like_by_index(&self, text: &str, values: &[Value], explains: bool) -> rusqlite::Result<bool> {
-        let version = mirror::version(&self.connection)?;
+        let version = visible_schema::version(&self.connection)?;
         let helps = match self.like_index.get() {
             Some((known, helps)) if known == version => helps,
             _ => self.connection.query_row(
@@ -188,14 +188,14 @@ impl Opened {
         Ok(plan)
     }
 
-    /// The version that [`Opened::mirror`] last saw.
+    /// The version that [`OpenDatabase::visible_schema`] last saw.
     pub(crate) fn mirrored(&self) -> Option<i64> {
-        self.mirror.borrow().as_ref().map(|mirror| mirror.version)
+        self.visible_schema.borrow().as_ref().map(|visible_schema| visible_schema.version)
     }
 
-    /// Forgets what [`Opened::mirror`] saw in a transaction that was undone.
+    /// Forgets what [`OpenDatabase::visible_schema`] saw in a transaction that was undone.
     pub(crate) fn forget_mirror(&self) {
-        self.mirror.replace(None);
+        self.visible_schema.replace(None);
     }
 }
 

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::reply::{Column, DataType};
 use crate::source::sqlite::decode::proof::Proof;
 use crate::source::sqlite::decode::types::{Declared, Form, digits, of_value};
-use crate::source::sqlite::walls::authorizer::Warden;
-use crate::source::sqlite::walls::hiding::Hiding;
+use crate::source::sqlite::walls::authorizer::Authorizer;
+use crate::source::sqlite::walls::hidden_objects::HiddenObjects;
 
 /// A result's columns and the form of their values.
 pub(crate) struct Described {
@@ -24,11 +24,11 @@ pub(crate) struct Described {
 /// hidden only types are told.
 pub(crate) fn describe(
     connection: &Connection,
-    warden: &Warden,
+    authorizer: &Authorizer,
     (statement, text): (&Statement<'_>, &str),
     first: Option<&Row<'_>>,
     catalog: &str,
-    hiding: Option<&Hiding>,
+    hiding: Option<&HiddenObjects>,
 ) -> Result<Described> {
     let mut columns = Vec::with_capacity(statement.column_count());
     let mut forms = Vec::with_capacity(statement.column_count());
@@ -49,7 +49,7 @@ pub(crate) fn describe(
         if let Ok(Some((schema, table, name, declared, _, not_null, key, _))) = statement.column_metadata(index) {
             let read = |text: &CStr| text.to_string_lossy().into_owned();
             let table = read(table);
-            let proof = *proof.get_or_insert_with(|| warden.trusting(|| Proof::read(connection, text)));
+            let proof = *proof.get_or_insert_with(|| authorizer.trusting(|| Proof::read(connection, text)));
             // What an exposed view shows is told, not where it has it from.
             if proof.has_one_source && !hiding.is_some_and(|hiding| hiding.hides(&table)) {
                 column.name = read(name);
@@ -61,7 +61,7 @@ pub(crate) fn describe(
                 form = declared.form;
                 let row_id =
                     key && declared.data_type == DataType::BigInt && declared.name.eq_ignore_ascii_case("INTEGER");
-                let never_null = not_null || (row_id && warden.trusting(|| is_row_id(connection, &table)));
+                let never_null = not_null || (row_id && authorizer.trusting(|| is_row_id(connection, &table)));
                 column.nullable = !(never_null && proof.keeps_nulls_out);
                 column.data_type = declared.data_type;
                 column.length = declared.length;

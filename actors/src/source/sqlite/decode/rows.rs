@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Some rows, row by row, their texts end to end.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct RowBatch {
     columns: usize,
     rows: usize,
     slots: Vec<Slot>,
@@ -65,7 +65,7 @@ impl Span {
     }
 }
 
-impl Batch for Decoded {
+impl Batch for RowBatch {
     fn rows(&self) -> usize {
         self.rows
     }
@@ -98,18 +98,18 @@ impl Batch for Decoded {
 }
 
 /// Fills one batch after another.
-pub(crate) struct Filling {
+pub(crate) struct BatchBuilder {
     forms: Vec<Form>,
-    batch: Decoded,
+    batch: RowBatch,
     /// Rows the current batch is to have: few at first, so that the first row is out early.
     target: usize,
     since: Instant,
 }
 
-impl Filling {
+impl BatchBuilder {
     /// Batches of rows with one form for each column.
     pub(crate) fn new(forms: Vec<Form>) -> Self {
-        let batch = Decoded::empty(forms.len());
+        let batch = RowBatch::empty(forms.len());
         Self { forms, batch, target: 1, since: Instant::now() }
     }
 
@@ -138,18 +138,18 @@ impl Filling {
     }
 
     /// The batch, if it is to be sent now.
-    pub(crate) fn full(&mut self) -> Option<Decoded> {
+    pub(crate) fn full(&mut self) -> Option<RowBatch> {
         let due = self.batch.rows >= self.target || self.batch.is_heavy() || self.since.elapsed() >= PATIENCE;
         if due { self.rest() } else { None }
     }
 
     /// The batch as it is, if it has rows.
-    pub(crate) fn rest(&mut self) -> Option<Decoded> {
+    pub(crate) fn rest(&mut self) -> Option<RowBatch> {
         if self.batch.rows == 0 {
             return None;
         }
         self.target = (self.target * 8).min(FULL);
-        Some(std::mem::replace(&mut self.batch, Decoded::empty(self.forms.len())))
+        Some(std::mem::replace(&mut self.batch, RowBatch::empty(self.forms.len())))
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn too_large(most: usize) -> Error {
         .sqlstate("54000")
 }
 
-impl Decoded {
+impl RowBatch {
     /// Whether it is so large that few of its kind should be in memory.
     pub(crate) fn is_heavy(&self) -> bool {
         self.text.len() + self.octets.len() >= FULL_OCTETS

@@ -1,5 +1,5 @@
 //! Declared types: what a column's words in CREATE TABLE say on the wire. How its values are
-//! then written is in `rows`.
+//! then written is in `rows.rs`.
 
 use rusqlite::types::Type;
 

@@ -1,5 +1,5 @@
 //! Runs one statement on a session: compiled, checked, bound, streamed, and committed or undone.
-//! Threads and switches are in `session` and `halt`, values in `rows`.
+//! Threads and switches are in `session/`, values in `decode/rows`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,22 +14,22 @@ use crate::error::{Error, Kind, Result};
 use crate::near;
 use crate::reply::{Column, Part};
 use crate::source::sqlite::catalog::facets;
-use crate::source::sqlite::connect::open::{Opened, Role};
+use crate::source::sqlite::connect::open::{OpenDatabase, Role};
 use crate::source::sqlite::decode::columns::{Described, describe};
-use crate::source::sqlite::decode::rows::Filling;
+use crate::source::sqlite::decode::rows::BatchBuilder;
 use crate::source::sqlite::execute::check::asks;
 use crate::source::sqlite::execute::step::Step;
-use crate::source::sqlite::failure::{Circumstances, read_only, translate, unavailable_here};
+use crate::source::sqlite::failure::{ErrorContext, read_only, translate, unavailable_here};
 use crate::source::sqlite::lexer::tokens;
-use crate::source::sqlite::session::channel::Outlet;
-use crate::source::sqlite::session::halt::Halt;
-use crate::source::sqlite::walls::authorizer::{Reach, Warden};
-use crate::source::sqlite::walls::mirror::{Mirror, Objection};
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
+use crate::source::sqlite::session::channel::Sender;
+use crate::source::sqlite::walls::authorizer::{Authorizer, HiddenUse};
+use crate::source::sqlite::walls::visible_schema::{CheckFailure, VisibleSchema};
 use crate::source::{Access, Repeated};
 
 /// How the statements of an order are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Runs {
+pub(crate) enum RunMode {
     /// One statement, once: in a transaction only if it writes.
     Once,
     /// All in one transaction.
@@ -39,9 +39,9 @@ pub(crate) enum Runs {
 }
 
 /// Statements with everything they need.
-pub(crate) struct Order {
+pub(crate) struct Execution {
     pub(crate) steps: Vec<Step>,
-    pub(crate) runs: Runs,
+    pub(crate) runs: RunMode,
     pub(crate) access: Access,
     /// The reader stops after so many rows.
     pub(crate) rows: Option<u64>,
@@ -53,52 +53,57 @@ pub(crate) struct Order {
     pub(crate) budget: Budget,
 }
 
-impl Order {
+impl Execution {
     /// How many results it has.
     pub(crate) fn results(&self) -> usize {
-        if self.runs == Runs::Never { self.steps.len() } else { self.steps.iter().map(|step| step.sets.len()).sum() }
+        if self.runs == RunMode::Never { self.steps.len() } else { self.steps.iter().map(|step| step.sets.len()).sum() }
     }
 }
 
 /// Drops nothing: the engine keeps such names for itself.
 const DROP_NOTHING: &str = "DROP TABLE IF EXISTS main.sqlite_portico_nothing";
 
-/// Runs `order`, sending its parts to `outlet`.
+/// Runs `execution`, sending its parts to `sender`.
 ///
 /// # Errors
 /// What SQLite said, in our words; everything it changed is then undone.
-pub(crate) fn run(opened: &mut Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Result<()> {
+pub(crate) fn run(
+    opened: &mut OpenDatabase,
+    cancel: &CancelFlag,
+    sender: &Sender,
+    execution: &Execution,
+) -> Result<()> {
     let before = opened.mirrored();
-    let result = carry_out(opened, halt, outlet, order);
-    if (result.is_err() || order.dry_run) && opened.mirrored() != before {
+    let result = carry_out(opened, cancel, sender, execution);
+    if (result.is_err() || execution.dry_run) && opened.mirrored() != before {
         opened.forget_mirror();
     }
     result
 }
 
-fn carry_out(opened: &Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Result<()> {
-    let (connection, warden) = (&opened.connection, &opened.warden);
+fn carry_out(opened: &OpenDatabase, cancel: &CancelFlag, sender: &Sender, execution: &Execution) -> Result<()> {
+    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
     // What an earlier statement was refused without failing is not this one's reason.
-    let _stale = warden.refusal();
-    let mut run = Run { opened, halt, outlet, order, mirror: None, reach: Cell::default() };
-    let mut open = match order.runs {
-        Runs::Together => Some(Transaction::begin(connection, warden, halt, opened.role)?),
-        Runs::Once | Runs::Never => None,
+    let _stale = authorizer.refusal();
+    let mut run = Run { opened, cancel, sender, execution, visible_schema: None, reach: Cell::default() };
+    let mut open = match execution.runs {
+        RunMode::Together => Some(Transaction::begin(connection, authorizer, cancel, opened.role)?),
+        RunMode::Once | RunMode::Never => None,
     };
-    let last = order.steps.len().saturating_sub(1);
-    for (number, step) in order.steps.iter().enumerate() {
+    let last = execution.steps.len().saturating_sub(1);
+    for (number, step) in execution.steps.iter().enumerate() {
         // Prepared only now: it may need what those before it made.
-        run.mirror = opened.mirror().map_err(|error| halt.verdict().unwrap_or(error))?;
+        run.visible_schema = opened.visible_schema().map_err(|error| cancel.verdict().unwrap_or(error))?;
         let mut prepared = run.compile(step)?;
-        if order.runs == Runs::Never {
+        if execution.runs == RunMode::Never {
             let columns = run.describe(step, &prepared, None)?.columns;
-            outlet.send(Part::Columns(columns))?;
-            outlet.send(Part::Done { affected: -1 })?;
+            sender.send(Part::Columns(columns))?;
+            sender.send(Part::Done { affected: -1 })?;
             continue;
         }
         let reads = run.admit(step, &prepared)?;
         if !reads && open.is_none() {
-            open = Some(Transaction::begin(connection, warden, halt, opened.role)?);
+            open = Some(Transaction::begin(connection, authorizer, cancel, opened.role)?);
         }
         let last_set = step.sets.len().saturating_sub(1);
         for (set, values) in step.sets.iter().enumerate() {
@@ -107,11 +112,11 @@ fn carry_out(opened: &Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Re
             if (number, set) == (last, last_set) {
                 drop(prepared);
                 if let Some(open) = open.take() {
-                    if order.dry_run { open.try_out(halt)? } else { open.commit(halt)? }
+                    if execution.dry_run { open.try_out(cancel)? } else { open.commit(cancel)? }
                 }
-                return end.tell(outlet);
+                return end.tell(sender);
             }
-            end.tell(outlet)?;
+            end.tell(sender)?;
         }
     }
     Ok(())
@@ -119,14 +124,14 @@ fn carry_out(opened: &Opened, halt: &Halt, outlet: &Outlet, order: &Order) -> Re
 
 /// One order on its session.
 struct Run<'a> {
-    opened: &'a Opened,
-    halt: &'a Halt,
-    outlet: &'a Outlet,
-    order: &'a Order,
+    opened: &'a OpenDatabase,
+    cancel: &'a CancelFlag,
+    sender: &'a Sender,
+    execution: &'a Execution,
     /// Present where something is hidden.
-    mirror: Option<Rc<Mirror>>,
+    visible_schema: Option<Rc<VisibleSchema>>,
     /// What the statement at work does to that.
-    reach: Cell<Reach>,
+    reach: Cell<HiddenUse>,
 }
 
 /// What is told of a statement's end, once it is certain.
@@ -136,11 +141,11 @@ struct End {
 }
 
 impl End {
-    fn tell(self, outlet: &Outlet) -> Result<()> {
+    fn tell(self, sender: &Sender) -> Result<()> {
         if let Some(columns) = self.columns {
-            outlet.send(Part::Columns(columns))?;
+            sender.send(Part::Columns(columns))?;
         }
-        outlet.send(Part::Done { affected: self.affected })
+        sender.send(Part::Done { affected: self.affected })
     }
 }
 
@@ -150,14 +155,14 @@ impl<'a> Run<'a> {
         let opened = self.opened;
         let internal = |error: rusqlite::Error| self.explain(step, &error);
         opened.like_as_ever().map_err(internal)?;
-        let _earlier = opened.warden.likes();
+        let _earlier = opened.authorizer.likes();
         let prepared = self.compile_once(step)?;
-        if !opened.warden.likes() {
+        if !opened.authorizer.likes() {
             return Ok(prepared);
         }
         let explains = prepared.is_explain() != 0;
         let values = step.sets.first().map_or([].as_slice(), Vec::as_slice);
-        let changed = opened.warden.trusting(|| opened.like_by_index(&step.statement.text, values, explains));
+        let changed = opened.authorizer.trusting(|| opened.like_by_index(&step.statement.text, values, explains));
         // The functions changed under the statement.
         if changed.map_err(internal)? { self.compile_once(step) } else { Ok(prepared) }
     }
@@ -165,21 +170,24 @@ impl<'a> Run<'a> {
     fn compile_once(&self, step: &Step) -> Result<rusqlite::Statement<'a>> {
         let (text, by_caller) = (&step.statement.text, !step.by_administrator);
         let compile = || self.opened.connection.prepare(text);
-        let Some(mirror) = &self.mirror else { return compile().map_err(|error| self.explain(step, &error)) };
-        self.reach.set(Reach::default());
+        let Some(visible_schema) = &self.visible_schema else {
+            return compile().map_err(|error| self.explain(step, &error));
+        };
+        self.reach.set(HiddenUse::default());
         if by_caller {
-            let idle = mirror.check(text).map_err(|objection| self.objected(mirror, step, objection))?;
+            let idle =
+                visible_schema.check(text).map_err(|objection| self.objected(visible_schema, step, objection))?;
             if idle && tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("DROP")) {
                 // What it would drop if it were there is not, or is not for its caller.
                 return self.opened.connection.prepare(DROP_NOTHING).map_err(|error| self.explain(step, &error));
             }
         }
-        let (prepared, reach) = self.opened.warden.scoped(&mirror.hiding, by_caller, compile);
+        let (prepared, reach) = self.opened.authorizer.scoped(&visible_schema.hiding, by_caller, compile);
         self.reach.set(reach);
         let prepared = prepared.map_err(|error| {
             // Its own names were understood: what fails is in a view or a trigger.
             let unasked = reach.uses && error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
-            mirror.hiding.withhold(self.explain(step, &error), unasked)
+            visible_schema.hiding.withhold(self.explain(step, &error), unasked)
         })?;
         if reach.uses && by_caller && prepared.is_explain() != 0 {
             return Err(unavailable_here("EXPLAIN of a statement that uses what is not exposed"));
@@ -187,24 +195,26 @@ impl<'a> Run<'a> {
         Ok(prepared)
     }
 
-    fn objected(&self, mirror: &Mirror, step: &Step, objection: Objection) -> Error {
+    fn objected(&self, visible_schema: &VisibleSchema, step: &Step, objection: CheckFailure) -> Error {
         let (refusal, error) = match objection {
-            Objection::Refused(refusal) => (Some(refusal), rusqlite::Error::InvalidQuery),
-            Objection::Engine(error) => (None, error),
+            CheckFailure::Refused(refusal) => (Some(refusal), rusqlite::Error::InvalidQuery),
+            CheckFailure::Engine(error) => (None, error),
         };
-        let circumstances = Circumstances { statement: Some(&step.statement), refusal, halt: self.halt };
-        suggest(&mirror.connection, &self.opened.warden, translate(&error, circumstances))
+        let circumstances = ErrorContext { statement: Some(&step.statement), refusal, cancel: self.cancel };
+        suggest(&visible_schema.connection, &self.opened.authorizer, translate(&error, circumstances))
     }
 
     fn explain(&self, step: &Step, error: &rusqlite::Error) -> Error {
-        let warden = &self.opened.warden;
+        let authorizer = &self.opened.authorizer;
         let circumstances =
-            Circumstances { statement: Some(&step.statement), refusal: warden.refusal(), halt: self.halt };
+            ErrorContext { statement: Some(&step.statement), refusal: authorizer.refusal(), cancel: self.cancel };
         let error = translate(error, circumstances);
-        let Some(mirror) = &self.mirror else { return suggest(&self.opened.connection, warden, error) };
+        let Some(visible_schema) = &self.visible_schema else {
+            return suggest(&self.opened.connection, authorizer, error);
+        };
         // A CHECK is told in its own words, which name no table.
         let unasked = self.reach.get().changes && error.get_sqlstate() == Some("23514");
-        mirror.hiding.withhold(suggest(&mirror.connection, warden, error), unasked)
+        visible_schema.hiding.withhold(suggest(&visible_schema.connection, authorizer, error), unasked)
     }
 
     fn describe(
@@ -213,9 +223,9 @@ impl<'a> Run<'a> {
         prepared: &rusqlite::Statement<'_>,
         first: Option<&rusqlite::Row<'_>>,
     ) -> Result<Described> {
-        let hiding = self.mirror.as_ref().map(|mirror| &*mirror.hiding);
+        let hiding = self.visible_schema.as_ref().map(|visible_schema| &*visible_schema.hiding);
         let told = (prepared, step.statement.text.as_str());
-        describe(&self.opened.connection, &self.opened.warden, told, first, &self.order.catalog, hiding)
+        describe(&self.opened.connection, &self.opened.authorizer, told, first, &self.execution.catalog, hiding)
     }
 
     /// Refuses what may not run here; whether the statement only reads.
@@ -224,7 +234,7 @@ impl<'a> Run<'a> {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
         let reads = prepared.readonly() || prepared.is_explain() != 0 || asks(&step.statement.text);
-        if !reads && (self.order.access == Access::ReadOnly || self.opened.role == Role::Reader) {
+        if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == Role::Reader) {
             return Err(read_only());
         }
         Ok(reads)
@@ -232,12 +242,12 @@ impl<'a> Run<'a> {
 
     /// Runs a statement to its end, which is left to be told.
     fn step(&self, step: &Step, prepared: &mut rusqlite::Statement<'_>, values: &[Value], reads: bool) -> Result<End> {
-        let (connection, outlet) = (&self.opened.connection, self.outlet);
+        let (connection, sender) = (&self.opened.connection, self.sender);
         let changed = connection.total_changes();
         for (at, value) in values.iter().enumerate() {
             prepared.raw_bind_parameter(at + 1, value).map_err(|error| self.explain(step, &error))?;
         }
-        let mut filling: Option<Filling> = None;
+        let mut builder: Option<BatchBuilder> = None;
         let mut rows = prepared.raw_query();
         let mut count = 0_u64;
         let failure = loop {
@@ -246,28 +256,28 @@ impl<'a> Run<'a> {
                 Ok(None) => break None,
                 Err(error) => break Some(self.explain(step, &error)),
             };
-            let filling = if let Some(filling) = &mut filling {
-                filling
+            let builder = if let Some(builder) = &mut builder {
+                builder
             } else {
                 let described = self.describe(step, row.as_ref(), Some(row))?;
-                outlet.send(Part::Columns(described.columns))?;
-                filling.insert(Filling::new(described.forms))
+                sender.send(Part::Columns(described.columns))?;
+                builder.insert(BatchBuilder::new(described.forms))
             };
-            filling.push(row, |octets| outlet.borrow(&self.order.budget, octets))?;
-            if let Some(batch) = filling.full() {
-                outlet.send_rows(batch)?;
+            builder.push(row, |octets| sender.borrow(&self.execution.budget, octets))?;
+            if let Some(batch) = builder.full() {
+                sender.send_rows(batch)?;
             }
             count += 1;
             // One row past the bound, by which the reader sees that there were more.
-            if reads && self.order.rows.is_some_and(|most| count > most) {
+            if reads && self.execution.rows.is_some_and(|most| count > most) {
                 break None;
             }
         };
         drop(rows);
         if let Some(failure) = failure {
             // What was read is true; what was written is undone.
-            if let Some(batch) = filling.as_mut().filter(|_| reads).and_then(Filling::rest) {
-                outlet.send(Part::Rows(Box::new(batch)))?;
+            if let Some(batch) = builder.as_mut().filter(|_| reads).and_then(BatchBuilder::rest) {
+                sender.send(Part::Rows(Box::new(batch)))?;
             }
             return Err(failure);
         }
@@ -279,10 +289,10 @@ impl<'a> Run<'a> {
         } else {
             i64::try_from(connection.changes()).unwrap_or(i64::MAX)
         };
-        if let Some(batch) = filling.as_mut().and_then(Filling::rest) {
-            outlet.send_rows(batch)?;
+        if let Some(batch) = builder.as_mut().and_then(BatchBuilder::rest) {
+            sender.send_rows(batch)?;
         }
-        let columns = match filling {
+        let columns = match builder {
             Some(_) => None,
             None => Some(self.describe(step, prepared, None)?.columns),
         };
@@ -291,14 +301,14 @@ impl<'a> Run<'a> {
 }
 
 /// Adds near names to a failure about a name.
-fn suggest(connection: &Connection, warden: &Warden, failure: Error) -> Error {
+fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> Error {
     let subject = failure.message.rsplit_once(": ").map(|(_, name)| name.rsplit('.').next().unwrap_or(name).to_owned());
     let (Some(wrong), Some(sqlstate)) = (subject, failure.get_sqlstate()) else {
         return failure;
     };
     let names = match sqlstate {
-        "42P01" => warden.trusting(|| facets::table_names(connection)),
-        "42703" => warden.trusting(|| facets::column_names(connection)),
+        "42P01" => authorizer.trusting(|| facets::table_names(connection)),
+        "42703" => authorizer.trusting(|| facets::column_names(connection)),
         _ => return failure,
     };
     match near::did_you_mean(&near::nearest(&wrong, names.iter().map(String::as_str))) {
@@ -314,15 +324,15 @@ fn is_forbidden_commit(error: &rusqlite::Error) -> bool {
 /// A transaction that is undone unless it is committed.
 struct Transaction<'a> {
     connection: &'a Connection,
-    warden: &'a Warden,
+    authorizer: &'a Authorizer,
 }
 
 impl<'a> Transaction<'a> {
     /// A writer takes the lock at once: what fails later cannot fail for want of it.
-    fn begin(connection: &'a Connection, warden: &'a Warden, halt: &Halt, role: Role) -> Result<Self> {
+    fn begin(connection: &'a Connection, authorizer: &'a Authorizer, cancel: &CancelFlag, role: Role) -> Result<Self> {
         let begin = if role == Role::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
-        warden.trusting(|| connection.execute_batch(begin)).map_err(|error| {
-            let failure = translate(&error, Circumstances { statement: None, refusal: None, halt });
+        authorizer.trusting(|| connection.execute_batch(begin)).map_err(|error| {
+            let failure = translate(&error, ErrorContext { statement: None, refusal: None, cancel });
             if failure.kind == Kind::Conflict {
                 Error::new(Kind::Busy, "another process is writing to the database")
                     .retry_after(Duration::from_secs(1))
@@ -331,23 +341,23 @@ impl<'a> Transaction<'a> {
                 failure
             }
         })?;
-        Ok(Self { connection, warden })
+        Ok(Self { connection, authorizer })
     }
 
-    fn commit(self, halt: &Halt) -> Result<()> {
-        halt.settle()?;
-        let committed = self.warden.trusting(|| self.connection.execute_batch("COMMIT"));
-        committed.map_err(|error| translate(&error, Circumstances { statement: None, refusal: None, halt }))
+    fn commit(self, cancel: &CancelFlag) -> Result<()> {
+        cancel.settle()?;
+        let committed = self.authorizer.trusting(|| self.connection.execute_batch("COMMIT"));
+        committed.map_err(|error| translate(&error, ErrorContext { statement: None, refusal: None, cancel }))
     }
 
     /// Undoes it, or fails as its commit would.
-    fn try_out(self, halt: &Halt) -> Result<()> {
-        halt.settle()?;
-        let committed = self.warden.forbidding_commits(|| self.connection.execute_batch("COMMIT"));
+    fn try_out(self, cancel: &CancelFlag) -> Result<()> {
+        cancel.settle()?;
+        let committed = self.authorizer.forbidding_commits(|| self.connection.execute_batch("COMMIT"));
         match committed {
             // Deferred constraints are checked before the engine asks whether it may commit.
             Err(error) if is_forbidden_commit(&error) => Ok(()),
-            Err(error) => Err(translate(&error, Circumstances { statement: None, refusal: None, halt })),
+            Err(error) => Err(translate(&error, ErrorContext { statement: None, refusal: None, cancel })),
             // Nothing was written.
             Ok(()) => Ok(()),
         }
@@ -358,7 +368,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.connection.is_autocommit() {
             // If even this fails, the session throws its connection away.
-            let _undone = self.warden.trusting(|| self.connection.execute_batch("ROLLBACK"));
+            let _undone = self.authorizer.trusting(|| self.connection.execute_batch("ROLLBACK"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One statement of an order, with what is bound to it. How it is run is in `statement`.
+//! One statement of an execution, with what is bound to it. How it is run is in `statement.rs`.
 
 use rusqlite::types::Value;
 
@@ -52,7 +52,7 @@ impl Step {
 
 fn admit(statement: &Statement, default_schema: Option<String>) -> Result<()> {
     if let Some(schema) = default_schema.filter(|schema| !schema.eq_ignore_ascii_case(SCHEMA)) {
-        return Err(Error::not_found(format!("there is no schema {schema}; SQLite's is {}", SCHEMA)));
+        return Err(Error::not_found(format!("there is no schema {schema}; SQLite's is {SCHEMA}")));
     }
     check::check(statement)
 }

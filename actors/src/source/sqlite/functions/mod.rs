@@ -10,7 +10,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 
 use crate::source::sqlite::functions::pattern::Form;
-use crate::source::sqlite::functions::stop::Switch;
+use crate::source::sqlite::functions::stop::StopSwitch;
 use crate::source::sqlite::functions::text::Ends;
 
 pub(crate) mod list;
@@ -47,7 +47,7 @@ impl ToSql for Value {
     }
 }
 
-/// Octets in a value at most: that of `opening`.
+/// Octets in a value at most: that of `connect/limits.rs`.
 const MOST: usize = crate::source::sqlite::connect::limits::LONGEST;
 /// Octets in a pattern at most.
 const LONGEST_PATTERN: usize = 1000;
@@ -120,7 +120,7 @@ fn flags() -> FunctionFlags {
 ///
 /// # Errors
 /// What SQLite said.
-pub(crate) fn replace(connection: &Connection, switch: &Switch) -> Result<Replaced> {
+pub(crate) fn replace(connection: &Connection, switch: &StopSwitch) -> Result<Replaced> {
     let own = Connection::open_in_memory()?;
     own.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(MOST).unwrap_or(i32::MAX))?;
     let aside = Aside(Arc::new(Mutex::new(own)));
@@ -165,7 +165,7 @@ pub(crate) fn replace(connection: &Connection, switch: &Switch) -> Result<Replac
 /// The functions that were put in the place of the engine's.
 pub(crate) struct Replaced {
     aside: Aside,
-    switch: Switch,
+    switch: StopSwitch,
 }
 
 impl Replaced {
@@ -204,7 +204,7 @@ fn matched(aside: &Aside, stop: &dyn Fn() -> bool, context: &Context<'_>, form: 
     Ok(Value::Integer(i64::from(pattern::matches(&pattern, &text, form, stop)?)))
 }
 
-fn like(connection: &Connection, switch: &Switch, aside: &Aside) -> Result<()> {
+fn like(connection: &Connection, switch: &StopSwitch, aside: &Aside) -> Result<()> {
     for arguments in [2, 3] {
         let (aside, switch) = (aside.clone(), switch.clone());
         connection.create_scalar_function("like", arguments, flags(), move |context| {
@@ -243,7 +243,7 @@ const PATHS: &[(&str, usize)] = &[
 /// Paths with which a document of the greatest length takes less than a second; those with fewer stay
 /// the engine's own.
 const FEW_PATHS: usize = 4;
-/// Arguments of a function at most: that of `opening`.
+/// Arguments of a function at most: that of `connect/limits.rs`.
 const ARGUMENTS: usize = crate::source::sqlite::connect::limits::ARGUMENTS;
 
 /// Bounds what the engine's functions of JSON may do within one call, which nothing can stop.

@@ -4,21 +4,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Error, ffi};
 
-use crate::source::sqlite::session::halt::Halt;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
 
 /// The stop switch of whatever a session is doing.
 #[derive(Clone, Default)]
-pub(crate) struct Switch(Arc<Mutex<Option<Arc<Halt>>>>);
+pub(crate) struct StopSwitch(Arc<Mutex<Option<Arc<CancelFlag>>>>);
 
-impl Switch {
+impl StopSwitch {
     /// From here on this is the job at work.
-    pub(crate) fn set(&self, halt: Option<Arc<Halt>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = halt;
+    pub(crate) fn set(&self, cancel: Option<Arc<CancelFlag>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
     }
 
     /// Whether the job has to end.
     pub(crate) fn reached(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|halt| halt.reached())
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|cancel| cancel.reached())
     }
 }
 

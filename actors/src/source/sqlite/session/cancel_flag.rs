@@ -1,5 +1,5 @@
 //! How a running job is stopped, from outside and from within the engine; the moment is decided
-//! once, under one lock. What a stopped job leaves behind is cleaned up in `session` and `statement`.
+//! once, under one lock. What a stopped job leaves behind is cleaned up in `worker_pool.rs` and `execute/`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Kind};
 
-/// One job's stop switch, shared by the session that runs it and by everyone who may stop it.
-pub(crate) struct Halt {
+/// One job's cancel flag, shared by the session that runs it and by everyone who may stop it.
+pub(crate) struct CancelFlag {
     deadline: Instant,
     state: Mutex<State>,
     halted: CancellationToken,
@@ -30,7 +30,7 @@ enum Phase {
     Halted(Kind),
 }
 
-impl Halt {
+impl CancelFlag {
     /// A switch that throws itself at `deadline`.
     pub(crate) fn new(deadline: Instant) -> Arc<Self> {
         let state = Mutex::new(State { phase: Phase::Running, engine: None });

@@ -1,5 +1,5 @@
 //! The channel between a session's thread and the reader of its answer: few batches in flight,
-//! and either end notices when the other is gone. What flows through it is made in `statement`.
+//! and either end notices when the other is gone. What flows through it is made in `execute/`.
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,22 +15,22 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::budget::{Budget, Loan};
 use crate::error::{Error, Kind, Result};
 use crate::reply::Part;
-use crate::source::sqlite::decode::rows::{Decoded, too_large};
-use crate::source::sqlite::session::halt::Halt;
+use crate::source::sqlite::decode::rows::{RowBatch, too_large};
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
 
 /// Parts that may wait for a slow reader; a session's thread waits with the next one in hand.
 const IN_FLIGHT: usize = 3;
 
 /// The session's end.
-pub(crate) struct Outlet {
+pub(crate) struct Sender {
     parts: mpsc::Sender<Result<Part>>,
-    halt: Arc<Halt>,
+    cancel: Arc<CancelFlag>,
 }
 
 /// The reader's end; dropping it stops the job.
-pub(crate) struct Inlet {
+pub(crate) struct Receiver {
     parts: mpsc::Receiver<Result<Part>>,
-    halt: Arc<Halt>,
+    cancel: Arc<CancelFlag>,
     /// Throws the switch at the deadline, or when the call is abandoned.
     _watch: AbortOnDropHandle<()>,
     ended: bool,
@@ -39,15 +39,15 @@ pub(crate) struct Inlet {
 }
 
 /// Both ends of one job's answer.
-pub(crate) fn channel(halt: &Arc<Halt>, watch: AbortOnDropHandle<()>) -> (Outlet, Inlet) {
+pub(crate) fn channel(cancel: &Arc<CancelFlag>, watch: AbortOnDropHandle<()>) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(IN_FLIGHT);
     (
-        Outlet { parts: sender, halt: Arc::clone(halt) },
-        Inlet { parts: receiver, halt: Arc::clone(halt), _watch: watch, ended: false, results: 1 },
+        Sender { parts: sender, cancel: Arc::clone(cancel) },
+        Receiver { parts: receiver, cancel: Arc::clone(cancel), _watch: watch, ended: false, results: 1 },
     )
 }
 
-impl Outlet {
+impl Sender {
     /// Hands over one part, waiting while the reader is behind.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Outlet {
         let sent = wait(async {
             tokio::select! {
                 biased;
-                () = self.halt.stopped() => false,
+                () = self.cancel.stopped() => false,
                 sent = self.parts.send(part) => sent.is_ok(),
             }
         });
@@ -72,13 +72,13 @@ impl Outlet {
     /// waits is bounded in octets as well as in parts.
     ///
     /// # Errors
-    /// See [`Outlet::send`].
-    pub(crate) fn send_rows(&self, batch: Decoded) -> Result<()> {
+    /// See [`Sender::send`].
+    pub(crate) fn send_rows(&self, batch: RowBatch) -> Result<()> {
         if batch.is_heavy() {
             let empty = wait(async {
                 tokio::select! {
                     biased;
-                    () = self.halt.stopped() => false,
+                    () = self.cancel.stopped() => false,
                     slots = self.parts.reserve_many(IN_FLIGHT) => slots.is_ok(),
                 }
             });
@@ -92,7 +92,7 @@ impl Outlet {
     /// Waits until `budget` has room for so many octets of a row.
     ///
     /// # Errors
-    /// It never has; or see [`Outlet::send`].
+    /// It never has; or see [`Sender::send`].
     pub(crate) fn borrow(&self, budget: &Budget, octets: usize) -> Result<Loan> {
         if octets > budget.most() {
             return Err(too_large(budget.most()));
@@ -100,7 +100,7 @@ impl Outlet {
         let lent = wait(async {
             tokio::select! {
                 biased;
-                () = self.halt.stopped() => None,
+                () = self.cancel.stopped() => None,
                 lent = budget.lend(octets) => Some(lent),
             }
         });
@@ -115,7 +115,7 @@ impl Outlet {
             wait(async {
                 tokio::select! {
                     biased;
-                    () = self.halt.stopped() => {}
+                    () = self.cancel.stopped() => {}
                     _ = self.parts.send(part) => {}
                 }
             });
@@ -123,12 +123,12 @@ impl Outlet {
     }
 
     fn gone(&self) -> Error {
-        self.halt.stop(Kind::Abandoned);
-        self.halt.verdict().unwrap_or_else(|| Error::internal("the reader left while the commit ran"))
+        self.cancel.stop(Kind::Abandoned);
+        self.cancel.verdict().unwrap_or_else(|| Error::internal("the reader left while the commit ran"))
     }
 }
 
-impl Inlet {
+impl Receiver {
     /// The job answers with so many results instead of one.
     pub(crate) fn expect(&mut self, results: usize) {
         self.results = results;
@@ -143,10 +143,10 @@ impl Inlet {
             biased;
             part = self.parts.recv() => part,
             // The engine may be in one long instruction: the reader need not wait for it.
-            () = self.halt.stopped() => None,
+            () = self.cancel.stopped() => None,
         };
         let part = part.unwrap_or_else(|| {
-            Err(self.halt.verdict().unwrap_or_else(|| Error::internal("a session ended without an answer")))
+            Err(self.cancel.verdict().unwrap_or_else(|| Error::internal("a session ended without an answer")))
         });
         if let Ok(Part::Done { .. }) = part {
             self.results = self.results.saturating_sub(1);
@@ -157,19 +157,19 @@ impl Inlet {
 
     /// The parts that are still to come, after `first`.
     pub(crate) fn into_stream(self, first: Part) -> impl Stream<Item = Result<Part>> + Send {
-        stream::unfold((Some(first), self), |(first, mut inlet)| async move {
+        stream::unfold((Some(first), self), |(first, mut receiver)| async move {
             let part = match first {
                 Some(part) => Ok(part),
-                None => inlet.next().await?,
+                None => receiver.next().await?,
             };
-            Some((part, (None, inlet)))
+            Some((part, (None, receiver)))
         })
     }
 }
 
-impl Drop for Inlet {
+impl Drop for Receiver {
     fn drop(&mut self) {
-        self.halt.stop(Kind::Abandoned);
+        self.cancel.stop(Kind::Abandoned);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a caller's statement may do inside the engine: asked by SQLite while it compiles, so that
 //! no spelling gets around it. Read-only opening, `query_only` and the check of the compiled
-//! statement are further locks, in `opening` and `statement`.
+//! statement are further locks, in `connect/` and `execute/`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::source::sqlite::functions::list;
-use crate::source::sqlite::walls::hiding::Hiding;
+use crate::source::sqlite::walls::hidden_objects::HiddenObjects;
 use crate::source::sqlite::walls::refusal::Refusal;
 
 /// A flag that is up until this is dropped.
-struct Raised<'a>(&'a AtomicBool);
+struct RaisedFlag<'a>(&'a AtomicBool);
 
-impl<'a> Raised<'a> {
+impl<'a> RaisedFlag<'a> {
     fn raise(flag: &'a AtomicBool) -> Self {
         flag.store(true, Ordering::Relaxed);
         Self(flag)
     }
 }
 
-impl Drop for Raised<'_> {
+impl Drop for RaisedFlag<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
@@ -29,7 +29,7 @@ impl Drop for Raised<'_> {
 
 /// The authorizer's side that the session's thread holds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Warden {
+pub(crate) struct Authorizer {
     trusted: Arc<AtomicBool>,
     forbids_commits: Arc<AtomicBool>,
     refusal: Arc<Mutex<Option<Refusal>>>,
@@ -40,40 +40,45 @@ pub(crate) struct Warden {
 /// What is known of the statement that is being compiled, where something is hidden.
 #[derive(Debug)]
 struct Scope {
-    hiding: Arc<Hiding>,
+    hiding: Arc<HiddenObjects>,
     /// Whether a caller wrote it.
     by_caller: bool,
     /// Whether it writes: then the engine reads and writes other tables for their keys.
     writes: bool,
-    reach: Reach,
+    reach: HiddenUse,
 }
 
 /// What a statement does to what is hidden, through whatever.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reach {
+pub(crate) struct HiddenUse {
     /// It uses it in some way.
     pub(crate) uses: bool,
     /// It may add rows to it or change them.
     pub(crate) changes: bool,
 }
 
-impl Warden {
+impl Authorizer {
     /// Runs one of our own statements, which the authorizer lets pass.
     pub(crate) fn trusting<T>(&self, own: impl FnOnce() -> T) -> T {
-        let _reset = Raised::raise(&self.trusted);
+        let _reset = RaisedFlag::raise(&self.trusted);
         own()
     }
 
     /// Runs one of our own statements, in which every commit turns into a rollback.
     pub(crate) fn forbidding_commits<T>(&self, own: impl FnOnce() -> T) -> T {
-        let _reset = Raised::raise(&self.forbids_commits);
+        let _reset = RaisedFlag::raise(&self.forbids_commits);
         self.trusting(own)
     }
 
     /// Compiles a statement where something is hidden; also what it does to that.
-    pub(crate) fn scoped<T>(&self, hiding: &Arc<Hiding>, by_caller: bool, compile: impl FnOnce() -> T) -> (T, Reach) {
+    pub(crate) fn scoped<T>(
+        &self,
+        hiding: &Arc<HiddenObjects>,
+        by_caller: bool,
+        compile: impl FnOnce() -> T,
+    ) -> (T, HiddenUse) {
         let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner);
-        *scope() = Some(Scope { hiding: Arc::clone(hiding), by_caller, writes: false, reach: Reach::default() });
+        *scope() = Some(Scope { hiding: Arc::clone(hiding), by_caller, writes: false, reach: HiddenUse::default() });
         let compiled = compile();
         let reach = scope().take().map(|scope| scope.reach).unwrap_or_default();
         (compiled, reach)
@@ -96,27 +101,27 @@ impl Warden {
     }
 
     /// The callback for SQLite. On a reader everything that writes is refused.
-    pub(crate) fn authorizer(
+    pub(crate) fn callback(
         &self,
         writer: bool,
     ) -> impl for<'c> FnMut(AuthContext<'c>) -> Authorization + Send + 'static {
-        let warden = self.clone();
+        let authorizer = self.clone();
         move |context| {
-            if warden.trusted.load(Ordering::Relaxed) {
+            if authorizer.trusted.load(Ordering::Relaxed) {
                 return Authorization::Allow;
             }
             if matches!(context.action, AuthAction::Function { function_name } if function_name.eq_ignore_ascii_case("like"))
             {
-                warden.likes.store(true, Ordering::Relaxed);
+                authorizer.likes.store(true, Ordering::Relaxed);
             }
             let hidden = || {
-                let mut scope = warden.scope.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut scope = authorizer.scope.lock().unwrap_or_else(PoisonError::into_inner);
                 scope.as_mut().and_then(|scope| scope.refuses(&context))
             };
             match judge(&context, writer).or_else(hidden) {
                 None => Authorization::Allow,
                 Some(refusal) => {
-                    warden.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+                    authorizer.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
                     Authorization::Deny
                 }
             }
@@ -125,7 +130,7 @@ impl Warden {
 }
 
 impl Scope {
-    /// The second lock behind the mirror: refuses what its caller asks of something hidden, as far as
+    /// The second lock behind the visible schema: refuses what its caller asks of something hidden, as far as
     /// the engine tells that from what it does by itself.
     fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Refusal> {
         use AuthAction as A;

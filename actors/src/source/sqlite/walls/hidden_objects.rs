@@ -1,5 +1,5 @@
 //! What of a file's schema is hidden from callers, by the engine's own names. Who asks for it, and
-//! when, is for `authorizer` and `mirror`.
+//! when, is for `authorizer` and `visible_schema`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ const SCHEMA_DOT: &str = "main.";
 
 /// What a row of the schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ObjectKind {
     Table,
     Virtual,
     View,
@@ -26,7 +26,7 @@ pub(crate) enum What {
 
 /// One row of the schema.
 pub(crate) struct Object {
-    pub(crate) what: What,
+    pub(crate) what: ObjectKind,
     pub(crate) name: String,
     /// The table or view that it belongs to; of those itself.
     pub(crate) table: String,
@@ -41,11 +41,11 @@ pub(crate) fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> 
     let rows = statement.query_map([], |row| {
         let (kind, sql) = (lossy(row, 0)?, lossy(row, 3)?);
         let what = match kind.as_str() {
-            "view" => What::View,
-            "index" => What::Index,
-            "trigger" => What::Trigger,
-            _ if module(&sql).is_some() => What::Virtual,
-            _ => What::Table,
+            "view" => ObjectKind::View,
+            "index" => ObjectKind::Index,
+            "trigger" => ObjectKind::Trigger,
+            _ if module(&sql).is_some() => ObjectKind::Virtual,
+            _ => ObjectKind::Table,
         };
         Ok(Object { what, name: lossy(row, 1)?, table: lossy(row, 2)?, sql })
     })?;
@@ -97,7 +97,7 @@ pub(crate) fn owners<'a>(tables: impl Iterator<Item = (&'a str, &'a str)> + Clon
 
 /// The names of one state of a schema, in small letters.
 #[derive(Debug, Default)]
-pub(crate) struct Hiding {
+pub(crate) struct HiddenObjects {
     /// Tables and views that exist for callers.
     shown: HashSet<String>,
     /// Tables and views that do not.
@@ -112,10 +112,11 @@ pub(crate) struct Hiding {
     virtuals: HashSet<String>,
 }
 
-impl Hiding {
+impl HiddenObjects {
     /// What `exposure` hides of `objects`.
     pub(crate) fn new(objects: &[Object], exposure: &Exposure) -> Self {
-        let is_table = |object: &&Object| matches!(object.what, What::Table | What::Virtual | What::View);
+        let is_table =
+            |object: &&Object| matches!(object.what, ObjectKind::Table | ObjectKind::Virtual | ObjectKind::View);
         let owners = owners(objects.iter().filter(is_table).map(|object| (object.name.as_str(), object.sql.as_str())));
         let mut hiding = Self::default();
         for object in objects.iter().filter(is_table) {
@@ -125,7 +126,7 @@ impl Hiding {
                 Some(owner) => exposure.shows_table(SCHEMA, owner) && !exposure.hides_table(SCHEMA, &name),
                 None => exposure.shows_table(SCHEMA, &object.name),
             };
-            if object.what == What::Virtual {
+            if object.what == ObjectKind::Virtual {
                 hiding.virtuals.insert(name.clone());
             }
             let side = if shown { &mut hiding.shown } else { &mut hiding.hidden };
@@ -134,10 +135,10 @@ impl Hiding {
         hiding.behind = owners.into_keys().collect();
         for object in objects {
             let name = object.name.to_ascii_lowercase();
-            if matches!(object.what, What::Index | What::Trigger) && hiding.hides(&object.table) {
+            if matches!(object.what, ObjectKind::Index | ObjectKind::Trigger) && hiding.hides(&object.table) {
                 hiding.belongings.insert(name.clone());
             }
-            if matches!(object.what, What::View | What::Trigger) {
+            if matches!(object.what, ObjectKind::View | ObjectKind::Trigger) {
                 hiding.agents.insert(name);
             }
         }
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn words_that_name_what_is_hidden_are_withheld() {
-        let hiding = Hiding { hidden: HashSet::from(["people".to_owned()]), ..Hiding::default() };
+        let hiding = HiddenObjects { hidden: HashSet::from(["people".to_owned()]), ..HiddenObjects::default() };
         let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), false).message;
         for message in
             ["UNIQUE constraint failed: People.email", "no such table: main.people", "error in view people: x"]
@@ -258,12 +259,12 @@ mod tests {
             sql: sql.to_owned(),
         };
         let objects = [
-            object("docs", "CREATE VIRTUAL TABLE docs USING fts4(body, content='')", What::Virtual),
-            object("docs_stat", "CREATE TABLE docs_stat(a)", What::Table),
-            object("docs_segdir", "CREATE TABLE docs_segdir(a)", What::Table),
+            object("docs", "CREATE VIRTUAL TABLE docs USING fts4(body, content='')", ObjectKind::Virtual),
+            object("docs_stat", "CREATE TABLE docs_stat(a)", ObjectKind::Table),
+            object("docs_segdir", "CREATE TABLE docs_segdir(a)", ObjectKind::Table),
         ];
         let tables = crate::source::Names { shown: None, hidden: vec!["docs_stat".to_owned()] };
-        let hiding = Hiding::new(&objects, &Exposure { tables, ..Exposure::default() });
+        let hiding = HiddenObjects::new(&objects, &Exposure { tables, ..Exposure::default() });
         assert!(hiding.hides("docs_stat") && hiding.shows("docs_segdir") && hiding.is_virtual("Docs"));
     }
 }

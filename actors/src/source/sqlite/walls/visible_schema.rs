@@ -14,18 +14,18 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use crate::source::Exposure;
 use crate::source::sqlite::connect::limits::confine;
 use crate::source::sqlite::functions;
-use crate::source::sqlite::functions::stop::Switch;
+use crate::source::sqlite::functions::stop::StopSwitch;
 use crate::source::sqlite::schema::lossy;
-use crate::source::sqlite::walls::hiding::{Hiding, Object, What, is_engine, objects};
+use crate::source::sqlite::walls::hidden_objects::{HiddenObjects, Object, ObjectKind, is_engine, objects};
 use crate::source::sqlite::walls::refusal::Refusal;
 
 /// Virtual tables that are there without being made, and that read their arguments alone.
 const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
 
 /// The exposed part of one state of a file's schema.
-pub(crate) struct Mirror {
+pub(crate) struct VisibleSchema {
     pub(crate) connection: Connection,
-    pub(crate) hiding: Arc<Hiding>,
+    pub(crate) hiding: Arc<HiddenObjects>,
     /// The file's `schema_version` when this was made.
     pub(crate) version: i64,
     exposure: Arc<Exposure>,
@@ -33,14 +33,14 @@ pub(crate) struct Mirror {
 }
 
 /// Why a statement was turned away.
-pub(crate) enum Objection {
+pub(crate) enum CheckFailure {
     /// The authorizer said so.
     Refused(Refusal),
     /// The engine found nothing of that name, or did not understand it.
     Engine(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Objection {
+impl From<rusqlite::Error> for CheckFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Engine(error)
     }
@@ -54,28 +54,28 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA main.schema_version", [], |row| row.get(0))
 }
 
-impl Mirror {
-    /// The mirror of the file behind `connection`, whose authorizer must let this read the schema.
+impl VisibleSchema {
+    /// The visible schema of the file behind `connection`, whose authorizer must let this read the schema.
     ///
     /// # Errors
     /// What SQLite said while reading the schema.
     pub(crate) fn build(connection: &Connection, exposure: &Arc<Exposure>) -> rusqlite::Result<Self> {
         let version = version(connection)?;
         let objects = objects(connection)?;
-        let hiding = Arc::new(Hiding::new(&objects, exposure));
-        let mut mirror = Connection::open_in_memory()?;
+        let hiding = Arc::new(HiddenObjects::new(&objects, exposure));
+        let mut visible_schema = Connection::open_in_memory()?;
         // Each empty table and index takes a page.
-        mirror.execute_batch("PRAGMA page_size = 512")?;
-        confine(&mirror)?;
+        visible_schema.execute_batch("PRAGMA page_size = 512")?;
+        confine(&visible_schema)?;
         // The same names with the same properties; nothing is computed here.
-        functions::replace(&mirror, &Switch::default())?;
-        mirror.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
-        furnish(connection, &mirror, &objects, &hiding)?;
+        functions::replace(&visible_schema, &StopSwitch::default())?;
+        visible_schema.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
+        furnish(connection, &visible_schema, &objects, &hiding)?;
         let judge = Judge::default();
-        judge.lock().modules = names(&mirror, "SELECT lower(name) FROM pragma_module_list")?;
+        judge.lock().modules = names(&visible_schema, "SELECT lower(name) FROM pragma_module_list")?;
         let authorizer = judge.authorizer(&hiding, exposure);
-        mirror.authorizer(Some(authorizer))?;
-        Ok(Self { connection: mirror, hiding, version, exposure: Arc::clone(exposure), judge })
+        visible_schema.authorizer(Some(authorizer))?;
+        Ok(Self { connection: visible_schema, hiding, version, exposure: Arc::clone(exposure), judge })
     }
 
     /// Refuses a caller's statement that uses what is hidden. Whether it does nothing at all, such as one
@@ -83,7 +83,7 @@ impl Mirror {
     ///
     /// # Errors
     /// Why it may not run.
-    pub(crate) fn check(&self, text: &str) -> Result<bool, Objection> {
+    pub(crate) fn check(&self, text: &str) -> Result<bool, CheckFailure> {
         let (explains, asked) = self.compile(text, None)?;
         let checked = match (&asked.view, &asked.table) {
             _ if explains => Ok(()),
@@ -101,23 +101,23 @@ impl Mirror {
     }
 
     /// Refuses a new name that callers would not see: whether or not there is something that bears it.
-    fn named(&self) -> Result<(), Objection> {
+    fn named(&self) -> Result<(), CheckFailure> {
         for name in names(&self.connection, "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")? {
             let stands_in = self.hiding.hides(&name) && MODULES.contains(&name.to_ascii_lowercase().as_str());
             if !(is_engine(&name) || self.hiding.shows(&name) || stands_in) {
-                free(&name, &self.exposure).map_or(Ok(()), |refusal| Err(Objection::Refused(refusal)))?;
+                free(&name, &self.exposure).map_or(Ok(()), |refusal| Err(CheckFailure::Refused(refusal)))?;
             }
         }
         Ok(())
     }
 
     /// Compiles a statement, which may use the view `made`; whether it asks for a plan only, and what else.
-    fn compile(&self, text: &str, made: Option<&String>) -> Result<(bool, Asked), Objection> {
+    fn compile(&self, text: &str, made: Option<&String>) -> Result<(bool, Asked), CheckFailure> {
         self.judge.lock().asked = Some(Asked { table: made.cloned(), ..Asked::default() });
         let prepared = self.connection.prepare(text);
         let asked = self.judge.lock().asked.take().unwrap_or_default();
         if let Some(refusal) = asked.refusal {
-            return Err(Objection::Refused(refusal));
+            return Err(CheckFailure::Refused(refusal));
         }
         Ok((prepared?.is_explain() != 0, asked))
     }
@@ -126,10 +126,10 @@ impl Mirror {
     fn try_out(
         &self,
         text: &str,
-        look: impl FnOnce(&HashMap<String, i64>) -> Result<(), Objection>,
-    ) -> Result<(), Objection> {
+        look: impl FnOnce(&HashMap<String, i64>) -> Result<(), CheckFailure>,
+    ) -> Result<(), CheckFailure> {
         self.connection.execute_batch("BEGIN")?;
-        let looked = self.parents().map_err(Objection::from).and_then(|before| {
+        let looked = self.parents().map_err(CheckFailure::from).and_then(|before| {
             self.connection.execute_batch(text)?;
             look(&before)
         });
@@ -148,7 +148,7 @@ impl Mirror {
     }
 
     /// Refuses a new key to a hidden table: it would tell which values are there, and could change them.
-    fn keys(&self, before: &HashMap<String, i64>) -> Result<(), Objection> {
+    fn keys(&self, before: &HashMap<String, i64>) -> Result<(), CheckFailure> {
         for (parent, count) in self.parents()? {
             let is_new = before.get(&parent).is_none_or(|before| *before < count);
             let is_shown = self.hiding.shows(&parent)
@@ -156,7 +156,7 @@ impl Mirror {
                     && (self.exposure.shows_table(crate::source::sqlite::schema::SCHEMA, &parent)
                         || self.has_table(&parent)?));
             if is_new && !is_shown {
-                return Err(Objection::Refused(Refusal::NoTable(parent)));
+                return Err(CheckFailure::Refused(Refusal::NoTable(parent)));
             }
         }
         Ok(())
@@ -187,40 +187,47 @@ fn names(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> 
     names.collect()
 }
 
-/// Makes in `mirror` what is exposed of `objects`. What cannot be made there is missing there, and
+/// Makes in `visible_schema` what is exposed of `objects`. What cannot be made there is missing there, and
 /// so is refused.
-fn furnish(file: &Connection, mirror: &Connection, objects: &[Object], hiding: &Hiding) -> rusqlite::Result<()> {
-    mirror.execute_batch("BEGIN")?;
-    let of = |what: What, shown: bool| {
+fn furnish(
+    file: &Connection,
+    visible_schema: &Connection,
+    objects: &[Object],
+    hiding: &HiddenObjects,
+) -> rusqlite::Result<()> {
+    visible_schema.execute_batch("BEGIN")?;
+    let of = |what: ObjectKind, shown: bool| {
         objects.iter().filter(move |object| object.what == what && hiding.shows(&object.table) == shown)
     };
-    for table in of(What::Table, true).filter(|table| !hiding.is_behind(&table.name)) {
-        if mirror.execute_batch(&table.sql).is_err() {
+    for table in of(ObjectKind::Table, true).filter(|table| !hiding.is_behind(&table.name)) {
+        if visible_schema.execute_batch(&table.sql).is_err() {
             // Its text needs a function or collation that is not here.
-            let _missing = columns(file, &table.name).and_then(|columns| plain(mirror, &table.name, &columns)).is_err();
+            let _missing =
+                columns(file, &table.name).and_then(|columns| plain(visible_schema, &table.name, &columns)).is_err();
         }
     }
     let failed: Vec<&Object> =
-        of(What::Virtual, true).filter(|object| mirror.execute_batch(&object.sql).is_err()).collect();
+        of(ObjectKind::Virtual, true).filter(|object| visible_schema.execute_batch(&object.sql).is_err()).collect();
     if !failed.is_empty() {
         // One that indexes a hidden table needs it to be made, and not afterwards.
         let made: Vec<&Object> =
-            of(What::Table, false).filter(|object| mirror.execute_batch(&object.sql).is_ok()).collect();
+            of(ObjectKind::Table, false).filter(|object| visible_schema.execute_batch(&object.sql).is_ok()).collect();
         for table in failed {
-            if mirror.execute_batch(&table.sql).is_err() {
-                let _missing =
-                    columns(file, &table.name).and_then(|columns| plain(mirror, &table.name, &columns)).is_err();
+            if visible_schema.execute_batch(&table.sql).is_err() {
+                let _missing = columns(file, &table.name)
+                    .and_then(|columns| plain(visible_schema, &table.name, &columns))
+                    .is_err();
             }
         }
         for table in made {
-            mirror.execute_batch(&format!("DROP TABLE main.{}", quoted(&table.name)))?;
+            visible_schema.execute_batch(&format!("DROP TABLE main.{}", quoted(&table.name)))?;
         }
     }
     // Most are made with the virtual table that they belong to.
-    for table in of(What::Table, true).filter(|table| hiding.is_behind(&table.name)) {
-        let _made = mirror.execute_batch(&table.sql).is_err();
+    for table in of(ObjectKind::Table, true).filter(|table| hiding.is_behind(&table.name)) {
+        let _made = visible_schema.execute_batch(&table.sql).is_err();
     }
-    for view in of(What::View, true) {
+    for view in of(ObjectKind::View, true) {
         // A view over something that is gone has no columns.
         if let Ok(columns) = columns(file, &view.name) {
             let listed: Vec<String> = columns.iter().map(|column| quoted(&column.0)).collect();
@@ -233,26 +240,27 @@ fn furnish(file: &Connection, mirror: &Connection, objects: &[Object], hiding: &
                     quoted(&view.name)
                 );
             }
-            let _missing = mirror.execute_batch(&make).is_err();
+            let _missing = visible_schema.execute_batch(&make).is_err();
         }
     }
-    for index in of(What::Index, true) {
-        let _missing = mirror.execute_batch(&index.sql).is_err();
+    for index in of(ObjectKind::Index, true) {
+        let _missing = visible_schema.execute_batch(&index.sql).is_err();
     }
-    for trigger in of(What::Trigger, true) {
-        let of_view = objects.iter().any(|it| it.what == What::View && it.name.eq_ignore_ascii_case(&trigger.table));
+    for trigger in of(ObjectKind::Trigger, true) {
+        let of_view =
+            objects.iter().any(|it| it.what == ObjectKind::View && it.name.eq_ignore_ascii_case(&trigger.table));
         let moment = if of_view { "INSTEAD OF" } else { "AFTER" };
         let (name, table) = (quoted(&trigger.name), quoted(&trigger.table));
         let make = format!("CREATE TRIGGER {name} {moment} INSERT ON {table} BEGIN SELECT 1; END");
-        let _missing = mirror.execute_batch(&make).is_err();
+        let _missing = visible_schema.execute_batch(&make).is_err();
     }
     // Where a hidden table bears a module's name, that name means the table.
     for table in objects.iter().filter(|object| hiding.hides(&object.name)) {
         if MODULES.iter().any(|module| module.eq_ignore_ascii_case(&table.name)) {
-            mirror.execute_batch(&format!("CREATE TABLE {} (a)", quoted(&table.name)))?;
+            visible_schema.execute_batch(&format!("CREATE TABLE {} (a)", quoted(&table.name)))?;
         }
     }
-    mirror.execute_batch("COMMIT")
+    visible_schema.execute_batch("COMMIT")
 }
 
 /// Name, declared type, place in the key, and whether it is computed.
@@ -266,7 +274,7 @@ fn columns(file: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
 }
 
 /// A table with the names and the key of another one.
-fn plain(mirror: &Connection, table: &str, columns: &[Column]) -> rusqlite::Result<()> {
+fn plain(visible_schema: &Connection, table: &str, columns: &[Column]) -> rusqlite::Result<()> {
     let mut parts: Vec<String> = Vec::new();
     for (name, declared, _, computed) in columns {
         let integer = if declared.eq_ignore_ascii_case("INTEGER") { " INTEGER" } else { "" };
@@ -279,10 +287,10 @@ fn plain(mirror: &Connection, table: &str, columns: &[Column]) -> rusqlite::Resu
         let key: Vec<String> = key.iter().map(|column| quoted(&column.0)).collect();
         parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
-    mirror.execute_batch(&format!("CREATE TABLE {} ({})", quoted(table), parts.join(", ")))
+    visible_schema.execute_batch(&format!("CREATE TABLE {} ({})", quoted(table), parts.join(", ")))
 }
 
-/// The authorizer's side that the mirror holds.
+/// The authorizer's side that the visible schema holds.
 #[derive(Clone, Default)]
 struct Judge(Arc<Mutex<State>>);
 
@@ -315,7 +323,7 @@ impl Judge {
 
     fn authorizer(
         &self,
-        hiding: &Arc<Hiding>,
+        hiding: &Arc<HiddenObjects>,
         exposure: &Arc<Exposure>,
     ) -> impl for<'c> FnMut(AuthContext<'c>) -> Authorization + Send + 'static {
         let (judge, hiding, exposure) = (self.clone(), Arc::clone(hiding), Arc::clone(exposure));
@@ -343,7 +351,7 @@ impl Asked {
     fn refuses(
         &mut self,
         action: &AuthAction<'_>,
-        (hiding, exposure): (&Hiding, &Exposure),
+        (hiding, exposure): (&HiddenObjects, &Exposure),
         modules: &[String],
     ) -> Option<Refusal> {
         use AuthAction as A;
@@ -392,7 +400,7 @@ impl Asked {
         self.defines || self.table.as_ref().is_some_and(|made| made.eq_ignore_ascii_case(table))
     }
 
-    fn reads(&self, table: &str, column: &str, hiding: &Hiding, modules: &[String]) -> Option<Refusal> {
+    fn reads(&self, table: &str, column: &str, hiding: &HiddenObjects, modules: &[String]) -> Option<Refusal> {
         if hiding.shows(table) {
             return None;
         }

@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::source::Exposure;
 use crate::source::postgres::session::own::{ask, get};
 use crate::source::postgres::walls::called::{Function, functions_query};
-use crate::source::postgres::walls::guarded::Guard;
 use crate::source::postgres::walls::objects::is_system;
 use crate::source::postgres::walls::objects::{NAMING_TYPES, belongings};
+use crate::source::postgres::walls::policy::Policy;
 use crate::source::postgres::walls::refusal::no_such;
 use crate::source::postgres::walls::refusal::refused;
 
@@ -64,7 +64,7 @@ const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
 
 /// The names of one moment.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct HiddenNames {
     /// Of relations, schemas and routines that callers do not see, and that nothing bears that they see.
     hidden: HashSet<String>,
     /// Of all of them, also those that something bears that is shown.
@@ -92,7 +92,7 @@ pub(crate) struct Routines {
 }
 
 impl Routines {
-    async fn read(client: &Client, guard: Guard, exposure: &Exposure) -> Result<Self> {
+    async fn read(client: &Client, guard: Policy, exposure: &Exposure) -> Result<Self> {
         let (mut routines, mut refused) = (Self::default(), Vec::new());
         let naming = NAMING_TYPES.to_vec();
         for row in &ask(client, &functions_query("true"), &[(&naming, Type::OID_ARRAY)]).await? {
@@ -114,11 +114,11 @@ impl Routines {
     }
 }
 
-impl Names {
+impl HiddenNames {
     /// Reads them from the catalogue, but for routines that are `known`.
     pub(crate) async fn read(
         client: &Client,
-        guard: Guard,
+        guard: Policy,
         exposure: &Exposure,
         known: Option<Arc<Routines>>,
     ) -> Result<Self> {
@@ -172,7 +172,7 @@ impl Names {
     }
 
     /// Refuses a text in which anything stands that could name what is hidden or not admitted.
-    pub(crate) fn admit(&self, text: &str, guard: Guard) -> Result<()> {
+    pub(crate) fn admit(&self, text: &str, guard: Policy) -> Result<()> {
         if has_escapes(text) {
             return Err(escapes());
         }
@@ -298,37 +298,37 @@ pub(crate) fn begin(text: &str, octets: usize) -> &str {
 
 /// The names as last read, for each guard.
 #[derive(Default)]
-pub(crate) struct Latest {
-    names: Mutex<Vec<(Guard, Instant, Arc<Names>)>>,
-    routines: Mutex<Vec<(Guard, Instant, Arc<Routines>)>>,
+pub(crate) struct NameCache {
+    names: Mutex<Vec<(Policy, Instant, Arc<HiddenNames>)>>,
+    routines: Mutex<Vec<(Policy, Instant, Arc<Routines>)>>,
 }
 
-fn latest<T>(kept: &Mutex<Vec<(Guard, Instant, Arc<T>)>>, guard: Guard) -> Option<Arc<T>> {
+fn latest<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy) -> Option<Arc<T>> {
     let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     let found = kept.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
     Some(Arc::clone(&found.2))
 }
 
 /// Keeps what was read. There are few kinds of guard.
-fn keep<T>(kept: &Mutex<Vec<(Guard, Instant, Arc<T>)>>, guard: Guard, read: &Arc<T>) {
+fn keep<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy, read: &Arc<T>) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
     kept.push((guard, Instant::now(), Arc::clone(read)));
 }
 
-impl Latest {
+impl NameCache {
     /// The names for `guard`, if they were read lately.
-    pub(crate) fn get(&self, guard: Guard) -> Option<Arc<Names>> {
+    pub(crate) fn get(&self, guard: Policy) -> Option<Arc<HiddenNames>> {
         latest(&self.names, guard)
     }
 
     /// The names of routines, if they were read lately.
-    pub(crate) fn routines(&self, guard: Guard) -> Option<Arc<Routines>> {
+    pub(crate) fn routines(&self, guard: Policy) -> Option<Arc<Routines>> {
         latest(&self.routines, guard)
     }
 
     /// Keeps them.
-    pub(crate) fn keep(&self, guard: Guard, names: &Arc<Names>) {
+    pub(crate) fn keep(&self, guard: Policy, names: &Arc<HiddenNames>) {
         keep(&self.names, guard, names);
         if self.routines(guard).is_none() {
             keep(&self.routines, guard, &names.routines);

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 use crate::error::Error;
-use crate::source::postgres::walls::names::hidden::{Names, begin, in_word, words_at};
+use crate::source::postgres::walls::names::hidden::{HiddenNames, begin, in_word, words_at};
 use crate::sql::Edit;
 
 /// Octets of a name that the source tells.
@@ -16,7 +16,7 @@ static UNHEARD: LazyLock<String> = LazyLock::new(|| format!("Q{:016X}N", RandomS
 
 /// Which names to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum NameSet {
     /// Those that nothing bears that is shown.
     Hidden,
     /// All of what is hidden.
@@ -25,21 +25,21 @@ pub(crate) enum Which {
 
 /// The places of a text where names of what is hidden stand, and what is put there.
 #[derive(Debug)]
-pub(crate) struct Mask {
+pub(crate) struct NameMask {
     pub(crate) edits: Vec<Edit>,
     /// The names as they are written in the text, for each edit.
     written: Vec<String>,
 }
 
-impl Mask {
+impl NameMask {
     /// The mask of `text`; `None` where no such name stands in it.
-    pub(crate) fn of(text: &str, names: &Names, which: Which) -> Option<Self> {
+    pub(crate) fn of(text: &str, names: &HiddenNames, which: NameSet) -> Option<Self> {
         // Of a longer word only what the source reads: behind it may stand the end of a dollar quote.
         let mut found: Vec<(usize, String)> = words_at(text)
-            .filter(|(_, word)| names.is_one(word, which == Which::Hidden))
+            .filter(|(_, word)| names.is_one(word, which == NameSet::Hidden))
             .map(|(at, word)| (at, begin(word, NAME).to_owned()))
             .collect();
-        for name in names.odd(which == Which::Hidden) {
+        for name in names.odd(which == NameSet::Hidden) {
             let spelt = name.replace('"', "\"\"");
             found.extend(text.match_indices(&spelt).map(|(at, spelt)| (at, spelt.to_owned())));
         }
@@ -59,7 +59,7 @@ impl Mask {
     }
 
     /// Leaves the first name at or behind this place as it is, if it is one of a shown column.
-    pub(crate) fn spare(&mut self, byte: usize, names: &Names) -> bool {
+    pub(crate) fn spare(&mut self, byte: usize, names: &HiddenNames) -> bool {
         let Some(found) = self.edits.iter().position(|edit| edit.range.start >= byte) else { return false };
         let spared = self.written.get(found).is_some_and(|written| names.is_shown_part(written));
         if spared {

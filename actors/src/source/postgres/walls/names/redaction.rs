@@ -7,10 +7,10 @@ use futures_util::StreamExt;
 
 use crate::error::{Error, Result};
 use crate::reply::{Batch, Cell, Part, Results};
-use crate::source::postgres::walls::names::hidden::Names;
+use crate::source::postgres::walls::names::hidden::HiddenNames;
 
 /// `results` without the names of what is hidden in their texts; of a plan with `brief` only its nodes.
-pub(crate) fn redacted(results: Results, names: Arc<Names>, brief: bool) -> Results {
+pub(crate) fn redacted(results: Results, names: Arc<HiddenNames>, brief: bool) -> Results {
     let (writes, dry_run) = (results.writes, results.dry_run);
     let mut begun = false;
     let parts = results.map(move |part| match part? {
@@ -42,7 +42,7 @@ fn is_node(batch: &dyn Batch, row: usize) -> Result<bool> {
 /// Rows that the server wrote about a statement.
 struct Redacted {
     batch: Box<dyn Batch>,
-    names: Arc<Names>,
+    names: Arc<HiddenNames>,
     /// Those that are told.
     rows: Vec<usize>,
 }
@@ -63,7 +63,7 @@ impl Batch for Redacted {
 }
 
 /// The failure without the server's hints, which name what is near, and without hidden names.
-pub(crate) fn bare(error: Error, names: &Names) -> Error {
+pub(crate) fn bare(error: Error, names: &HiddenNames) -> Error {
     stripped(error, |words| names.without(words).into_owned())
 }
 
