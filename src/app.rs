@@ -18,8 +18,7 @@ use portico_actors::directory::{self, Directory, Entry, Intensity};
 use portico_actors::error::{Error, Quota, Result};
 use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
-use portico_actors::source::{self, Locator, Settings};
-use portico_actors::sql::Dialect;
+use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -307,7 +306,6 @@ impl App {
 pub fn source_settings(connection: &Connection) -> Settings {
     Settings {
         name: Arc::clone(&connection.name),
-        locator: connection.locator.clone(),
         access: connection.access,
         pool: connection.pool,
         connect_timeout: connection.connect_timeout,
@@ -320,21 +318,18 @@ pub fn source_settings(connection: &Connection) -> Settings {
 
 /// What the Directory runs a connection with; its large rows share `budget` with those of others.
 pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directory::Connection {
-    let dialect = match connection.locator {
-        Locator::Postgres(_) => Dialect::PostgreSql,
-        Locator::Sqlite(_) => Dialect::Sqlite,
-    };
+    let driver = connection.location.driver();
     let (settings, budget) = (Arc::clone(connection), budget.clone());
     let open = move || {
-        let source = source::open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
-        Ok(source::narrow(source, settings.exposure.clone(), dialect))
+        let source = settings.location.open(Settings { budget: budget.clone(), ..source_settings(&settings) })?;
+        Ok(source::narrow(source, settings.exposure.clone(), driver))
     };
     directory::Connection {
         id: connection.id,
         name: Arc::clone(&connection.name),
         open: Arc::new(open),
-        kind: connection.locator.source(),
-        dialect,
+        kind: driver.name,
+        dialect: driver.dialect,
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,

@@ -26,6 +26,7 @@ use portico_actors::auth::store::{self, Change};
 use portico_actors::call::Op;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Observer;
+use portico_actors::source::drivers;
 use portico_actors::sql::Dialect;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -283,7 +284,7 @@ impl Audit {
 
     /// What is recorded of the statement of `op`, on a source of this kind.
     pub fn said(&self, op: &Op, kind: &str) -> Option<Said> {
-        let dialect = if kind == "sqlite" { Dialect::Sqlite } else { Dialect::PostgreSql };
+        let dialect = drivers::named(kind).map_or(Dialect::PostgreSql, |driver| driver.dialect);
         Said::by(op, dialect, self.settings.statement, self.settings.parameters)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::identity::Identity;
-use portico_actors::source::{self, Access, Finding, Plan, Profile, Source, Task};
+use portico_actors::source::{Access, Finding, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
 use super::common::{Common, Failure, describe_problem, error_words};
@@ -80,7 +80,7 @@ pub(super) struct Up {
 }
 
 pub(super) async fn attempt(connection: &Connection) -> Result<Up, Error> {
-    let source = source::open(source_settings(connection))?;
+    let source = connection.location.open(source_settings(connection))?;
     let up = look(connection, source.as_ref()).await;
     source.close().await;
     up

@@ -36,7 +36,7 @@ pub(super) async fn entries(connection: &Connection) -> Result<Vec<Entry>, Error
     if kinds.iter().all(|(.., names, _)| names.shown.is_none() && names.hidden.is_empty()) {
         return Ok(Vec::new());
     }
-    let source = source::open(source_settings(connection))?;
+    let source = connection.location.open(source_settings(connection))?;
     let mut entries = Vec::new();
     for (shown, hidden, names, facet) in kinds {
         let listed: Vec<(&'static str, &String)> = (names.shown.iter().flatten().map(|entry| (shown, entry)))

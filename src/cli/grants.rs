@@ -3,7 +3,7 @@
 use clap::Args;
 use portico_actors::auth::store::Change;
 use portico_actors::error::Error;
-use portico_actors::source::{self, Finding, Script, Wanted};
+use portico_actors::source::{Finding, GrantRequest, GrantScript};
 use serde_json::{Value, json};
 
 use super::common::{Common, Failure, connections};
@@ -41,10 +41,10 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     };
     let settings = source_settings(connection);
     let role = command.role.unwrap_or_else(|| role_of(&connection.name));
-    let wanted = Wanted { role, revoke: command.revoke, revoke_public: command.revoke_public };
+    let wanted = GrantRequest { role, revoke: command.revoke, revoke_public: command.revoke_public };
     let system = actix::System::new();
     let Some(url) = command.apply else {
-        let script = system.block_on(source::grants(&settings, &wanted))?;
+        let script = system.block_on(connection.location.grants(&settings, &wanted))?;
         if common.json {
             print_json(&describe(&wanted, &script, None));
         } else {
@@ -53,14 +53,14 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         return Ok(());
     };
     ensure(&config)?;
-    let mut show = |script: &Script| {
+    let mut show = |script: &GrantScript| {
         if !common.json {
             show(script);
         }
     };
     let recorder = CommandLine::new(&config);
-    let (mut shown, mut recorded) = (Script::default(), None);
-    let mut record = |script: &Script| {
+    let (mut shown, mut recorded) = (GrantScript::default(), None);
+    let mut record = |script: &GrantScript| {
         let object = json!({"connection": connection.name, "role": wanted.role, "statements": script.statements});
         let action = if wanted.revoke { "grants revoke" } else { "grants apply" };
         let change = Change { action, object, before: None, after: None };
@@ -68,9 +68,11 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
         (shown, recorded) = (script.clone(), Some(change));
         Ok(())
     };
-    let administrator = config::administrator(url);
-    let applied = system.block_on(source::apply_grants(&settings, &administrator, &wanted, &mut show, &mut record));
-    let left = applied.inspect_err(|_| recorded.iter().for_each(|change| recorder.take_back(change)))?;
+    let location = &connection.location;
+    let administrator = config::administrator(location.driver(), url);
+    let applied = location.apply_grants(&settings, administrator.as_ref(), &wanted, &mut show, &mut record);
+    let left =
+        system.block_on(applied).inspect_err(|_| recorded.iter().for_each(|change| recorder.take_back(change)))?;
     if common.json {
         print_json(&describe(&wanted, &shown, Some(&left)));
     } else {
@@ -85,12 +87,12 @@ fn role_of(connection: &str) -> String {
     format!("portico_{}", connection.to_lowercase().replace('-', "_"))
 }
 
-fn show(script: &Script) {
+fn show(script: &GrantScript) {
     say(script.text.trim_end());
 }
 
 /// `left` is what the role can do beyond what is exposed; absent where nothing was run.
-fn describe(wanted: &Wanted, script: &Script, left: Option<&Vec<Finding>>) -> Value {
+fn describe(wanted: &GrantRequest, script: &GrantScript, left: Option<&Vec<Finding>>) -> Value {
     let findings: Vec<Value> = left.into_iter().flatten().map(reach::describe).collect();
     json!({
         "role": wanted.role,

@@ -1,10 +1,11 @@
-//! Where a connection's database is: `url`, and the keys that go with a PostgreSQL one. What the
-//! URL's parameters mean is the driver's business, which is asked.
+//! Where a connection's database is: `url`, and the keys that go with it. What they mean is the driver's
+//! business, which is asked.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use portico_actors::source::address::{Address, Files, Password, Pooler};
-use portico_actors::source::{Locator, postgres};
+use portico_actors::source::postgres::Address;
+use portico_actors::source::{Driver, Endpoint, Location, Password, Pooler, drivers};
 use secrecy::SecretString;
 
 use super::environment;
@@ -12,69 +13,68 @@ use super::problem::Problem;
 use super::section::Section;
 
 /// Reads the keys of one `[[connections]]` table.
-pub(super) fn locator(
+pub(super) fn location(
     section: &mut Section<'_>,
     base: &Path,
     directory: &Path,
     problems: &mut Vec<Problem>,
-) -> Option<Locator> {
+) -> Option<Arc<dyn Location>> {
     let known = problems.len();
-    let url = section.required("url", "add postgres://user:password@host:5432/database or sqlite:path", problems);
+    let url = section.required("url", &format!("add {}", drivers::examples()), problems);
     let words = [("session", Pooler::Session), ("transaction", Pooler::Transaction)];
     let pooler = section.word("pooler", &words, problems);
     let Some(url) = url else {
         password(section, base, problems);
         return None;
     };
-    if is_postgres(&url) {
-        let address = Address { pooler: pooler.unwrap_or_default(), ..unjudged(section, url, base, problems) };
-        judge(section, &address, known, problems);
-        return Some(Locator::Postgres(address));
+    let driver = drivers::of_url(&url);
+    let known_to = |driver: &Driver, key: &str| driver.keys.contains(&key);
+    for key in drivers::keys() {
+        if section.has(key) && !driver.is_some_and(|driver| known_to(driver, key)) {
+            let message = format!("this is for {}", drivers::products(|driver| known_to(driver, key)));
+            section.problem(key, message, "remove this key", problems);
+        }
     }
-    only_postgres(section, &["password_file", "password_command", "pooler"], problems);
-    if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-        return Some(Locator::Sqlite(directory.join(path)));
+    if let Some(driver) = driver {
+        let password = if known_to(driver, "password_file") { password(section, base, problems) } else { None };
+        let location = (driver.locate)(Endpoint {
+            url,
+            password,
+            pooler: pooler.unwrap_or_default(),
+            base,
+            directory,
+            environment: &|name| section.environment(name),
+        });
+        judge(section, location.as_ref(), known, problems);
+        return Some(location);
     }
     // The value may hold a password: it is not repeated.
     section.problem(
         "url",
         "this is the address of no source that Portico knows".to_owned(),
-        "write postgres://user:password@host:5432/database or sqlite:path",
+        &format!("write {}", drivers::examples()),
         problems,
     );
     None
 }
 
-/// Whether `url` is that of a PostgreSQL database.
-pub(super) fn is_postgres(url: &str) -> bool {
-    url.starts_with("postgres://") || url.starts_with("postgresql://")
-}
-
 /// The address of a PostgreSQL database at `url`, with the keys that go with it.
 pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
     let known = problems.len();
-    let address = unjudged(section, url, base, problems);
+    let password = password(section, base, problems);
+    let environment = |name: &str| section.environment(name);
+    let pooler = Pooler::default();
+    let address = Address::from(Endpoint { url, password, pooler, base, directory: base, environment: &environment });
     judge(section, &address, known, problems);
     address
 }
 
-fn unjudged(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
-    let password = password(section, base, problems);
-    Address {
-        url: SecretString::from(url),
-        password,
-        pooler: Pooler::default(),
-        login: None,
-        files: files(|name| section.environment(name), base),
-    }
-}
-
 /// Asks the driver, unless something was wrong already: that would only be told twice.
-fn judge(section: &Section<'_>, address: &Address, known: usize, problems: &mut Vec<Problem>) {
+fn judge(section: &Section<'_>, location: &dyn Location, known: usize, problems: &mut Vec<Problem>) {
     if problems.len() == known
-        && let Err(error) = postgres::understand(address)
+        && let Err(error) = location.check()
     {
-        let remedy = error.get_hint().unwrap_or("write postgres://user:password@host:5432/database").to_owned();
+        let remedy = error.get_hint().map_or_else(|| format!("write {}", location.driver().example), str::to_owned);
         let message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
         section.problem("url", message, &remedy, problems);
     }
@@ -105,24 +105,11 @@ pub(super) fn password(section: &mut Section<'_>, base: &Path, problems: &mut Ve
     file.map(|path| Password::File(base.join(path))).or(command)
 }
 
-/// The address of a PostgreSQL database that somebody gave on the command line. Its password may be in
-/// `PGPASSWORD` or in a password file.
-pub fn administrator(url: String) -> Address {
+/// The address of a database that somebody gave on the command line. Its password may be in `PGPASSWORD`
+/// or in a password file.
+pub fn administrator(driver: &Driver, url: String) -> Arc<dyn Location> {
     let password = environment::lookup("PGPASSWORD").filter(|password| !password.is_empty());
     let password = password.map(|password| Password::Value(SecretString::from(password)));
-    let files = files(environment::lookup, Path::new(""));
-    Address { url: SecretString::from(url), password, pooler: Pooler::default(), login: None, files }
-}
-
-/// The files of libpq's, where libpq looks for them (PostgreSQL, §34.15 to §34.17).
-fn files(environment: impl Fn(&str) -> Option<String>, base: &Path) -> Files {
-    let of = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = of("HOME");
-    let own = of("PGSERVICEFILE").or_else(|| home.as_ref().map(|home| home.join(".pg_service.conf")));
-    let everyones = of("PGSYSCONFDIR").map(|folder| folder.join("pg_service.conf"));
-    Files {
-        base: base.to_owned(),
-        passfile: of("PGPASSFILE").or_else(|| home.map(|home| home.join(".pgpass"))),
-        services: own.into_iter().chain(everyones).collect(),
-    }
+    let (pooler, base) = (Pooler::default(), Path::new(""));
+    (driver.locate)(Endpoint { url, password, pooler, base, directory: base, environment: &environment::lookup })
 }

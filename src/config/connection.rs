@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use portico_actors::directory::{self, Start};
 use portico_actors::identity::Mapping;
-use portico_actors::source::{Access, Declared, Exposure, Locator};
+use portico_actors::source::{Access, Declared, Exposure, Location};
 use portico_actors::sql::{Dialect, Naming};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ pub struct Connection {
     /// The first part of `connection.schema.table`.
     pub name: Arc<str>,
     /// Where its database is.
-    pub locator: Locator,
+    pub location: Arc<dyn Location>,
     /// Whether it may write at all.
     pub access: Access,
     /// Sessions at the source, and so calls that run at once.
@@ -143,7 +143,8 @@ fn read(
             );
         }
     }
-    let mut locator = address::locator(section, base, directory, problems);
+    let location = address::location(section, base, directory, problems);
+    let driver = location.as_ref().map(|location| location.driver());
     let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
     let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
     let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
@@ -159,19 +160,19 @@ fn read(
     let max_bytes = count(section.integer("max_bytes", 1024..=1 << 30, problems), Connection::DEFAULT_MAX_BYTES);
     let instructions = section.string("instructions", problems);
     let trace_comments = section.boolean("trace_comments", problems).unwrap_or(false);
-    if trace_comments && matches!(locator, Some(Locator::Sqlite(_))) {
+    if let Some(driver) = driver.filter(|driver| trace_comments && !driver.capabilities.statement_comments) {
         section.problem(
             "trace_comments",
-            "SQLite keeps no statements to look at".to_owned(),
+            format!("{} keeps no statements to look at", driver.product),
             "remove this key; the log has the trace's id",
             problems,
         );
     }
     let procedures: Arc<[Declared]> = statement::procedures(section, problems).into();
-    if !procedures.is_empty() && matches!(locator, Some(Locator::Postgres(_))) {
+    if let Some(driver) = driver.filter(|driver| !procedures.is_empty() && driver.capabilities.procedures) {
         section.problem(
             "procedures",
-            "PostgreSQL has procedures of its own".to_owned(),
+            format!("{} has procedures of its own", driver.product),
             "create a function there instead, and remove this table",
             problems,
         );
@@ -181,25 +182,23 @@ fn read(
         .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
     let presence = defaults::presence(section, defaults, problems);
     let shares = defaults::shares(section, defaults, problems);
-    let dialect = match &locator {
-        Some(Locator::Sqlite(_)) => Dialect::Sqlite,
-        _ => Dialect::PostgreSql,
-    };
+    let dialect = driver.map_or(Dialect::PostgreSql, |driver| driver.dialect);
     let naming = Naming { connection: name.as_deref().unwrap_or_default(), others: &[] };
     let tools = statement::tools(section, dialect, naming, &procedures, problems);
     // A source with procedures of its own has tools that are not known here.
-    let known = (dialect == Dialect::Sqlite).then_some(procedures.as_ref());
+    let known = driver.filter(|driver| !driver.capabilities.procedures).map(|_| procedures.as_ref());
     let switches = switches::disabled(section, &tools, known, problems);
     let exposure = switches::exposure(section, problems);
     let prompts = prompt::read_all(section, problems);
-    let (identity, login) = identity::read(section, dialect, base, problems).unzip();
-    if let (Some(Locator::Postgres(address)), Some(login)) = (&mut locator, login) {
-        address.login = login;
-    }
+    let (identity, login) = identity::read(section, driver, base, problems).unzip();
+    let location = match (location, login.flatten()) {
+        (Some(location), Some(login)) => Some(location.with_login(login)),
+        (location, _) => location,
+    };
     Some(Connection {
         id: id?,
         name: name?.into(),
-        locator: locator?,
+        location: location?,
         access,
         pool,
         queue,

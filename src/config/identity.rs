@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use portico_actors::auth::IssuerIdentity;
 use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role, principal_key};
-use portico_actors::source::address::{Login, Password, ROLE};
-use portico_actors::source::postgres::login::check_name;
-use portico_actors::sql::Dialect;
+use portico_actors::source::postgres::check_name;
+use portico_actors::source::{Driver, drivers};
+use portico_actors::source::{Login, Password, ROLE};
 use secrecy::ExposeSecret;
 
 use super::address;
@@ -31,7 +31,7 @@ const IDLE_TIMEOUT: u64 = 60;
 /// Reads the table, if it is there: who has which role, and how roles sign in, where they do.
 pub(super) fn read(
     connection: &mut Section<'_>,
-    dialect: Dialect,
+    driver: Option<&Driver>,
     base: &Path,
     problems: &mut Vec<Problem>,
 ) -> Option<(Mapping, Option<Login>)> {
@@ -39,9 +39,10 @@ pub(super) fn read(
         return None;
     }
     let mut section = connection.section("identity", problems);
-    if dialect == Dialect::Sqlite {
-        let remedy = "remove this table, or use a PostgreSQL database";
-        connection.problem("identity", "a SQLite database has no roles".to_owned(), remedy, problems);
+    if let Some(driver) = driver.filter(|driver| !driver.capabilities.roles) {
+        let others = drivers::products(|driver| driver.capabilities.roles);
+        let remedy = format!("remove this table, or use a {others} database");
+        connection.problem("identity", format!("a {} database has no roles", driver.product), &remedy, problems);
     }
     let words = [("login", Mode::Login), ("set-role", Mode::SetRole)];
     let mode = section.word("mode", &words, problems).unwrap_or(Mode::SetRole);

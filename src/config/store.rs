@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use portico_actors::auth::StoreKey;
 use portico_actors::auth::store::Place;
+use portico_actors::source::postgres::DRIVER;
 
 use super::address;
 use super::environment::Environment;
@@ -45,7 +46,7 @@ pub(super) fn read(
     let directory = section.string("directory", problems).map_or_else(|| base.to_owned(), |path| base.join(path));
     let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
     let mut store = Store::of_file(directory.join("portico.db"));
-    if address::is_postgres(&url) {
+    if (DRIVER.recognizes)(&url) {
         store.place = Place::from(address::postgres(&mut section, url, base, problems));
         store.control = directory.join(CONTROL);
     } else {

@@ -16,6 +16,7 @@ use opentelemetry_sdk::trace::{
     SpanExporter, SpanLinks, SpanProcessor,
 };
 use portico_actors::error::{Error, Kind, Result};
+use portico_actors::source::drivers;
 use portico_actors::trace::TraceParent;
 use prometheus_client::metrics::counter::Counter;
 
@@ -195,10 +196,7 @@ impl Otlp {
         let queued = call.queued.unwrap_or_default();
         let start = before(end, ended.saturating_duration_since(asked).saturating_sub(queued));
         let end = call.source.and_then(|took| start.checked_add(took)).map_or(end, |answered| answered.min(end));
-        let system = match driver {
-            "postgres" => "postgresql",
-            other => other,
-        };
+        let system = drivers::named(driver).map_or(driver, |driver| driver.system_name);
         // Of the classes of statements only these are the word that the statement begins with.
         let operation = match call.class {
             Some("select") => Some("SELECT"),

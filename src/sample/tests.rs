@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::reply::{Cell, Part};
-use portico_actors::source::{Access, Invocation, Locator, Plan, Prepared, Settings, Task, open};
+use portico_actors::source::sqlite::DatabaseFile;
+use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use rusqlite::Connection;
 use serde_json::value::RawValue;
@@ -117,18 +118,18 @@ fn it_never_replaces_a_database_and_leaves_nothing_behind() {
 
 /// The rows of `task`, each cell that is text as its words.
 async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Option<String>>> {
-    let source = open(Settings {
-        name: "shop".into(),
-        locator: Locator::Sqlite(path.to_owned()),
-        access,
-        pool: 1,
-        connect_timeout: Duration::from_secs(10),
-        declared: procedures().into(),
-        has_roles: false,
-        exposure: std::sync::Arc::default(),
-        budget: portico_actors::budget::Budget::default(),
-    })
-    .unwrap();
+    let source = DatabaseFile(path.to_owned())
+        .open(Settings {
+            name: "shop".into(),
+            access,
+            pool: 1,
+            connect_timeout: Duration::from_secs(10),
+            declared: procedures().into(),
+            has_roles: false,
+            exposure: std::sync::Arc::default(),
+            budget: portico_actors::budget::Budget::default(),
+        })
+        .unwrap();
     let plan = Plan::alone(task, access);
     let mut results = source.run(plan).await.unwrap();
     let (mut rows, mut width) = (Vec::new(), 0);

@@ -22,7 +22,7 @@ use crate::beat::Beat;
 use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
 use crate::event::{Event, Observer};
 use crate::queue::Queue;
-use crate::source::{Late, Source};
+use crate::source::{LazySource, Source};
 
 /// Threads that the connections' actors share at most, however many cores there are.
 const MOST_ARBITERS: usize = 64;
@@ -146,9 +146,9 @@ impl Supervisor {
         let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
         let (open, openings) = (&child.connection.open, &self.openings);
-        let late = || Arc::new(Late::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
+        let lazy = || Arc::new(LazySource::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
         // The sessions of an actor that died are as good as before.
-        let source = Arc::clone(child.source.get_or_insert_with(late));
+        let source = Arc::clone(child.source.get_or_insert_with(lazy));
         let observer = Arc::clone(&self.observer);
         let address = ConnectionActor::start_in_arbiter(&arbiter.handle(), move |_| {
             ConnectionActor::new(description, source, state, observer, obituary)

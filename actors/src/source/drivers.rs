@@ -1,56 +1,42 @@
-//! The only place that knows which drivers there are.
+//! The drivers that there are: one line for each. Nothing below this file names it.
 
-use std::sync::Arc;
+use crate::source::driver::Driver;
+use crate::source::{postgres, sqlite};
 
-use super::address::Address;
-use super::{Finding, Locator, Script, Settings, Source, Wanted, postgres, sqlite};
-use crate::error::{Error, Result};
+/// Every driver.
+pub static DRIVERS: [&Driver; 2] = [&postgres::DRIVER, &sqlite::DRIVER];
 
-/// Opens the driver for `settings`. Nothing is connected yet: [`Source::ping`] does that.
-///
-/// # Errors
-/// [`Kind::Invalid`](crate::error::Kind::Invalid) when the locator cannot be understood.
-pub fn open(settings: Settings) -> Result<Arc<dyn Source>> {
-    match settings.locator.clone() {
-        Locator::Postgres(address) => Ok(Arc::new(postgres::Postgres::open(settings, &address)?)),
-        Locator::Sqlite(path) => Ok(Arc::new(sqlite::Sqlite::open(settings, path)?)),
-    }
+/// The driver whose URL this is.
+pub fn of_url(url: &str) -> Option<&'static Driver> {
+    DRIVERS.into_iter().find(|driver| (driver.recognizes)(url))
 }
 
-/// The statements that give a role of the source the rights that `settings` expose, as `wanted` asks for. Nothing
-/// is changed.
-///
-/// # Errors
-/// [`Kind::Invalid`](crate::error::Kind::Invalid) where the source knows no grants, or not for that role.
-pub async fn grants(settings: &Settings, wanted: &Wanted) -> Result<Script> {
-    match &settings.locator {
-        Locator::Postgres(address) => postgres::grants(settings, address, wanted).await,
-        Locator::Sqlite(_) => Err(without_grants(settings)),
-    }
+/// The driver of this name, as listings have it.
+pub fn named(name: &str) -> Option<&'static Driver> {
+    DRIVERS.into_iter().find(|driver| driver.name == name)
 }
 
-/// Runs them as `administrator`, in one transaction, after `show` was handed them; `record` is before they take
-/// effect. Tells what the role can do
-/// beyond what is exposed all the same.
-///
-/// # Errors
-/// As [`grants()`], what `record` says, and what the source said of a statement: then nothing was changed.
-pub async fn apply_grants(
-    settings: &Settings,
-    administrator: &Address,
-    wanted: &Wanted,
-    show: &mut (dyn FnMut(&Script) + Send),
-    record: &mut (dyn FnMut(&Script) -> Result<()> + Send),
-) -> Result<Vec<Finding>> {
-    match &settings.locator {
-        Locator::Postgres(address) => {
-            postgres::apply_grants(settings, address, administrator, wanted, show, record).await
+/// The products of the drivers of which `that` holds, as remedies name them.
+pub fn products(that: impl Fn(&Driver) -> bool) -> String {
+    listed(DRIVERS.into_iter().filter(|driver| that(driver)).map(|driver| driver.product))
+}
+
+/// The keys of a connection's configuration that not every driver knows, each once.
+pub fn keys() -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for key in DRIVERS.into_iter().flat_map(|driver| driver.keys) {
+        if !keys.contains(key) {
+            keys.push(key);
         }
-        Locator::Sqlite(_) => Err(without_grants(settings)),
     }
+    keys
 }
 
-fn without_grants(settings: &Settings) -> Error {
-    Error::invalid(format!("connection {} is a SQLite file, which has no users and no grants", settings.name))
-        .hint("nothing has to be done: the engine's own authorizer refuses what the configuration hides")
+/// How URLs are written.
+pub fn examples() -> String {
+    listed(DRIVERS.into_iter().map(|driver| driver.example))
+}
+
+fn listed(words: impl Iterator<Item = &'static str>) -> String {
+    words.collect::<Vec<_>>().join(" or ")
 }

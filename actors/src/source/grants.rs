@@ -75,7 +75,7 @@ pub(crate) fn printable(name: &str) -> String {
 
 /// Which rights are asked for.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct GrantRequest {
     /// The role of the source that is to have them.
     pub role: String,
     /// Whether they are to be taken away again.
@@ -86,7 +86,7 @@ pub struct Wanted {
 
 /// What it takes to give them.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
+pub struct GrantScript {
     /// The statements, in order, that run as one transaction.
     pub statements: Vec<String>,
     /// Those that would take from everybody what the configuration does not expose. They are among the

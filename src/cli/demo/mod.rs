@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 use portico_actors::directory::{self, Start};
-use portico_actors::source::{Access, Exposure, Locator};
+use portico_actors::source::sqlite::DatabaseFile;
+use portico_actors::source::{Access, Exposure};
 
 use super::common::{Common, Failure};
 use super::output::{print_json, say};
@@ -90,7 +91,7 @@ fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
         connections: vec![Arc::new(Connection {
             id: CONNECTION_ID,
             name: Arc::from(CONNECTION_NAME),
-            locator: Locator::Sqlite(shop.to_owned()),
+            location: Arc::new(DatabaseFile(shop.to_owned())),
             access: Access::ReadWrite,
             pool: Connection::DEFAULT_POOL,
             queue: Connection::DEFAULT_QUEUE,

@@ -3,8 +3,6 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use portico_actors::source::Locator;
-
 use super::finding::Finding;
 use crate::config::Config;
 
@@ -23,7 +21,7 @@ pub(super) fn permissions(file: &Path, config: &Config) -> Vec<Finding> {
         findings.extend(secret("tls", &tls.key_file));
     }
     for connection in &config.connections {
-        if let Locator::Sqlite(path) = &connection.locator
+        if let Some(path) = connection.location.file()
             && let Some(mode) = mode(path).filter(|mode| mode & OTHERS_WRITE != 0)
         {
             findings.push(Finding::warning(

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use portico_actors::error::{Error, Kind};
 use portico_actors::identity::Identity;
-use portico_actors::source::address::{Login, Password};
-use portico_actors::source::{Access, Address, Plan};
+use portico_actors::source::postgres::Address;
+use portico_actors::source::{Access, Plan};
+use portico_actors::source::{Login, Password};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -353,14 +354,12 @@ fn what_login_needs_is_checked_with_the_file() {
         assert!(told.contains(part), "{lines}: {told}");
     }
     let config = problems("mode = \"login\"\npassword_file = \"roles/{role}\"").unwrap_err();
-    let portico_actors::source::Locator::Postgres(address) = &config.connections[0].locator else {
-        panic!("PostgreSQL")
-    };
+    let location: &dyn std::any::Any = config.connections[0].location.as_ref();
+    let address: &Address = location.downcast_ref().expect("PostgreSQL");
     let login = address.login.as_ref().expect("sessions are the callers' own");
     assert!(matches!(&login.password, Some(Password::File(path)) if path == Path::new("/base/roles/{role}")));
     let config = problems("principals = { ann = \"-ann\" }").unwrap_err();
-    let portico_actors::source::Locator::Postgres(address) = &config.connections[0].locator else {
-        panic!("PostgreSQL")
-    };
+    let location: &dyn std::any::Any = config.connections[0].location.as_ref();
+    let address: &Address = location.downcast_ref().expect("PostgreSQL");
     assert!(address.login.is_none(), "what is left out is set-role");
 }

@@ -85,8 +85,8 @@ fn numbers_and_files_have_their_places() {
             // The kernel's own files, which are on no disk.
             "src/observe/process.rs",
             "actors/src/auth/",
-            "actors/src/source/postgres/connecting/",
-            "actors/src/source/sqlite/opening.rs",
+            "actors/src/source/postgres/connect/",
+            "actors/src/source/sqlite/connect/open.rs",
         ],
     );
     for (file, code) in &sources {

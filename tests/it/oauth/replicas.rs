@@ -8,7 +8,7 @@ use portico_actors::auth::Algorithm;
 use portico_actors::auth::records::NewPat;
 use portico_actors::auth::store::{Place, Store};
 use portico_actors::event::Event;
-use portico_actors::source::address::Address;
+use portico_actors::source::postgres::Address;
 use reqwest::Response;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};

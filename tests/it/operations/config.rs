@@ -4,7 +4,8 @@ use std::path::Path;
 
 use portico::config::{Config, Problem};
 use portico_actors::directory::Start;
-use portico_actors::source::{Access, Locator};
+use portico_actors::source::Access;
+use portico_actors::source::postgres::Address;
 use secrecy::ExposeSecret;
 
 fn problems(text: &str) -> Vec<(usize, String, String)> {
@@ -23,7 +24,8 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config.toml")).unwrap();
     let config = Config::parse(&text, Path::new("/base"), &environment).unwrap();
     let sales = config.connection("sales").unwrap();
-    let Locator::Postgres(address) = &sales.locator else { panic!("{sales:?}") };
+    let location: &dyn std::any::Any = sales.location.as_ref();
+    let address: &Address = location.downcast_ref().unwrap_or_else(|| panic!("{sales:?}"));
     assert!(address.url.expose_secret().contains("app:s3cret@"));
     assert!(!format!("{config:?}").contains("s3cret"), "a password is printed");
     // What the example spells out is what one gets without it.

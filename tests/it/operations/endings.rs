@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use portico_actors::auth::store::Store;
-use portico_actors::source::address::Address;
+use portico_actors::source::postgres::Address;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;

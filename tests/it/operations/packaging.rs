@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use portico::config::{Config, Listen};
-use portico_actors::source::Locator;
 
 use crate::support::app::{CONNECTION, connection};
 
@@ -77,10 +76,7 @@ fn relative_paths_lead_to_where_the_unit_may_write() {
     for config in [plain, other] {
         let mut written = vec![config.store.control.clone(), config.audit.file.clone().unwrap()];
         written.extend(config.store.place.file().map(Path::to_owned));
-        written.extend(config.connections.iter().map(|connection| match &connection.locator {
-            Locator::Sqlite(path) => path.clone(),
-            Locator::Postgres(address) => panic!("{address:?}"),
-        }));
+        written.extend(config.connections.iter().map(|connection| connection.location.file().unwrap().to_owned()));
         written.extend(config.server.listen.iter().filter_map(|listen| match listen {
             Listen::Unix(path) => Some(path.clone()),
             Listen::Tcp(_) => None,

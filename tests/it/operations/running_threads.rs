@@ -112,7 +112,7 @@ impl Served {
     /// Begins the test `name` of this file once more, as the one that serves.
     async fn start(name: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([&format!("running_threads::{name}"), "--exact", "--nocapture"]).env(SERVES, "1");
+        command.args([&format!("{}::{name}", module_path!().trim_start_matches("it::")), "--exact", "--nocapture"]).env(SERVES, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let (tell, log) = unbounded_channel();

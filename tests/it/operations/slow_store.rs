@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use portico_actors::source::address::Address;
+use portico_actors::source::postgres::Address;
 
 use crate::oauth::replicas::{database, replica};
 use crate::support::app::callers;

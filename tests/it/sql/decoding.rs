@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use portico_actors::budget::Budget;
 use portico_actors::error::{Error, Kind};
 use portico_actors::reply::{Part, Results};
-use portico_actors::source::{Access, Locator, Plan, Settings, Source, open};
+use portico_actors::source::postgres::Address;
+use portico_actors::source::sqlite::DatabaseFile;
+use portico_actors::source::{Access, Location, Plan, Settings, Source};
 use tempfile::TempDir;
 
 use crate::support::app::{eventually, within};
@@ -32,10 +34,9 @@ const SMALL: [&str; 2] = [
 const TOO_LARGE: [&str; 2] = ["SELECT repeat('x', 9000000)", "SELECT zeroblob(9000000)"];
 
 /// A source whose rows share `budget`, with so many sessions.
-fn source(locator: Locator, pool: usize, budget: &Budget) -> Arc<dyn Source> {
+fn source(location: Arc<dyn Location>, pool: usize, budget: &Budget) -> Arc<dyn Source> {
     let settings = Settings {
         name: "test".into(),
-        locator,
         access: Access::ReadWrite,
         pool,
         connect_timeout: Duration::from_secs(10),
@@ -44,14 +45,14 @@ fn source(locator: Locator, pool: usize, budget: &Budget) -> Arc<dyn Source> {
         exposure: Arc::default(),
         budget: budget.clone(),
     };
-    open(settings).unwrap()
+    location.open(settings).unwrap()
 }
 
 /// PostgreSQL and SQLite.
-async fn locators(folder: &TempDir) -> [Locator; 2] {
+async fn locations(folder: &TempDir) -> [Arc<dyn Location>; 2] {
     let url = TestPostgres::shared().database("decoding").await;
     sqlite(folder, "decoding.db");
-    [Locator::Postgres(url.as_str().into()), Locator::Sqlite(folder.path().join("decoding.db"))]
+    [Arc::new(Address::from(url.as_str())), Arc::new(DatabaseFile(folder.path().join("decoding.db")))]
 }
 
 fn reading(sql: &str) -> Plan {
@@ -85,10 +86,10 @@ async fn read(mut results: Results, alive: &Alive) -> Result<usize, Error> {
 #[tokio::test]
 async fn large_rows_of_many_calls_are_in_memory_one_after_the_other() {
     let folder = TempDir::new().unwrap();
-    for (number, locator) in locators(&folder).await.into_iter().enumerate() {
+    for (number, location) in locations(&folder).await.into_iter().enumerate() {
         let (budget, alive) = (Budget::of(ROOM), Arc::new(Alive::default()));
         // Two connections share it.
-        let sources = [source(locator.clone(), 3, &budget), source(locator, 3, &budget)];
+        let sources = [source(location.clone(), 3, &budget), source(location, 3, &budget)];
         let calls = (0..12).map(|call| {
             let (source, alive) = (Arc::clone(&sources[call % 2]), Arc::clone(&alive));
             tokio::spawn(async move { read(source.run(reading(LARGE[number])).await?, &alive).await })
@@ -106,9 +107,9 @@ async fn large_rows_of_many_calls_are_in_memory_one_after_the_other() {
 #[tokio::test]
 async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait() {
     let folder = TempDir::new().unwrap();
-    for (number, locator) in locators(&folder).await.into_iter().enumerate() {
+    for (number, location) in locations(&folder).await.into_iter().enumerate() {
         let budget = Budget::of(ROOM);
-        let source = source(locator, 1, &budget);
+        let source = source(location, 1, &budget);
         let alive = Alive::default();
         let all = budget.lend(ROOM).await;
         assert_eq!(read(source.run(reading(SMALL[number])).await.unwrap(), &alive).await.unwrap(), 4000);
@@ -135,9 +136,9 @@ async fn who_waits_for_room_is_bounded_by_its_timeout_and_small_rows_do_not_wait
 #[tokio::test]
 async fn a_row_that_is_larger_than_all_of_it_is_refused() {
     let folder = TempDir::new().unwrap();
-    for (number, locator) in locators(&folder).await.into_iter().enumerate() {
+    for (number, location) in locations(&folder).await.into_iter().enumerate() {
         let budget = Budget::of(ROOM);
-        let source = source(locator, 1, &budget);
+        let source = source(location, 1, &budget);
         let error = match source.run(reading(TOO_LARGE[number])).await {
             Ok(results) => read(results, &Alive::default()).await.unwrap_err(),
             Err(error) => error,

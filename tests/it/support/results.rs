@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Column, Part, Results};
-use portico_actors::source::{Access, Address, Invocation, Locator, Plan, Prepared, Settings, Source, Task, open};
+use portico_actors::source::postgres::Address;
+use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Source, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use serde_json::value::RawValue;
 
@@ -35,7 +36,6 @@ impl Subject {
     pub(crate) fn at(address: Address, pool: usize) -> Result<Self, Error> {
         let settings = Settings {
             name: "test".into(),
-            locator: Locator::Postgres(address),
             access: Access::ReadWrite,
             pool,
             connect_timeout: Duration::from_secs(10),
@@ -44,7 +44,7 @@ impl Subject {
             exposure: Arc::default(),
             budget: portico_actors::budget::Budget::default(),
         };
-        open(settings).map(|source| Self { source })
+        address.open(settings).map(|source| Self { source })
     }
 
     /// Reads a statement to its end.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::source::address::Address;
+use crate::source::postgres::Address;
 
 /// Where users, tokens, service accounts and keys are kept. Shown, it tells no secret.
 #[derive(Clone)]

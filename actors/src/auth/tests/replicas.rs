@@ -20,7 +20,7 @@ use crate::auth::store::{NewRecord, Place, Store};
 use crate::auth::{Algorithm, Auth, AuthSettings, Authenticate, Revoke};
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint, Scope};
-use crate::source::address::Address;
+use crate::source::postgres::Address;
 use crate::source::postgres::blocking::Value;
 
 type House = AnyHouse<OnPostgres>;

@@ -27,7 +27,7 @@ use crate::auth::{
 use crate::error::Result;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
-use crate::source::address::Address;
+use crate::source::postgres::Address;
 use crate::source::postgres::blocking::{Session, Value};
 
 pub(super) const ISSUER: &str = "http://localhost:8787";

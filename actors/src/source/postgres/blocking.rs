@@ -16,10 +16,11 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Column, Row};
 
-use super::connecting::{Connector, Wire};
-use super::failure;
 use crate::error::Error;
-use crate::source::address::Address;
+use crate::source::postgres::address::Address;
+use crate::source::postgres::connect::connector::Connector;
+use crate::source::postgres::connect::wire::Wire;
+use crate::source::postgres::failure;
 
 /// How much longer than the server's own limit an answer may take.
 const GRACE: Duration = Duration::from_secs(1);
@@ -124,7 +125,7 @@ impl Session {
     /// Calls `hear` with the channel and the payload of each notification, on the thread that drives the
     /// session: it returns at once.
     pub fn on_notification(&self, hear: impl Fn(&str, &str) + Send + Sync + 'static) {
-        self.wire.hearer().on_notification(hear);
+        self.wire.messages().on_notification(hear);
     }
 
     /// Whether the session has ended, or is of no more use.

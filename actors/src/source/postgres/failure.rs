@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
 
-use super::connecting::TOO_LARGE;
 use crate::error::{Error, Kind};
+use crate::source::postgres::connect::messages::TOO_LARGE;
 use crate::sql::Statement;
 use crate::trace::TraceParent;
 
 /// `query_canceled`: a statement timeout, a cancel request of ours, or an administrator's.
-pub(super) const CANCELLED: &str = "57014";
+pub(crate) const CANCELLED: &str = "57014";
 /// `invalid_transaction_termination`: a procedure with COMMIT or ROLLBACK inside a transaction.
-pub(super) const ENDS_TRANSACTION: &str = "2D000";
+pub(crate) const ENDS_TRANSACTION: &str = "2D000";
 /// `read_only_sql_transaction`.
-pub(super) const READ_ONLY: &str = "25006";
+pub(crate) const READ_ONLY: &str = "25006";
 /// `too_many_connections`.
-pub(super) const TOO_MANY: &str = "53300";
+pub(crate) const TOO_MANY: &str = "53300";
 
 /// The kind of a failure by its SQLSTATE (PostgreSQL, appendix A).
-pub(super) fn kind(sqlstate: &str) -> Kind {
+pub(crate) fn kind(sqlstate: &str) -> Kind {
     match sqlstate {
         "40001" | "40P01" => Kind::Conflict,
         CANCELLED => Kind::TimedOut,
@@ -37,23 +37,23 @@ pub(super) fn kind(sqlstate: &str) -> Kind {
 }
 
 /// Whether the source ended the statement because somebody asked it to, or its time was up.
-pub(super) fn is_cancelled(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn is_cancelled(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| code.code() == CANCELLED)
 }
 
 /// The words for a source that cannot be reached or has gone; they name no host.
-pub(super) fn unavailable(cause: impl std::fmt::Display) -> Error {
+pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
     Error::new(Kind::Unavailable, "the source is unavailable").because(cause)
 }
 
 /// A failed attempt to connect: the caller learns that the source is away, the log learns why.
-pub(super) fn connecting(error: &tokio_postgres::Error) -> Error {
+pub(crate) fn connecting(error: &tokio_postgres::Error) -> Error {
     unavailable(chain(error))
 }
 
 /// A failed statement. `shift` is how many characters stand in front of the statement's own text
 /// in what was sent.
-pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, shift: usize) -> Error {
+pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, shift: usize) -> Error {
     let Some(source) = error.as_db_error() else {
         return if error.is_closed() || is_input_output(error) {
             unavailable(chain(error))
@@ -109,7 +109,7 @@ pub(super) fn statement(error: &tokio_postgres::Error, statement: Option<&Statem
 
 /// A failed question of our own about the catalogue. What befalls any statement is told as of any; what
 /// is wrong with the question is our fault.
-pub(super) fn of_own(error: &tokio_postgres::Error) -> Error {
+pub(crate) fn of_own(error: &tokio_postgres::Error) -> Error {
     let failure = statement(error, None, 0);
     match failure.kind {
         Kind::Unavailable | Kind::TimedOut | Kind::Abandoned | Kind::Busy | Kind::TooLarge => failure,
@@ -136,7 +136,7 @@ fn is_out_of_reach(source: &DbError) -> bool {
 }
 
 /// The number of the parameter whose value the source refused, counted from 1.
-pub(super) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> {
+pub(crate) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> {
     let context = error.as_db_error()?.where_()?;
     let digits = context.split('$').nth(1)?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -158,7 +158,7 @@ fn is_input_output(error: &tokio_postgres::Error) -> bool {
 }
 
 /// What an error says, with its causes; for the log.
-pub(super) fn chain(error: &tokio_postgres::Error) -> String {
+pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -187,7 +187,7 @@ mod tests {
             ("42501", Kind::Forbidden),
             ("42P01", Kind::NotFound),
             ("42703", Kind::Rejected),
-            // Said of operators and of arguments' types too; `procedure.rs` looks for routines itself.
+            // Said of operators and of arguments' types too; `execute/procedure.rs` looks for routines itself.
             ("42883", Kind::Rejected),
             ("22012", Kind::Rejected),
             ("P0001", Kind::Rejected),

@@ -4,29 +4,29 @@
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
-use super::authorizer::Refusal;
-use super::halt::Halt;
 use crate::error::{Error, Kind};
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
+use crate::source::sqlite::walls::refusal::Refusal;
 use crate::sql::Statement;
 
 /// What is known beside the error itself.
-pub(super) struct Circumstances<'a> {
+pub(crate) struct ErrorContext<'a> {
     /// The statement, where a caller wrote it.
-    pub(super) statement: Option<&'a Statement>,
+    pub(crate) statement: Option<&'a Statement>,
     /// What the authorizer said.
-    pub(super) refusal: Option<Refusal>,
-    /// The job's switch.
-    pub(super) halt: &'a Halt,
+    pub(crate) refusal: Option<Refusal>,
+    /// What cancels the job.
+    pub(crate) cancel: &'a CancelFlag,
 }
 
 /// Translates `error`.
-pub(super) fn translate(error: &rusqlite::Error, circumstances: Circumstances<'_>) -> Error {
+pub(crate) fn translate(error: &rusqlite::Error, circumstances: ErrorContext<'_>) -> Error {
     if let Some(refusal) = circumstances.refusal {
         return refused(&refusal);
     }
     match error {
         rusqlite::Error::SqliteFailure(code, message) => {
-            if let Some(verdict) = circumstances.halt.verdict() {
+            if let Some(verdict) = circumstances.cancel.verdict() {
                 return verdict;
             }
             engine(*code, message.as_deref().unwrap_or("SQLite gave no message"))
@@ -47,24 +47,24 @@ pub(super) fn translate(error: &rusqlite::Error, circumstances: Circumstances<'_
 }
 
 /// More than one statement where one was expected.
-pub(super) fn several() -> Error {
+pub(crate) fn several() -> Error {
     Error::invalid("one statement at a time: the text holds several")
 }
 
 /// A write where only reading is allowed.
-pub(super) fn read_only() -> Error {
+pub(crate) fn read_only() -> Error {
     Error::forbidden("this call may only read: the connection, the credential or the tool is read-only")
         .sqlstate("25006")
 }
 
 /// BEGIN, COMMIT and their kin.
-pub(super) fn transaction() -> Error {
+pub(crate) fn transaction() -> Error {
     Error::invalid("BEGIN, COMMIT, ROLLBACK and SAVEPOINT are not for callers: each call is a transaction of its own")
         .hint("leave them out; what a call changes is committed when it succeeds and undone when it fails")
 }
 
 /// A statement that would outlive its call in the session.
-pub(super) fn session(what: &str) -> Error {
+pub(crate) fn session(what: &str) -> Error {
     Error::invalid(format!("{what} would stay in the session, which is shared: each call starts afresh"))
 }
 
@@ -80,14 +80,14 @@ fn refused(refusal: &Refusal) -> Error {
 }
 
 /// What could tell of something hidden.
-pub(super) fn unavailable_here(what: &str) -> Error {
+pub(crate) fn unavailable_here(what: &str) -> Error {
     Error::forbidden(format!("{what} is not available on this connection"))
         .sqlstate("42501")
         .hint("part of the database is not exposed here: name tables that are, and use the metadata tools")
 }
 
 /// What reaches beyond the call's own data.
-pub(super) fn outside(what: &str) -> Error {
+pub(crate) fn outside(what: &str) -> Error {
     Error::forbidden(format!("{what} is not allowed on this connection")).sqlstate("42501")
 }
 

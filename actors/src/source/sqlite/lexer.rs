@@ -3,7 +3,7 @@
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A keyword, a bare name or a number.
     Word,
     /// A name in `"…"`, `` `…` `` or `[…]`.
@@ -20,37 +20,37 @@ pub(super) enum Kind {
 
 /// One token with its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'a> {
+pub(crate) struct Token<'a> {
     /// What it is.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Its text, quotes and comment marks included.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// The line it begins on, counted from 0.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// The line it ends on.
-    pub(super) end_line: usize,
+    pub(crate) end_line: usize,
     /// How many characters stand before it on its line.
-    pub(super) column: usize,
+    pub(crate) column: usize,
 }
 
 impl Token<'_> {
     /// Whether this is a comment.
-    pub(super) fn is_comment(&self) -> bool {
+    pub(crate) fn is_comment(&self) -> bool {
         matches!(self.kind, Kind::LineComment | Kind::BlockComment)
     }
 
     /// Whether this is the keyword `word`.
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
     /// Whether this is the character `symbol`.
-    pub(super) fn is_symbol(&self, symbol: char) -> bool {
+    pub(crate) fn is_symbol(&self, symbol: char) -> bool {
         self.kind == Kind::Symbol && self.text.starts_with(symbol)
     }
 
     /// The name this token stands for, where it can stand for one; SQLite takes strings too.
-    pub(super) fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         let inner = |close: char| {
             let body = &self.text[1..];
             body.strip_suffix(close).unwrap_or(body).to_owned()
@@ -67,12 +67,12 @@ impl Token<'_> {
 }
 
 /// The tokens of `text`, in order.
-pub(super) fn tokens(text: &str) -> Tokens<'_> {
+pub(crate) fn tokens(text: &str) -> Tokens<'_> {
     Tokens { rest: text, line: 0, column: 0 }
 }
 
 /// See [`tokens`].
-pub(super) struct Tokens<'a> {
+pub(crate) struct Tokens<'a> {
     rest: &'a str,
     line: usize,
     column: usize,

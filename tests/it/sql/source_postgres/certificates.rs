@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use portico_actors::error::{Error, Kind};
 use portico_actors::identity::Identity;
-use portico_actors::source::address::Login;
-use portico_actors::source::{Access, Address, Plan};
+use portico_actors::source::Login;
+use portico_actors::source::postgres::Address;
+use portico_actors::source::{Access, Plan};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 

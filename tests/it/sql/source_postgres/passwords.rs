@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use portico_actors::error::Kind;
-use portico_actors::source::Address;
-use portico_actors::source::address::{Files, Password};
+use portico_actors::source::Password;
+use portico_actors::source::postgres::Address;
+use portico_actors::source::postgres::Files;
 use tempfile::TempDir;
 use tokio_postgres::Client;
 

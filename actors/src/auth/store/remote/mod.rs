@@ -11,7 +11,8 @@ use rusqlite::types::Value;
 use super::Notification;
 use super::connection::{Column, Failure, Given, Read, broken, unavailable};
 use crate::error::{Error, Kind, Result};
-use crate::source::address::{Address, Pooler};
+use crate::source::Pooler;
+use crate::source::postgres::Address;
 use crate::source::postgres::blocking::{self, Session};
 
 /// The schema, unless the URL or the role has a `search_path`.

@@ -5,12 +5,12 @@ use futures_util::future::try_join3;
 use tokio_postgres::types::{Oid, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::super::own::{ask, get};
 use crate::error::Result;
+use crate::source::postgres::session::own::{ask, get};
 
 /// Whose rights are asked for.
 #[derive(Clone, Copy)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// Those that were granted to this role itself; of a role that is not there, none.
     Granted(Option<Oid>),
     /// Whatever this role can do by any means short of being a superuser: by grants to it, to roles that
@@ -19,57 +19,57 @@ pub(super) enum Whose {
 }
 
 /// All of a database that people have made, in the order of its names.
-pub(super) struct Inventory {
-    pub(super) schemas: Vec<Schema>,
-    pub(super) relations: Vec<Relation>,
-    pub(super) routines: Vec<Routine>,
+pub(crate) struct Inventory {
+    pub(crate) schemas: Vec<Schema>,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) routines: Vec<Routine>,
 }
 
 /// Who holds which rights, in PostgreSQL's own words. Among effective rights, `WRITE` stands for those
 /// that change rows and `OWNER` for what an owner may do.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
-    pub(super) role: Vec<String>,
-    pub(super) public: Vec<String>,
+pub(crate) struct HeldRights {
+    pub(crate) role: Vec<String>,
+    pub(crate) public: Vec<String>,
 }
 
-pub(super) struct Schema {
-    pub(super) name: String,
-    pub(super) owner: String,
-    pub(super) held: Held,
+pub(crate) struct Schema {
+    pub(crate) name: String,
+    pub(crate) owner: String,
+    pub(crate) held: HeldRights,
 }
 
-pub(super) struct Relation {
-    pub(super) oid: Oid,
-    pub(super) schema: String,
-    pub(super) name: String,
+pub(crate) struct Relation {
+    pub(crate) oid: Oid,
+    pub(crate) schema: String,
+    pub(crate) name: String,
     /// `relkind`: r, p, v, m, f, or S for a sequence.
-    pub(super) kind: String,
-    pub(super) owner: String,
+    pub(crate) kind: String,
+    pub(crate) owner: String,
     /// Of a sequence, the table that it belongs to.
-    pub(super) belongs_to: Option<Oid>,
+    pub(crate) belongs_to: Option<Oid>,
     /// What it inherits from, or is a partition of.
-    pub(super) parents: Vec<Oid>,
-    pub(super) held: Held,
+    pub(crate) parents: Vec<Oid>,
+    pub(crate) held: HeldRights,
 }
 
 impl Relation {
-    pub(super) fn is_sequence(&self) -> bool {
+    pub(crate) fn is_sequence(&self) -> bool {
         self.kind == "S"
     }
 }
 
-pub(super) struct Routine {
-    pub(super) oid: Oid,
-    pub(super) schema: String,
-    pub(super) name: String,
+pub(crate) struct Routine {
+    pub(crate) oid: Oid,
+    pub(crate) schema: String,
+    pub(crate) name: String,
     /// The types of its arguments as a statement writes them.
-    pub(super) arguments: String,
-    pub(super) is_procedure: bool,
-    pub(super) owner: String,
+    pub(crate) arguments: String,
+    pub(crate) is_procedure: bool,
+    pub(crate) owner: String,
     /// Whether it runs with its owner's rights.
-    pub(super) as_owner: bool,
-    pub(super) held: Held,
+    pub(crate) as_owner: bool,
+    pub(crate) held: HeldRights,
 }
 
 /// What people have made: not the engine's own schemas. Nobody else's can begin with `pg_`.
@@ -208,7 +208,7 @@ ORDER BY n.nspname, p.proname, 4",
 /// columns, and for writing ($2) in their defaults, constraints and indexes; and in those of what their views and
 /// children read. PostgreSQL asks whether the caller may run them, whoever wrote them.
 const NEEDED: &str = "\
-WITH RECURSIVE seen(oid) AS (
+WITH RECURSIVE descriptions(oid) AS (
     SELECT pg_catalog.unnest($1::oid[])
     UNION
     SELECT x.oid FROM seen CROSS JOIN LATERAL (
@@ -245,13 +245,13 @@ GROUP BY 1, 2";
 
 /// Routines and sequences that exposed relations need.
 #[derive(Default)]
-pub(super) struct Needed {
-    pub(super) routines: std::collections::HashSet<Oid>,
-    pub(super) sequences: std::collections::HashSet<Oid>,
+pub(crate) struct Needed {
+    pub(crate) routines: std::collections::HashSet<Oid>,
+    pub(crate) sequences: std::collections::HashSet<Oid>,
 }
 
 /// What `relations` need to be read, and to be written where that is asked for.
-pub(super) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> Result<Needed> {
+pub(crate) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> Result<Needed> {
     let mut needed = Needed::default();
     for row in &ask(client, NEEDED, &[(&relations, Type::OID_ARRAY), (&writes, Type::BOOL)]).await? {
         let set = if get(row, 1)? { &mut needed.sequences } else { &mut needed.routines };
@@ -262,7 +262,7 @@ pub(super) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> 
 
 impl Inventory {
     /// Reads everything, with the rights of `whose`.
-    pub(super) async fn read(client: &Client, whose: Whose) -> Result<Self> {
+    pub(crate) async fn read(client: &Client, whose: Whose) -> Result<Self> {
         let role = whose.oid();
         let (schemas, relations, routines) = (whose.schemas(), whose.relations(), whose.routines());
         let whom: &[(&(dyn ToSql + Sync), Type)] = &[(&role, Type::OID)];
@@ -276,8 +276,8 @@ impl Inventory {
     }
 }
 
-fn held(row: &Row, column: usize) -> Result<Held> {
-    Ok(Held { role: get(row, column)?, public: get(row, column + 1)? })
+fn held(row: &Row, column: usize) -> Result<HeldRights> {
+    Ok(HeldRights { role: get(row, column)?, public: get(row, column + 1)? })
 }
 
 fn schema(row: &Row) -> Result<Schema> {

@@ -4,10 +4,10 @@
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use super::super::own::{ask, get};
-use super::inventory::{Inventory, Relation, Routine, Whose, needed};
-use super::shown::{Sight, Sights};
 use crate::error::{Error, Result};
+use crate::source::postgres::grants::inventory::{Inventory, Relation, Routine, Whose, needed};
+use crate::source::postgres::grants::shown::{Visibilities, Visibility};
+use crate::source::postgres::session::own::{ask, get};
 use crate::source::{Access, Finding, Grade, Settings, printable};
 
 /// The first version that has functions with an analysed body.
@@ -64,11 +64,7 @@ fn user(row: &Row) -> Result<User> {
 }
 
 /// Compares what `role`, else the user of this session, can do with what `settings` expose.
-pub(in crate::source::postgres) async fn reach(
-    client: &Client,
-    settings: &Settings,
-    role: Option<&str>,
-) -> Result<Vec<Finding>> {
+pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&str>) -> Result<Vec<Finding>> {
     let rows = ask(client, USER, &[(&role, Type::TEXT)]).await?;
     let user = user(rows.first().ok_or_else(|| Error::internal("the session's user is in no catalogue"))?)?;
     let hides = !settings.exposure.is_everything();
@@ -121,12 +117,12 @@ fn can(rights: &[String], wanted: &str) -> bool {
 async fn beyond(client: &Client, settings: &Settings, user: &User) -> Result<Vec<Finding>> {
     let exposure = &settings.exposure;
     let inventory = Inventory::read(client, Whose::Effective(user.oid)).await?;
-    let sights = Sights::of(&inventory, exposure);
+    let sights = Visibilities::of(&inventory, exposure);
     let writes = settings.access == Access::ReadWrite;
     let needed = needed(client, &sights.shown(), writes).await?;
     let hidden = |relation: &&Relation| {
         let lent = relation.is_sequence() && needed.sequences.contains(&relation.oid);
-        sights.get(relation.oid) == Sight::Hidden && !lent
+        sights.get(relation.oid) == Visibility::Hidden && !lent
     };
     let called = |relation: &Relation| format!("{}.{}", relation.schema, relation.name);
     let of = |right: &'static str| {
@@ -165,7 +161,7 @@ async fn beyond(client: &Client, settings: &Settings, user: &User) -> Result<Vec
     tell(Grade::Warning, "can execute # functions that are hidden", executes, &public);
     tell(Grade::Warning, "can look into # schemas that are hidden", schemas, &public);
     if !writes {
-        let open = inventory.relations.iter().filter(|it| sights.get(it.oid) != Sight::Hidden);
+        let open = inventory.relations.iter().filter(|it| sights.get(it.oid) != Visibility::Hidden);
         let written = open.filter(|it| can(&it.held.role, "WRITE")).map(called).collect();
         tell(Grade::Note, "can write # tables, and the connection only reads", written, &grants);
     }

@@ -4,47 +4,44 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::inventory::{Held, Inventory, Needed, Relation};
-use super::shown::{Sight, Sights};
-use super::state::{DefaultRight, Origin, State};
-use crate::source::{Access, Exposure, Script, Wanted};
-
-/// Marks roles that were made here, and that are dropped with their rights.
-pub(super) const MARK: &str = "made by portico grants";
-
-/// A name as a statement writes it, whatever is in it.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
+use crate::source::postgres::grants::inventory::{HeldRights, Inventory, Needed, Relation};
+use crate::source::postgres::grants::shown::{Visibilities, Visibility};
+use crate::source::postgres::grants::state::MARK;
+use crate::source::postgres::grants::state::{DefaultRight, Origin, State};
+use crate::source::postgres::quote::quoted;
+use crate::source::{Access, Exposure, GrantRequest, GrantScript};
 
 fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", quoted(schema), quoted(name))
 }
 
+/// Names of types are written in full, whatever the path of who runs the statements.
+pub(crate) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
+
 /// What the statements are made of.
-pub(super) struct Subject<'a> {
-    pub(super) connection: &'a str,
-    pub(super) exposure: &'a Exposure,
-    pub(super) access: Access,
-    pub(super) wanted: &'a Wanted,
-    pub(super) state: &'a State,
-    pub(super) inventory: &'a Inventory,
-    pub(super) sights: &'a Sights<'a>,
-    pub(super) needed: &'a Needed,
+pub(crate) struct Subject<'a> {
+    pub(crate) connection: &'a str,
+    pub(crate) exposure: &'a Exposure,
+    pub(crate) access: Access,
+    pub(crate) wanted: &'a GrantRequest,
+    pub(crate) state: &'a State,
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) sights: &'a Visibilities<'a>,
+    pub(crate) needed: &'a Needed,
 }
 
 struct Writer<'a> {
     subject: &'a Subject<'a>,
     role: String,
-    script: Script,
+    script: GrantScript,
     /// What the role owns, which nothing can be taken from.
     owned: usize,
 }
 
 /// The statements, and what there is to say about them.
-pub(super) fn write(subject: &Subject<'_>) -> Script {
+pub(crate) fn write(subject: &Subject<'_>) -> GrantScript {
     let role = quoted(&subject.wanted.role);
-    let mut writer = Writer { subject, role, script: Script::default(), owned: 0 };
+    let mut writer = Writer { subject, role, script: GrantScript::default(), owned: 0 };
     if subject.wanted.revoke {
         writer.revoke();
     } else {
@@ -85,14 +82,14 @@ impl Writer<'_> {
         let writes = self.subject.access == Access::ReadWrite;
         let needed = writes && self.subject.needed.sequences.contains(&relation.oid);
         let rights: &[&str] = match (sight, relation.kind.as_str(), writes) {
-            (Sight::Shown, "S", true) => &["SELECT", "USAGE", "UPDATE"],
-            (Sight::Shown, "S" | "m", _) | (Sight::Shown, _, false) => &["SELECT"],
-            (Sight::Shown, _, true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],
+            (Visibility::Shown, "S", true) => &["SELECT", "USAGE", "UPDATE"],
+            (Visibility::Shown, "S" | "m", _) | (Visibility::Shown, _, false) => &["SELECT"],
+            (Visibility::Shown, _, true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],
             (_, "S", _) if needed => &["USAGE"],
             _ => &[],
         };
         // What is read through its parent is no secret by its own name.
-        let tell = sight != Sight::Through && self.is_within_reach(&relation.schema);
+        let tell = sight != Visibility::Through && self.is_within_reach(&relation.schema);
         self.settle(&object(relation), rights, &relation.held, &relation.owner, tell);
     }
 
@@ -128,7 +125,7 @@ impl Writer<'_> {
 
     /// Makes rights on `object` those of `rights`. What everybody may do beyond them is kept apart, if it
     /// is to be told.
-    fn settle(&mut self, object: &str, rights: &[&str], held: &Held, owner: &str, tell: bool) {
+    fn settle(&mut self, object: &str, rights: &[&str], held: &HeldRights, owner: &str, tell: bool) {
         if owner == self.subject.wanted.role {
             self.owned += usize::from(rights.is_empty());
             return;
@@ -151,7 +148,9 @@ impl Writer<'_> {
 
     /// Whether the role, or everybody, may look into a schema.
     fn is_within_reach(&self, schema: &str) -> bool {
-        let open = |found: &super::inventory::Schema| found.held.public.iter().any(|right| right == "USAGE");
+        let open = |found: &crate::source::postgres::grants::inventory::Schema| {
+            found.held.public.iter().any(|right| right == "USAGE")
+        };
         self.subject.exposure.shows_schema(schema)
             || self.subject.inventory.schemas.iter().any(|found| found.name == schema && open(found))
     }
@@ -201,7 +200,7 @@ impl Writer<'_> {
     /// Whether whatever is in a schema, now and later, is exposed: tables, and routines.
     fn is_open(&self, schema: &str) -> (bool, bool) {
         let Subject { exposure, inventory, sights, .. } = *self.subject;
-        let hidden = |relation: &&Relation| relation.schema == schema && sights.get(relation.oid) != Sight::Shown;
+        let hidden = |relation: &&Relation| relation.schema == schema && sights.get(relation.oid) != Visibility::Shown;
         let tables = exposure.shows_every_table(schema) && !inventory.relations.iter().any(|it| hidden(&it));
         (tables, exposure.shows_every_procedure(schema))
     }
@@ -293,7 +292,7 @@ impl Writer<'_> {
         self.script.statements.push(statement);
     }
 
-    fn finish(mut self) -> Script {
+    fn finish(mut self) -> GrantScript {
         self.script.text = text(&self.script, self.subject);
         self.script
     }
@@ -309,7 +308,7 @@ fn object(relation: &Relation) -> String {
 
 /// All of it for `psql`. The names of types are written as they are found without any search path but
 /// the engine's own.
-fn text(script: &Script, subject: &Subject<'_>) -> String {
+fn text(script: &GrantScript, subject: &Subject<'_>) -> String {
     let verb = if subject.wanted.revoke { "no longer" } else { "exactly" };
     let mut text = String::new();
     comment(
@@ -335,7 +334,7 @@ fn text(script: &Script, subject: &Subject<'_>) -> String {
     if !script.statements.iter().all(|statement| statement.is_ascii()) {
         text.push_str("SET LOCAL client_encoding = 'UTF8';\n");
     }
-    let _ = writeln!(text, "{};", super::PATH);
+    let _ = writeln!(text, "{PATH};");
     for statement in &script.statements {
         let _ = writeln!(text, "{statement};");
     }

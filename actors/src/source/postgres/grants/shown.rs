@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use tokio_postgres::types::Oid;
 
-use super::inventory::{Inventory, Relation};
 use crate::source::Exposure;
+use crate::source::postgres::grants::inventory::{Inventory, Relation};
 
 /// Whether callers see a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(crate) enum Visibility {
     /// It is exposed.
     Shown,
     /// Its rows are read through a parent that is exposed; by its own name it is not there.
@@ -20,14 +20,14 @@ pub(super) enum Sight {
 }
 
 /// What callers see of each relation.
-pub(super) struct Sights<'a> {
-    known: HashMap<Oid, Sight>,
+pub(crate) struct Visibilities<'a> {
+    known: HashMap<Oid, Visibility>,
     relations: HashMap<Oid, &'a Relation>,
     exposure: &'a Exposure,
 }
 
-impl<'a> Sights<'a> {
-    pub(super) fn of(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
+impl<'a> Visibilities<'a> {
+    pub(crate) fn of(inventory: &'a Inventory, exposure: &'a Exposure) -> Self {
         let relations = inventory.relations.iter().map(|relation| (relation.oid, relation)).collect();
         let mut sights = Self { known: HashMap::new(), relations, exposure };
         for relation in &inventory.relations {
@@ -37,16 +37,16 @@ impl<'a> Sights<'a> {
     }
 
     /// What was read a moment later than the inventory counts as hidden.
-    pub(super) fn get(&self, oid: Oid) -> Sight {
-        self.known.get(&oid).copied().unwrap_or(Sight::Hidden)
+    pub(crate) fn get(&self, oid: Oid) -> Visibility {
+        self.known.get(&oid).copied().unwrap_or(Visibility::Hidden)
     }
 
     /// The relations that are exposed.
-    pub(super) fn shown(&self) -> Vec<Oid> {
-        self.known.iter().filter(|(_, sight)| **sight == Sight::Shown).map(|(oid, _)| *oid).collect()
+    pub(crate) fn shown(&self) -> Vec<Oid> {
+        self.known.iter().filter(|(_, sight)| **sight == Visibility::Shown).map(|(oid, _)| *oid).collect()
     }
 
-    fn learn(&mut self, relation: &'a Relation) -> Sight {
+    fn learn(&mut self, relation: &'a Relation) -> Visibility {
         if let Some(sight) = self.known.get(&relation.oid) {
             return *sight;
         }
@@ -55,23 +55,23 @@ impl<'a> Sights<'a> {
         sight
     }
 
-    fn judge(&mut self, relation: &'a Relation) -> Sight {
+    fn judge(&mut self, relation: &'a Relation) -> Visibility {
         let above = |sights: &mut Self, oid: &Oid| {
             // A parent in a schema of the engine's own is nobody's table.
-            sights.relations.get(oid).copied().map_or(Sight::Hidden, |above| sights.learn(above))
+            sights.relations.get(oid).copied().map_or(Visibility::Hidden, |above| sights.learn(above))
         };
         if let Some(table) = &relation.belongs_to {
             return above(self, table);
         }
         // Inheritance has no circles.
-        let parents: Vec<Sight> = relation.parents.iter().map(|oid| above(self, oid)).collect();
+        let parents: Vec<Visibility> = relation.parents.iter().map(|oid| above(self, oid)).collect();
         let named = self.exposure.shows_table(&relation.schema, &relation.name);
-        if named && parents.iter().all(|sight| *sight != Sight::Hidden) {
-            Sight::Shown
-        } else if parents.iter().any(|sight| *sight != Sight::Hidden) {
-            Sight::Through
+        if named && parents.iter().all(|sight| *sight != Visibility::Hidden) {
+            Visibility::Shown
+        } else if parents.iter().any(|sight| *sight != Visibility::Hidden) {
+            Visibility::Through
         } else {
-            Sight::Hidden
+            Visibility::Hidden
         }
     }
 }
@@ -79,9 +79,9 @@ impl<'a> Sights<'a> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::inventory::Held;
     use super::*;
     use crate::source::Names;
+    use crate::source::postgres::grants::inventory::HeldRights;
 
     fn relation(oid: Oid, name: &str, parents: &[Oid], belongs_to: Option<Oid>) -> Relation {
         Relation {
@@ -92,7 +92,7 @@ mod tests {
             owner: "owner".to_owned(),
             belongs_to,
             parents: parents.to_vec(),
-            held: Held::default(),
+            held: HeldRights::default(),
         }
     }
 
@@ -112,18 +112,18 @@ mod tests {
         let inventory = Inventory { schemas: Vec::new(), relations, routines: Vec::new() };
         let tables = Names { shown: None, hidden: vec!["secret%".to_owned()] };
         let exposure = Exposure { tables, ..Exposure::default() };
-        let sights = Sights::of(&inventory, &exposure);
+        let sights = Visibilities::of(&inventory, &exposure);
         for (oid, expected) in [
-            (1, Sight::Shown),
-            (2, Sight::Shown),
-            (3, Sight::Through),
-            (4, Sight::Shown),
-            (5, Sight::Hidden),
-            (6, Sight::Hidden),
-            (7, Sight::Hidden),
-            (8, Sight::Shown),
-            (9, Sight::Through),
-            (99, Sight::Hidden),
+            (1, Visibility::Shown),
+            (2, Visibility::Shown),
+            (3, Visibility::Through),
+            (4, Visibility::Shown),
+            (5, Visibility::Hidden),
+            (6, Visibility::Hidden),
+            (7, Visibility::Hidden),
+            (8, Visibility::Shown),
+            (9, Visibility::Through),
+            (99, Visibility::Hidden),
         ] {
             assert_eq!(sights.get(oid), expected, "{oid}");
         }

@@ -3,37 +3,40 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
-use super::super::own::{ask, get};
-use super::inventory::Held;
-use super::script::{MARK, quoted};
 use crate::error::{Error, Result};
+use crate::source::postgres::grants::inventory::HeldRights;
+use crate::source::postgres::quote::quoted;
+use crate::source::postgres::session::own::{ask, get};
+
+/// Marks roles that were made here, and that are dropped with their rights.
+pub(crate) const MARK: &str = "made by portico grants";
 
 /// The database, and the role in it.
-pub(super) struct State {
-    pub(super) database: String,
-    pub(super) owner: String,
+pub(crate) struct State {
+    pub(crate) database: String,
+    pub(crate) owner: String,
     /// Rights on the database itself.
-    pub(super) held: Held,
+    pub(crate) held: HeldRights,
     /// Absent where it has still to be made.
-    pub(super) role: Option<Role>,
+    pub(crate) role: Option<Role>,
     /// What the role gets of what will be made.
-    pub(super) defaults: Vec<DefaultRight>,
+    pub(crate) defaults: Vec<DefaultRight>,
 }
 
 /// A role that there is.
-pub(super) struct Role {
-    pub(super) oid: Oid,
-    pub(super) is_superuser: bool,
-    pub(super) logs_in: bool,
-    pub(super) origin: Origin,
+pub(crate) struct Role {
+    pub(crate) oid: Oid,
+    pub(crate) is_superuser: bool,
+    pub(crate) logs_in: bool,
+    pub(crate) origin: Origin,
     /// Attributes beside grants that let it do more.
-    pub(super) attributes: Vec<String>,
-    pub(super) memberships: Vec<String>,
+    pub(crate) attributes: Vec<String>,
+    pub(crate) memberships: Vec<String>,
 }
 
 /// Where a role comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// Somebody else made it.
     Theirs,
     /// It was made here.
@@ -43,18 +46,18 @@ pub(super) enum Origin {
 }
 
 /// A right on whatever `owner` will make.
-pub(super) struct DefaultRight {
-    pub(super) owner: String,
+pub(crate) struct DefaultRight {
+    pub(crate) owner: String,
     /// Absent: in every schema.
-    pub(super) schema: Option<String>,
+    pub(crate) schema: Option<String>,
     /// `TABLES`, `SEQUENCES`, `FUNCTIONS`, `TYPES` or `SCHEMAS`.
-    pub(super) kind: String,
-    pub(super) rights: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) rights: Vec<String>,
 }
 
 impl DefaultRight {
     /// `GRANT rights … TO role` and its reverse.
-    pub(super) fn statement(&self, verb: &str, rights: &[String], to: &str, role: &str) -> String {
+    pub(crate) fn statement(&self, verb: &str, rights: &[String], to: &str, role: &str) -> String {
         let place = self.schema.as_ref().map_or_else(String::new, |schema| format!(" IN SCHEMA {}", quoted(schema)));
         let (owner, kind, rights) = (quoted(&self.owner), &self.kind, rights.join(", "));
         format!("ALTER DEFAULT PRIVILEGES FOR ROLE {owner}{place} {verb} {rights} ON {kind} {to} {role}")
@@ -91,7 +94,7 @@ WHERE a.grantee = $1 AND d.defaclrole <> $1 AND d.defaclobjtype IN ('r', 'S', 'f
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
 
 impl State {
-    pub(super) async fn read(client: &Client, role: &str) -> Result<Self> {
+    pub(crate) async fn read(client: &Client, role: &str) -> Result<Self> {
         let text = |text: &str| text.to_owned();
         let name = text(role);
         let database = client.query_typed_one(DATABASE, &[(&name, Type::TEXT)]).await.map_err(Error::internal)?;
@@ -122,7 +125,7 @@ impl State {
             });
         }
         // What everybody may do with a database by default is what its callers need.
-        let held = Held { role: get(&database, 2)?, public: Vec::new() };
+        let held = HeldRights { role: get(&database, 2)?, public: Vec::new() };
         Ok(Self { database: get(&database, 0)?, owner: get(&database, 1)?, held, role, defaults })
     }
 }

@@ -9,13 +9,16 @@ use futures_util::future::{join, join4, join5};
 use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
-use super::super::clock::Clock;
-use super::super::identity;
-use super::super::inference::{Apart, inferred};
-use super::super::session::Session;
-use super::super::statement::Job;
-use super::super::transaction::{Frame, beginning, search_path, step_back};
 use crate::error::{Error, Kind, Result};
+use crate::source::postgres::bind::inference::inferred;
+use crate::source::postgres::bind::split_parameters::SplitParameters;
+use crate::source::postgres::execute::execution::Execution;
+use crate::source::postgres::execute::identity;
+use crate::source::postgres::execute::options::TransactionMode;
+use crate::source::postgres::execute::transaction::{beginning, search_path, step_back};
+use crate::source::postgres::quote::quoted;
+use crate::source::postgres::session::context::CallContext;
+use crate::source::postgres::session::handle::Session;
 
 /// Characters of a tree that is read; a longer one is not judged.
 const LONGEST: usize = 16 << 20;
@@ -26,10 +29,10 @@ const SAVE: &str = "SAVEPOINT portico_check";
 /// them would take far longer than they do.
 const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off";
 /// Undoes the question in a transaction that goes on.
-pub(super) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
+pub(crate) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
 /// What the server said.
-pub(super) enum Answer {
+pub(crate) enum Analysis {
     /// The analysed tree, with the question's transaction still open.
     Tree(String),
     /// It does not take the statement.
@@ -38,29 +41,34 @@ pub(super) enum Answer {
     NoQuery,
 }
 
-/// Asks for the query that `text` is: the statement of `job`, or the part of it from `start` on. Behind
+/// Asks for the query that `text` is: the statement of `execution`, or the part of it from `start` on. Behind
 /// a failure the transaction is the caller's to end.
 ///
 /// # Errors
 /// What the driver itself refuses, and a session that is lost.
-pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock) -> Result<Answer> {
+pub(crate) async fn ask(
+    session: &Session,
+    execution: &Execution,
+    text: &str,
+    context: &CallContext,
+) -> Result<Analysis> {
     let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
-    if !job.arguments().is_empty() {
-        let inferred = inferred(session, job, clock).await?;
+    if !execution.arguments().is_empty() {
+        let inferred = inferred(session, execution, context).await?;
         types = inferred.statement.params().to_vec();
         // No parameter stands in front of the part: their numbers are the same in it.
-        if let (Some(_), Some(apart)) = (inferred.apart, Apart::of(&text, job.arguments())) {
+        if let (Some(_), Some(apart)) = (inferred.apart, SplitParameters::of(&text, execution.arguments())) {
             text = Cow::Owned(apart.text);
         }
-        step_back(session, job.frame(), job.place).await;
+        step_back(session, execution.mode(), execution.position).await;
     }
     let question = question(&text, &types);
-    let made = if job.place.begins {
-        let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let made = if execution.position.begins {
+        let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
         let (opened, role, path, made, (tree, _)) = join5(
             session.batch_execute(&begin),
-            identity::assume(session, &job.identity, Frame::ReadWrite),
-            search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
+            identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+            search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
             session.execute_typed(&question, &[]),
             join(read(session), session.batch_execute(OWN_PATH)),
         )
@@ -78,41 +86,45 @@ pub(super) async fn ask(session: &Session, job: &Job, text: &str, clock: &Clock)
     };
     let tree = match made {
         Ok(tree) => tree,
-        Err(error) if is_no_query(&error) => return Ok(Answer::NoQuery),
-        Err(error) => return Ok(Answer::Refused(error)),
+        Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
+        Err(error) => return Ok(Analysis::Refused(error)),
     };
-    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| job.failure(&error, 0))?;
+    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, 0))?;
     if tree.chars().count() > LONGEST {
         return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
             .hint("send fewer values, or many of them as one array"));
     }
-    Ok(Answer::Tree(tree))
+    Ok(Analysis::Tree(tree))
 }
 
 /// What the server says of a statement of definition, which is run and not kept: its transaction is the
 /// caller's to undo.
-pub(super) async fn try_out(session: &Session, job: &Job, clock: &Clock) -> Result<(), tokio_postgres::Error> {
-    if !job.place.begins {
-        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&job.text, &[])).await;
+pub(crate) async fn try_out(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<(), tokio_postgres::Error> {
+    if !execution.position.begins {
+        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&execution.text, &[])).await;
         return saved.and(made).map(drop);
     }
-    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
     let (opened, role, path, made) = join4(
         session.batch_execute(&begin),
-        identity::assume(session, &job.identity, Frame::ReadWrite),
-        search_path(session, job.default_schema.as_deref(), Frame::ReadWrite),
-        session.execute_typed(&job.text, &[]),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+        search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
+        session.execute_typed(&execution.text, &[]),
     )
     .await;
     opened.and(role).and(path).and(made).map(drop)
 }
 
 /// Takes back what an earlier attempt left, where it had `begun` something.
-pub(super) async fn start_over(session: &Session, job: &Job, begun: bool) {
-    if job.place.begins {
+pub(crate) async fn start_over(session: &Session, execution: &Execution, begun: bool) {
+    if execution.position.begins {
         let _nothing_open = session.batch_execute("ROLLBACK").await;
     } else if begun && session.batch_execute(STEP_BACK).await.is_err() {
-        step_back(session, job.frame(), job.place).await;
+        step_back(session, execution.mode(), execution.position).await;
     }
 }
 
@@ -129,17 +141,16 @@ fn question(text: &str, types: &[Type]) -> String {
 fn opening(types: &[Type]) -> String {
     let mut opening = "CREATE FUNCTION pg_temp.portico_check(".to_owned();
     for (number, type_) in types.iter().enumerate() {
-        let quoted = |name: &str| name.replace('"', "\"\"");
         let comma = if number == 0 { "" } else { ", " };
         // Writing to a text cannot fail.
-        let _ = write!(opening, "{comma}\"{}\".\"{}\"", quoted(type_.schema()), quoted(type_.name()));
+        let _ = write!(opening, "{comma}{}.{}", quoted(type_.schema()), quoted(type_.name()));
     }
     opening.push_str(") RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ");
     opening
 }
 
 /// How many characters of the question stand in front of the statement's text.
-pub(super) fn shift() -> usize {
+pub(crate) fn shift() -> usize {
     opening(&[]).chars().count()
 }
 
@@ -154,7 +165,7 @@ fn is_no_query(error: &tokio_postgres::Error) -> bool {
 }
 
 /// Whether the server found fault with what stands behind so many characters.
-pub(super) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
+pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
     let position = match error.as_db_error().and_then(|error| error.position()) {
         Some(ErrorPosition::Original(position)) => usize::try_from(*position).ok(),
         _ => None,
@@ -164,18 +175,18 @@ pub(super) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> boo
 
 /// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no
 /// temporary objects. The probe tells these apart from what is wrong with a statement.
-pub(super) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     matches!(code, Some("25006" | "0A000" | "42501" | "42601"))
 }
 
 /// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
-pub(super) async fn can_be_asked(session: &Session, job: &Job, clock: &Clock) -> bool {
-    let begin = beginning(Frame::ReadWrite, clock, session.pooled);
+pub(crate) async fn can_be_asked(session: &Session, execution: &Execution, context: &CallContext) -> bool {
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
     let question = question("SELECT 1", &[]);
     let (opened, role, made, undone) = join4(
         session.batch_execute(&begin),
-        identity::assume(session, &job.identity, Frame::ReadWrite),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
         session.execute_typed(&question, &[]),
         session.batch_execute("ROLLBACK"),
     )

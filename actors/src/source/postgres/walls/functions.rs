@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 /// What is known of a built-in or an extension's function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::source::postgres) enum Effect {
+pub(crate) enum Effect {
     /// Neither acts nor tells: admitted everywhere.
     Plain,
     /// Tells of the catalogue, of relations, roles, files, sessions or settings by name, number or
@@ -37,7 +37,7 @@ pub(in crate::source::postgres) enum Effect {
 /// names of its arguments' types, as the catalogue has them (`int4`, not `integer`; `text[]` for
 /// arrays), without schemas: wherever an extension is installed, and whatever the search path is,
 /// it is the same.
-pub(in crate::source::postgres) const SIGNATURE: &str = "pg_catalog.concat(p.proname, '(', \
+pub(crate) const SIGNATURE: &str = "pg_catalog.concat(p.proname, '(', \
     (SELECT pg_catalog.string_agg(CASE WHEN e.oid IS NULL THEN t.typname::pg_catalog.text \
             ELSE pg_catalog.concat(e.typname, '[]') END, ',' ORDER BY a.n) \
      FROM pg_catalog.unnest(p.proargtypes) WITH ORDINALITY a(type, n) \
@@ -47,7 +47,7 @@ pub(in crate::source::postgres) const SIGNATURE: &str = "pg_catalog.concat(p.pro
 
 /// The name of the extension that a function belongs to or NULL, an SQL expression over `p`, a row
 /// of `pg_proc`. It goes before the schema: an extension may live in `pg_catalog`.
-pub(in crate::source::postgres) const EXTENSION: &str = "(SELECT x.extname::pg_catalog.text \
+pub(crate) const EXTENSION: &str = "(SELECT x.extname::pg_catalog.text \
      FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension x ON x.oid OPERATOR(pg_catalog.=) d.refobjid \
      WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
        AND d.objid OPERATOR(pg_catalog.=) p.oid \
@@ -56,7 +56,7 @@ pub(in crate::source::postgres) const EXTENSION: &str = "(SELECT x.extname::pg_c
 
 /// The verdict of the list for a function of `pg_catalog` or of an extension; `None`: it is not
 /// listed (then an immutable one can be admitted, and no other).
-pub(in crate::source::postgres) fn effect(extension: Option<&str>, signature: &str) -> Option<Effect> {
+pub(crate) fn effect(extension: Option<&str>, signature: &str) -> Option<Effect> {
     let (name, arguments) = signature.split_once('(')?;
     let listed = LISTED.get(extension.unwrap_or_default()).and_then(|functions| {
         functions.get(signature).or_else(|| functions.get(format!("{name}(*)").as_str())).copied()
@@ -69,7 +69,7 @@ pub(in crate::source::postgres) fn effect(extension: Option<&str>, signature: &s
 
 /// Whether the value of a setting tells nothing of what may be hidden, for SHOW and for
 /// `current_setting` with a literal.
-pub(in crate::source::postgres) fn is_harmless_setting(name: &str) -> bool {
+pub(crate) fn is_harmless_setting(name: &str) -> bool {
     settings().any(|setting| setting.eq_ignore_ascii_case(name))
 }
 

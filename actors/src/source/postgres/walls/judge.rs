@@ -8,46 +8,17 @@ use futures_util::future::join4;
 use tokio_postgres::types::{Oid, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::super::own::{ask, get};
-use super::Guard;
-use super::functions::{self, EXTENSION, Effect, SIGNATURE};
-use super::tree::Uses;
 use crate::error::{Error, Result};
 use crate::identity::SETTINGS;
 use crate::source::Exposure;
-
-/// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
-/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which
-/// names roles. A text search
-/// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
-pub(super) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
-/// Numbers from here on are given to what is made in a database (`FirstNormalObjectId`).
-const FIRST_NORMAL: Oid = 16_384;
-const REGCLASS: Oid = 2205;
-const REGTYPE: Oid = 2206;
-
-/// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
-/// sequence that a column owns.
-const RELATIONS: &str = "\
-WITH RECURSIVE belongs (asked, oid, step) AS (
-    SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
-    UNION
-    SELECT b.asked, u.oid, b.step + 1 FROM belongs b CROSS JOIN LATERAL (
-        SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = b.oid
-        UNION ALL SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = b.oid
-        UNION ALL SELECT t.oid FROM pg_catalog.pg_class t WHERE t.reltoastrelid = b.oid
-            AND (SELECT k.relkind FROM pg_catalog.pg_class k WHERE k.oid = b.oid) = 't'
-        UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d
-            WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = b.oid
-                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')
-                AND EXISTS (SELECT FROM pg_catalog.pg_class s WHERE s.oid = b.oid AND s.relkind = 'S')
-    ) AS u (oid) WHERE b.step < 32
-)
-SELECT b.asked, b.step, n.nspname::text, c.relname::text, c.relkind::text, n.oid = pg_catalog.pg_my_temp_schema()
-FROM belongs b
-LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
-LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-ORDER BY b.asked, b.step";
+use crate::source::postgres::session::own::{ask, get};
+use crate::source::postgres::walls::called::{Function, functions_query};
+use crate::source::postgres::walls::functions;
+use crate::source::postgres::walls::functions::Effect;
+use crate::source::postgres::walls::objects::{Belonging, NAMING_TYPES, REGCLASS, REGTYPE, belongings, is_system};
+use crate::source::postgres::walls::policy::Policy;
+use crate::source::postgres::walls::refusal::{by_number, refused};
+use crate::source::postgres::walls::tree::Uses;
 
 /// The relations whose row types these types hold, and whether a value of the type may name an object.
 const TYPES: &str = "\
@@ -67,22 +38,6 @@ SELECT h.asked, t.typrelid, t.oid = ANY ($2::pg_catalog.oid[]), pg_catalog.forma
         AND d.objid = t.oid AND d.deptype = 'e')
 FROM held h JOIN pg_catalog.pg_type t ON t.oid = h.oid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace";
 
-/// The functions that `which` selects, in the order of [`Function::read`]; `$1` are the types that name
-/// objects.
-pub(super) fn functions_query(which: &str) -> String {
-    format!(
-        "\
-SELECT n.nspname::text, p.proname::text, {SIGNATURE}, p.provolatile::text, {EXTENSION},
-    p.proargtypes::pg_catalog.oid[] && $1::pg_catalog.oid[],
-    n.oid = pg_catalog.pg_my_temp_schema(), p.oid,
-    p.prorettype = 2278 OR NOT EXISTS (SELECT FROM pg_catalog.pg_language l
-        WHERE l.oid = p.prolang AND l.lanname IN ('c', 'internal', 'sql'))
-FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE {which}"
-    )
-}
-
 /// What a caller with a role may not name, or not write, among these relations: the view of what was
 /// prepared on a session, for whichever caller had it before; and `pg_settings`, itself or behind views, to
 /// update which is to set.
@@ -98,31 +53,12 @@ WITH RECURSIVE reads (oid) AS (
 SELECT 'pg_catalog.pg_prepared_statements'::pg_catalog.regclass::pg_catalog.oid = ANY ($1),
     EXISTS (SELECT FROM reads WHERE oid = 'pg_catalog.pg_settings'::pg_catalog.regclass)";
 
-/// A function as the catalogue has it.
-#[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each true or not")]
-pub(super) struct Function {
-    pub(super) schema: String,
-    pub(super) name: String,
-    pub(super) signature: String,
-    /// `i`, `s` or `v`.
-    pub(super) volatility: String,
-    pub(super) extension: Option<String>,
-    /// Whether it came with the server, not with somebody who added to its schemas.
-    original: bool,
-    /// Whether an argument's type is one of [`NAMING_TYPES`].
-    pub(super) takes_names: bool,
-    pub(super) temporary: bool,
-    /// Whether it gives nothing back, or is written in a language that can run any text.
-    returns_nothing: bool,
-}
-
 /// Holds `uses` against the guard. What has to be known for that is asked for in one round trip, but for
 /// relations that only types lead to.
 ///
 /// # Errors
 /// What is not available, and why; [`Kind::Internal`](crate::error::Kind::Internal) when the catalogue cannot be read.
-pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+pub(crate) async fn judge(client: &Client, uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
     let mut relations = uses.relations.clone();
     relations.extend(uses.constants.iter().filter(|(type_, _)| *type_ == REGCLASS).map(|(_, oid)| oid));
     let (called, held, belong, setting) = join4(
@@ -149,7 +85,7 @@ pub(super) async fn judge(client: &Client, uses: &Uses, guard: Guard, exposure: 
 
 type Arrays<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-async fn setting(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+async fn setting(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
     if !guard.identity || uses.relations.is_empty() {
         return Ok(Vec::new());
     }
@@ -173,7 +109,7 @@ async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     ask(client, &functions_query(CALLED), arrays).await
 }
 
-fn functions(called: &[Row], uses: &Uses, guard: Guard, exposure: &Exposure) -> Result<()> {
+fn functions(called: &[Row], uses: &Uses, guard: Policy, exposure: &Exposure) -> Result<()> {
     if called.len() < uses.functions.len() {
         return Err(Error::internal("a function of an analysed statement is not in the catalogue"));
     }
@@ -200,72 +136,6 @@ fn functions(called: &[Row], uses: &Uses, guard: Guard, exposure: &Exposure) -> 
     Ok(())
 }
 
-impl Function {
-    /// Reads a row of [`functions_query`].
-    pub(super) fn read(row: &Row) -> Result<Self> {
-        Ok(Self {
-            schema: get(row, 0)?,
-            name: get(row, 1)?,
-            signature: get(row, 2)?,
-            volatility: get(row, 3)?,
-            extension: get(row, 4)?,
-            takes_names: get(row, 5)?,
-            temporary: get::<Option<bool>>(row, 6)?.unwrap_or(false),
-            original: get::<Oid>(row, 7)? < FIRST_NORMAL,
-            returns_nothing: get(row, 8)?,
-        })
-    }
-
-    /// Whether it is admitted by the literal that it takes.
-    pub(super) fn needs_literal(&self) -> bool {
-        self.takes_names || matches!(self.effect(), Some(Effect::Relation | Effect::Sequence))
-    }
-
-    /// Whether it is `current_setting`, which tells of what its argument names.
-    fn reads_setting(&self) -> bool {
-        self.is_builtin() && self.name == "current_setting"
-    }
-
-    fn is_builtin(&self) -> bool {
-        self.original && self.extension.is_none() && matches!(self.schema.as_str(), "pg_catalog" | "information_schema")
-    }
-
-    fn effect(&self) -> Option<Effect> {
-        if self.is_builtin() || self.extension.is_some() {
-            functions::effect(self.extension.as_deref(), &self.signature)
-        } else {
-            None
-        }
-    }
-
-    /// Why a caller may not call it, if so.
-    pub(super) fn refusal(&self, guard: Guard, exposure: &Exposure) -> Option<Error> {
-        let refused = |why: &str| Some(refused(&format!("the function {}, which {why},", self.signature)));
-        if self.temporary {
-            return refused("is temporary");
-        }
-        if !self.is_builtin() && self.extension.is_none() {
-            let shown = exposure.shows_procedure(&self.schema, &self.name);
-            return (!shown).then(by_number);
-        }
-        if self.extension.is_some() && exposure.names_procedure(&self.schema, &self.name) {
-            return None;
-        }
-        if guard.identity && self.name == "pg_prepared_statement" {
-            return refused("tells what was prepared for others");
-        }
-        match self.effect() {
-            Some(Effect::Plain) => None,
-            Some(Effect::Acts) => refused("acts beside its result, or runs a text as SQL"),
-            Some(Effect::Tells) if guard.hides => refused("tells of the catalogue"),
-            Some(Effect::Tells | Effect::Relation | Effect::Sequence) => None,
-            // What gives nothing back does something.
-            None if self.volatility == "i" && !self.returns_nothing && !(self.takes_names && guard.hides) => None,
-            None => refused("is not known to be harmless"),
-        }
-    }
-}
-
 /// Refuses values that name objects, unless they are literals that are looked up here.
 fn constants(uses: &Uses) -> Result<()> {
     let naming = |oid: &Oid| NAMING_TYPES.contains(oid);
@@ -282,7 +152,7 @@ fn constants(uses: &Uses) -> Result<()> {
 }
 
 /// What the types hold that the statement names, makes or reads.
-async fn held(client: &Client, uses: &Uses, guard: Guard) -> Result<Vec<Row>> {
+async fn held(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>> {
     if !guard.hides {
         return Ok(Vec::new());
     }
@@ -321,7 +191,7 @@ fn types(held: &[Row], uses: &Uses, exposure: &Exposure) -> Result<BTreeSet<Oid>
             continue;
         }
         let (schema, extension): (String, bool) = (get(row, 4)?, get(row, 5)?);
-        if !extension && !super::names::is_system(&schema) && !exposure.shows_schema(&schema) {
+        if !extension && !is_system(&schema) && !exposure.shows_schema(&schema) {
             return Err(by_number());
         }
         if relation != 0 {
@@ -343,86 +213,9 @@ fn shown(relations: &BTreeSet<Oid>, mut found: HashMap<Oid, Belonging>, exposure
     Ok(())
 }
 
-async fn found(client: &Client, guard: Guard, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
+async fn found(client: &Client, guard: Policy, relations: &BTreeSet<Oid>) -> Result<HashMap<Oid, Belonging>> {
     if !guard.hides || relations.is_empty() {
         return Ok(HashMap::new());
     }
     belongings(client, relations.iter().copied().collect()).await
-}
-
-/// The relations with these numbers, each with what it belongs to.
-pub(super) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
-    let mut found: HashMap<Oid, Belonging> = HashMap::new();
-    for row in &ask(client, RELATIONS, &[(&asked, Type::OID_ARRAY)]).await? {
-        let relation = Relation {
-            schema: get::<Option<String>>(row, 2)?.unwrap_or_default(),
-            name: get::<Option<String>>(row, 3)?.unwrap_or_default(),
-            composite: get::<Option<String>>(row, 4)?.is_some_and(|kind| kind == "c"),
-            temporary: get::<Option<bool>>(row, 5)?.unwrap_or(false),
-        };
-        found.entry(get(row, 0)?).or_default().0.push(relation);
-    }
-    Ok(found)
-}
-
-/// A relation by name.
-#[derive(Debug)]
-pub(super) struct Relation {
-    pub(super) schema: String,
-    pub(super) name: String,
-    /// A composite type of its own, which the lists do not name.
-    pub(super) composite: bool,
-    /// Made by the caller on this very session.
-    pub(super) temporary: bool,
-}
-
-/// A relation, and behind it what it belongs to.
-#[derive(Debug, Default)]
-pub(super) struct Belonging(pub(super) Vec<Relation>);
-
-impl Belonging {
-    /// Whether callers may name it: nothing that it belongs to is hidden, and one of them is shown.
-    pub(super) fn is_shown(&self, exposure: &Exposure) -> bool {
-        let mut shown = false;
-        for relation in &self.0 {
-            if relation.temporary {
-                return true;
-            }
-            match relation.schema.as_str() {
-                // What belongs to a table may lie there.
-                "pg_toast" => {}
-                "" | "pg_catalog" | "information_schema" => return false,
-                schema if schema.starts_with("pg_temp_") || schema.starts_with("pg_toast_temp_") => return false,
-                schema if exposure.hides_table(schema, &relation.name) => return false,
-                schema if relation.composite => shown |= exposure.shows_schema(schema),
-                schema => shown |= exposure.shows_table(schema, &relation.name),
-            }
-        }
-        shown
-    }
-
-    fn refusal(&self) -> Error {
-        match self.0.first() {
-            Some(Relation { schema, name, .. }) if super::names::is_system(schema) => {
-                Error::not_found(format!("relation \"{schema}.{name}\" does not exist"))
-                    .sqlstate("42P01")
-                    .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
-                    .judged()
-            }
-            _ => by_number(),
-        }
-    }
-}
-
-/// The refusal of what is not shown and what is not there at all, where the statement names neither.
-fn by_number() -> Error {
-    refused("what this statement uses without its name, by a number or an operator,")
-}
-
-/// The refusal of something that may not be used on this connection.
-pub(super) fn refused(what: &str) -> Error {
-    Error::forbidden(format!("{what} is not available on this connection"))
-        .sqlstate("42501")
-        .hint("write the statement with tables and functions that this connection shows; an administrator can offer the rest as a procedure or a tool")
-        .judged()
 }

@@ -4,11 +4,11 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, ToSql, Type};
 
-use super::super::own::{ask, get};
-use super::judge::belongings;
-use super::tree::Uses;
 use crate::error::Result;
 use crate::source::Exposure;
+use crate::source::postgres::session::own::{ask, get};
+use crate::source::postgres::walls::objects::belongings;
+use crate::source::postgres::walls::tree::Uses;
 
 /// What these relations and functions lead to: what views and policies read, and children; and whether a
 /// function is of somebody's own, which the planner may unfold.
@@ -32,7 +32,7 @@ UNION ALL SELECT 0, EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid 
         WHERE p.oid = ANY ($2) AND p.oid >= 16384 AND l.lanname = 'sql')";
 
 /// Whether a plan of this may hold something that is hidden.
-pub(super) async fn goes_behind(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<bool> {
+pub(crate) async fn goes_behind(client: &Client, uses: &Uses, exposure: &Exposure) -> Result<bool> {
     let relations: Vec<Oid> = uses.relations.iter().copied().collect();
     let functions: Vec<Oid> = uses.functions.iter().copied().collect();
     let values: &[(&(dyn ToSql + Sync), Type)] = &[(&relations, Type::OID_ARRAY), (&functions, Type::OID_ARRAY)];

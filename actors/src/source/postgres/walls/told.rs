@@ -1,69 +1,68 @@
 //! What is told of a statement that was refused where something is hidden: of what is hidden just what the
 //! source says of what does not exist.
 
+use crate::source::postgres::walls::refusal::Refusal;
 use std::sync::{Arc, OnceLock};
 
-use super::mask::{Mask, Which};
-use super::names::{self, Names};
-use super::redaction::{bare, withheld};
-use super::{Guard, Guarded, Walls, ask, judge, no_such};
 use crate::error::{Error, Kind, Result};
 use crate::source::Access;
-use crate::source::postgres::clock::Clock;
-use crate::source::postgres::inference::inferred;
-use crate::source::postgres::knowledge::Knowledge;
-use crate::source::postgres::session::Session;
-use crate::source::postgres::statement::{Job, Values};
+use crate::source::postgres::bind::inference::inferred;
+use crate::source::postgres::execute::execution::{Execution, Values};
+use crate::source::postgres::session::context::CallContext;
+use crate::source::postgres::session::handle::Session;
+use crate::source::postgres::walls::ask;
+use crate::source::postgres::walls::check::Walls;
+use crate::source::postgres::walls::names::hidden;
+use crate::source::postgres::walls::names::hidden::HiddenNames;
+use crate::source::postgres::walls::names::mask::{NameMask, NameSet};
+use crate::source::postgres::walls::names::redaction::{bare, withheld};
+use crate::source::postgres::walls::policy::{PendingCheck, Policy};
+use crate::source::postgres::walls::refusal::refused;
 use crate::sql::{Outline, outline};
 
 /// Names of columns that may stand where one of what is hidden was taken for it.
 const MOST_COLUMNS: usize = 16;
 
-/// Why a statement may not run.
-pub(super) struct Refusal {
-    error: Error,
-    /// Whether the server does not take it, for what is in it or what keeps it from being asked.
-    by_server: bool,
-}
-
-impl Refusal {
-    pub(super) fn of_server(error: Error) -> Self {
-        Self { error, by_server: true }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self { error, by_server: false }
-    }
-}
-
 impl Walls {
-    /// What is told of the statement of `job`, which was refused. Its transaction stays the caller's to end.
-    pub(super) async fn told(
+    /// Judges the statement of `execution` on the session that it will run on, before its own transaction begins
+    /// or within the one that it goes on with. Behind a refusal the transaction is the caller's to end.
+    ///
+    /// # Errors
+    /// What is not available, what the source itself refuses, and what keeps it from being judged.
+    pub(crate) async fn check(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<()> {
+        let Some(guarded) = &execution.guarded else { return Ok(()) };
+        match self.inspect(session, execution, guarded, context).await {
+            // Rarely needed, and large.
+            Err(refusal) => Err(Box::pin(self.told(refusal, session, (execution, guarded), context)).await),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// What is told of the statement of `execution`, which was refused. Its transaction stays the caller's to end.
+    pub(crate) async fn told(
         &self,
         Refusal { error, by_server }: Refusal,
         session: &Session,
-        (job, guarded): (&Job, &Guarded),
-        clock: &Clock,
-        knowledge: &Knowledge,
+        (execution, guarded): (&Execution, &PendingCheck),
+        context: &CallContext,
     ) -> Error {
         if !guarded.guard.hides || is_of_ours(&error) {
             return error;
         }
-        let Ok(names) = self.names(guarded.guard, knowledge).await else { return withheld(&error) };
-        if names::has_escapes(&guarded.text) {
-            return names::escapes();
+        let Ok(names) = self.names(guarded.guard).await else { return withheld(&error) };
+        if hidden::has_escapes(&guarded.text) {
+            return hidden::escapes();
         }
         let mut begun = !matches!(guarded.outline, Outline::Definition | Outline::Call);
-        for which in [Which::Hidden, Which::Denied] {
+        for which in [NameSet::Hidden, NameSet::Denied] {
             // Of what the server refused, other names are not the reason.
-            let Some(mask) = Mask::of(&guarded.text, &names, which).filter(|_| which == Which::Hidden || !by_server)
+            let Some(mask) =
+                NameMask::of(&guarded.text, &names, which).filter(|_| which == NameSet::Hidden || !by_server)
             else {
                 continue;
             };
-            let asked = (session, clock, knowledge);
-            if let Some(told) = self.as_missing(mask, &names, &mut begun, (job, guarded), asked).await {
+            let asked = (session, context);
+            if let Some(told) = self.as_missing(mask, &names, &mut begun, (execution, guarded), asked).await {
                 return told;
             }
         }
@@ -73,18 +72,17 @@ impl Walls {
     /// What is told where nothing of the masked names exists; `None` where nothing is the matter then.
     async fn as_missing(
         &self,
-        mut mask: Mask,
-        names: &Names,
+        mut mask: NameMask,
+        names: &HiddenNames,
         begun: &mut bool,
-        (job, guarded): (&Job, &Guarded),
-        (session, clock, knowledge): (&Session, &Clock, &Knowledge),
+        (execution, guarded): (&Execution, &PendingCheck),
+        (session, context): (&Session, &CallContext),
     ) -> Option<Error> {
         for _ in 0..MOST_COLUMNS {
-            let masked = masked(job, guarded, &mask)?;
-            ask::start_over(session, job, *begun).await;
+            let masked = masked(execution, guarded, &mask)?;
+            ask::start_over(session, execution, *begun).await;
             *begun = true;
-            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, clock, knowledge).await
-            else {
+            let Err(Refusal { error: failure, by_server }) = self.try_masked(session, &masked, context).await else {
                 return guarded.makes().then(|| taken(mask.first()));
             };
             if is_of_ours(&failure) {
@@ -92,7 +90,7 @@ impl Walls {
             }
             // A column of that name is there, whatever else is.
             let place = failure.get_position().filter(|_| failure.get_sqlstate() == Some("42703"));
-            let byte = place.and_then(|place| job.text.char_indices().nth(place.saturating_sub(1)));
+            let byte = place.and_then(|place| execution.text.char_indices().nth(place.saturating_sub(1)));
             if byte.is_some_and(|(byte, _)| mask.spare(byte, names)) {
                 if mask.edits.is_empty() {
                     return None;
@@ -100,7 +98,7 @@ impl Walls {
                 continue;
             }
             let told = mask.lift(if failure.is_judged() { failure } else { bare(failure, names) });
-            return Some(match (told.get_position(), &job.origin) {
+            return Some(match (told.get_position(), &execution.origin) {
                 // Of our own refusals the place is one in the caller's text already.
                 (Some(position), Some(origin)) if by_server => {
                     let position = origin.original_position(position);
@@ -113,92 +111,66 @@ impl Walls {
     }
 
     /// What the statement is refused with, which nobody sent.
-    async fn try_masked(
-        &self,
-        session: &Session,
-        job: &Job,
-        clock: &Clock,
-        knowledge: &Knowledge,
-    ) -> Result<(), Refusal> {
-        let Some(guarded) = &job.guarded else { return Ok(()) };
-        self.inspect(session, job, guarded, clock, knowledge).await?;
+    async fn try_masked(&self, session: &Session, execution: &Execution, context: &CallContext) -> Result<(), Refusal> {
+        let Some(guarded) = &execution.guarded else { return Ok(()) };
+        self.inspect(session, execution, guarded, context).await?;
         // What cannot be described has to be run.
-        let tried = match job.terms.access {
-            Access::ReadWrite if guarded.makes() && job.arguments().is_empty() => {
-                ask::try_out(session, job, clock).await.map_err(|error| job.failure(&error, 0))
+        let tried = match execution.options.access {
+            Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
+                ask::try_out(session, execution, context).await.map_err(|error| execution.failure(&error, 0))
             }
-            _ => inferred(session, job, clock).await.map(drop),
+            _ => inferred(session, execution, context).await.map(drop),
         };
         tried.map_err(Refusal::of_server)
     }
 
     /// A failure of the source without the names of what is hidden.
-    pub(in crate::source::postgres) async fn mend(&self, error: Error, knowledge: &Knowledge) -> Error {
+    pub(crate) async fn mend(&self, error: Error) -> Error {
         if !self.hides() || is_of_ours(&error) || error.is_judged() {
             return error;
         }
-        match self.names(Guard { hides: true, identity: false, read_only: false }, knowledge).await {
+        match self.names(Policy { hides: true, identity: false, read_only: false }).await {
             Ok(names) => bare(error, &names),
             Err(_) => withheld(&error),
         }
     }
 
-    /// What takes hidden names out of the values of `job`, which are the server's own words.
-    pub(in crate::source::postgres) async fn redaction(
-        &self,
-        job: &Job,
-        knowledge: &Knowledge,
-    ) -> Result<Option<Arc<Names>>> {
-        match &job.guarded {
-            Some(Guarded { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
-                self.names(*guard, knowledge).await.map(Some)
+    /// What takes hidden names out of the values of `execution`, which are the server's own words.
+    pub(crate) async fn redaction(&self, execution: &Execution) -> Result<Option<Arc<HiddenNames>>> {
+        match &execution.guarded {
+            Some(PendingCheck { guard, outline: Outline::Explain { .. } | Outline::Show(_), .. }) if guard.hides => {
+                self.names(*guard).await.map(Some)
             }
             _ => Ok(None),
         }
     }
 }
 
-/// The same statement with other names; positions lead back to the text of `job`.
-fn masked(job: &Job, guarded: &Guarded, mask: &Mask) -> Option<Job> {
-    let origin = job.origin.as_ref()?.edited(mask.edits.clone());
-    let behind = job.text.len().checked_sub(guarded.text.len())?;
+/// The same statement with other names; positions lead back to the text of `execution`.
+fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Option<Execution> {
+    let origin = execution.origin.as_ref()?.edited(mask.edits.clone());
+    let behind = execution.text.len().checked_sub(guarded.text.len())?;
     let text = origin.text.get(..origin.text.len().checked_sub(behind)?)?.to_owned();
-    let Values::Inferred(values) = &job.values else { return None };
-    let guarded = Guarded { outline: outline(&text).0, text, shape: None, brief: OnceLock::new(), ..*guarded };
-    Some(Job {
+    let Values::Inferred(values) = &execution.values else { return None };
+    let guarded =
+        PendingCheck { outline: outline(&text).0, text, fingerprint: None, brief: OnceLock::new(), ..*guarded };
+    Some(Execution {
         text: origin.text.clone(),
         values: Values::Inferred(values.clone()),
-        default_schema: job.default_schema.clone(),
+        default_schema: execution.default_schema.clone(),
         origin: Some(origin),
-        identity: job.identity.clone(),
+        identity: execution.identity.clone(),
         guarded: Some(guarded),
-        ..*job
+        ..*execution
     })
 }
 
 /// The refusal of a statement that would be carried out with another name in the place of this one.
 fn taken(name: &str) -> Error {
-    judge::refused(&format!("the name \"{name}\"")).hint("choose another name")
+    refused(&format!("the name \"{name}\"")).hint("choose another name")
 }
 
 /// Whether what failed is ours, or the way to the source, and tells nothing of what is in it.
 fn is_of_ours(error: &Error) -> bool {
     matches!(error.kind, Kind::Unavailable | Kind::Abandoned | Kind::TimedOut | Kind::Internal)
-}
-
-/// The failure with the name as the caller wrote it, and its place.
-pub(super) fn placed(error: Error, job: &Job) -> Error {
-    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
-        return error;
-    }
-    let names = job.origin.iter().flat_map(|statement| &statement.names);
-    let found = names.filter(|name| !name.called).find(|name| {
-        let written = name.parts.join(".");
-        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
-    });
-    match found {
-        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
-        Some(name) => error.position(name.position),
-        None => error,
-    }
 }

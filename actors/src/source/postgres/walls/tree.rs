@@ -9,31 +9,31 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::types::{Oid, Type};
 
-use super::judge::NAMING_TYPES;
+use crate::source::postgres::walls::objects::NAMING_TYPES;
 
 /// What a statement does and uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Uses {
+pub(crate) struct Uses {
     /// `CmdType` of the statement itself: 1 select, 2 update, 3 insert, 4 delete, 5 merge.
-    pub(super) command: u32,
+    pub(crate) command: u32,
     /// Whether a part of it, such as a CTE, changes data.
-    pub(super) modifies: bool,
+    pub(crate) modifies: bool,
     /// Whether it locks rows.
-    pub(super) locks: bool,
+    pub(crate) locks: bool,
     /// Every relation that it names.
-    pub(super) relations: BTreeSet<Oid>,
+    pub(crate) relations: BTreeSet<Oid>,
     /// Every function that it calls, aggregates and window functions among them.
-    pub(super) functions: BTreeSet<Oid>,
+    pub(crate) functions: BTreeSet<Oid>,
     /// Every operator that it uses.
-    pub(super) operators: BTreeSet<Oid>,
+    pub(crate) operators: BTreeSet<Oid>,
     /// Every type that the statement itself names or makes.
-    pub(super) types: BTreeSet<Oid>,
+    pub(crate) types: BTreeSet<Oid>,
     /// Constants that name an object: the type (`regclass` …) and the object's number.
-    pub(super) constants: BTreeSet<(Oid, Oid)>,
+    pub(crate) constants: BTreeSet<(Oid, Oid)>,
     /// Types of values that are computed: by a cast, by a parameter, by a list of columns.
-    pub(super) casts: BTreeSet<Oid>,
+    pub(crate) casts: BTreeSet<Oid>,
     /// Types of the columns that it reads.
-    pub(super) columns: BTreeSet<Oid>,
+    pub(crate) columns: BTreeSet<Oid>,
     /// Each call of a function by name, with its first argument where that is a literal text.
     calls: Vec<(Oid, Option<String>)>,
 }
@@ -133,7 +133,7 @@ const CURRENT_SETTING: [Oid; 2] = [2077, 3294];
 ///
 /// # Errors
 /// In a word, what in it is not understood.
-pub(super) fn read(tree: &str) -> Result<Uses, String> {
+pub(crate) fn read(tree: &str) -> Result<Uses, String> {
     let words: Vec<Word<'_>> = Words { rest: tree }.collect();
     let mut uses = Uses::default();
     let mut depth = 0_usize;
@@ -169,12 +169,12 @@ pub(super) fn read(tree: &str) -> Result<Uses, String> {
 
 impl Uses {
     /// How often the function with this number is called by name.
-    pub(super) fn calls(&self, function: Oid) -> usize {
+    pub(crate) fn calls(&self, function: Oid) -> usize {
         self.calls.iter().filter(|(called, _)| *called == function).count()
     }
 
     /// The literals that are the first argument of the function with this number.
-    pub(super) fn literals_of(&self, function: Oid) -> impl Iterator<Item = &str> {
+    pub(crate) fn literals_of(&self, function: Oid) -> impl Iterator<Item = &str> {
         self.calls.iter().filter(move |(called, _)| *called == function).filter_map(|(_, literal)| literal.as_deref())
     }
 
@@ -235,18 +235,18 @@ impl Uses {
 
 impl Uses {
     /// Whether it is a SELECT that changes nothing by itself.
-    pub(super) fn only_reads(&self) -> bool {
+    pub(crate) fn only_reads(&self) -> bool {
         self.command == 1 && !self.modifies
     }
 
     /// Whether another literal in its place could change what the statement uses.
-    pub(super) fn depends_on_literals(&self) -> bool {
+    pub(crate) fn depends_on_literals(&self) -> bool {
         self.constants.iter().any(|(type_, _)| NAMING_TYPES.contains(type_))
             || self.functions.iter().any(|function| CURRENT_SETTING.contains(function))
     }
 
     /// Whether it reads columns of type regclass.
-    pub(super) fn names_stored(&self) -> bool {
+    pub(crate) fn names_stored(&self) -> bool {
         self.columns.contains(&Type::REGCLASS.oid())
     }
 }

@@ -41,12 +41,12 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Whether statements may call the function `name`.
-pub(in super::super) fn is_admitted(name: &str) -> bool {
+pub(crate) fn is_admitted(name: &str) -> bool {
     ADMITTED.binary_search_by(|known| known.bytes().cmp(name.bytes().map(|octet| octet.to_ascii_lowercase()))).is_ok()
 }
 
 /// What the function `name` would do, where it is known and refused.
-pub(in super::super) fn refused(name: &str) -> Option<&'static str> {
+pub(crate) fn refused(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, why)| *why)
 }
 

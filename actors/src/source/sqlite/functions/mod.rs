@@ -9,40 +9,16 @@ use rusqlite::limits::Limit;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, Result, ffi};
 
-use self::pattern::Form;
-use self::text::Ends;
-use super::halt::Halt;
+use crate::source::sqlite::functions::pattern::Form;
+use crate::source::sqlite::functions::stop::StopSwitch;
+use crate::source::sqlite::functions::text::Ends;
 
-pub(super) mod list;
+pub(crate) mod list;
 mod pattern;
+pub(crate) mod stop;
 #[cfg(test)]
 mod tests;
 mod text;
-
-/// The stop switch of whatever a session is doing.
-#[derive(Clone, Default)]
-pub(super) struct Switch(Arc<Mutex<Option<Arc<Halt>>>>);
-
-impl Switch {
-    /// From here on this is the job at work.
-    pub(super) fn set(&self, halt: Option<Arc<Halt>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = halt;
-    }
-
-    fn reached(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|halt| halt.reached())
-    }
-}
-
-/// The statement has to end.
-#[derive(Debug)]
-struct Stopped;
-
-impl From<Stopped> for Error {
-    fn from(Stopped: Stopped) -> Self {
-        code(ffi::SQLITE_INTERRUPT)
-    }
-}
 
 fn code(code: std::ffi::c_int) -> Error {
     Error::SqliteFailure(ffi::Error::new(code), None)
@@ -71,8 +47,8 @@ impl ToSql for Value {
     }
 }
 
-/// Octets in a value at most: that of `opening`.
-const MOST: usize = super::opening::LONGEST;
+/// Octets in a value at most: that of `connect/limits.rs`.
+const MOST: usize = crate::source::sqlite::connect::limits::LONGEST;
 /// Octets in a pattern at most.
 const LONGEST_PATTERN: usize = 1000;
 /// What JSON functions with several paths may read altogether, and `json_patch` the square root of
@@ -144,7 +120,7 @@ fn flags() -> FunctionFlags {
 ///
 /// # Errors
 /// What SQLite said.
-pub(super) fn replace(connection: &Connection, switch: &Switch) -> Result<Replaced> {
+pub(crate) fn replace(connection: &Connection, switch: &StopSwitch) -> Result<Replaced> {
     let own = Connection::open_in_memory()?;
     own.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(MOST).unwrap_or(i32::MAX))?;
     let aside = Aside(Arc::new(Mutex::new(own)));
@@ -187,9 +163,9 @@ pub(super) fn replace(connection: &Connection, switch: &Switch) -> Result<Replac
 }
 
 /// The functions that were put in the place of the engine's.
-pub(super) struct Replaced {
+pub(crate) struct Replaced {
     aside: Aside,
-    switch: Switch,
+    switch: StopSwitch,
 }
 
 impl Replaced {
@@ -197,7 +173,7 @@ impl Replaced {
     ///
     /// # Errors
     /// What SQLite said.
-    pub(super) fn like(&self, connection: &Connection) -> Result<()> {
+    pub(crate) fn like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000)?;
         like(connection, &self.switch, &self.aside)
     }
@@ -206,7 +182,7 @@ impl Replaced {
     ///
     /// # Errors
     /// What SQLite said.
-    pub(super) fn engines_like(&self, connection: &Connection) -> Result<()> {
+    pub(crate) fn engines_like(&self, connection: &Connection) -> Result<()> {
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)?;
         connection.execute_batch("PRAGMA case_sensitive_like = OFF")
     }
@@ -228,7 +204,7 @@ fn matched(aside: &Aside, stop: &dyn Fn() -> bool, context: &Context<'_>, form: 
     Ok(Value::Integer(i64::from(pattern::matches(&pattern, &text, form, stop)?)))
 }
 
-fn like(connection: &Connection, switch: &Switch, aside: &Aside) -> Result<()> {
+fn like(connection: &Connection, switch: &StopSwitch, aside: &Aside) -> Result<()> {
     for arguments in [2, 3] {
         let (aside, switch) = (aside.clone(), switch.clone());
         connection.create_scalar_function("like", arguments, flags(), move |context| {
@@ -267,8 +243,8 @@ const PATHS: &[(&str, usize)] = &[
 /// Paths with which a document of the greatest length takes less than a second; those with fewer stay
 /// the engine's own.
 const FEW_PATHS: usize = 4;
-/// Arguments of a function at most: that of `opening`.
-const ARGUMENTS: usize = super::opening::ARGUMENTS;
+/// Arguments of a function at most: that of `connect/limits.rs`.
+const ARGUMENTS: usize = crate::source::sqlite::connect::limits::ARGUMENTS;
 
 /// Bounds what the engine's functions of JSON may do within one call, which nothing can stop.
 fn json(connection: &Connection, aside: &Aside) -> Result<()> {

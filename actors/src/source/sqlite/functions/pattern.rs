@@ -1,12 +1,12 @@
 //! `LIKE` and `GLOB` as the engine matches them, looking at the switch in between: a long text takes
 //! a time in the product of its own length and the pattern's.
 
-use super::Stopped;
-use super::text::read;
+use crate::source::sqlite::functions::stop::Stopped;
+use crate::source::sqlite::functions::text::read;
 
 /// Which of the two, with what has a meaning in its patterns; 0 has none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Form {
+pub(crate) struct Form {
     all: u32,
     one: u32,
     /// `[` of GLOB, or the character that escapes in LIKE.
@@ -17,13 +17,13 @@ pub(super) struct Form {
 
 impl Form {
     /// `GLOB`.
-    pub(super) const GLOB: Self =
+    pub(crate) const GLOB: Self =
         Self { all: '*' as u32, one: '?' as u32, other: '[' as u32, sets: true, folds: false };
     /// `LIKE` without ESCAPE.
-    pub(super) const LIKE: Self = Self { all: '%' as u32, one: '_' as u32, other: 0, sets: false, folds: true };
+    pub(crate) const LIKE: Self = Self { all: '%' as u32, one: '_' as u32, other: 0, sets: false, folds: true };
 
     /// `LIKE` with a character that escapes.
-    pub(super) fn escaped(escape: u32) -> Self {
+    pub(crate) fn escaped(escape: u32) -> Self {
         let like = Self::LIKE;
         let unless = |meant: u32| if meant == escape { 0 } else { meant };
         Self { all: unless(like.all), one: unless(like.one), other: escape, ..like }
@@ -45,7 +45,7 @@ const STRIDE: u32 = 64 * 1024;
 ///
 /// # Errors
 /// [`Stopped`] when `stop` says so.
-pub(super) fn matches(pattern: &[u8], text: &[u8], form: Form, stop: &dyn Fn() -> bool) -> Result<bool, Stopped> {
+pub(crate) fn matches(pattern: &[u8], text: &[u8], form: Form, stop: &dyn Fn() -> bool) -> Result<bool, Stopped> {
     // The engine reads both up to their first zero.
     let until_zero = |octets| <[u8]>::split(octets, |octet| *octet == 0).next().unwrap_or_default();
     let mut matching = Matching { pattern: until_zero(pattern), text: until_zero(text), form, stop, steps: 0 };

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::super::halt::Halt;
-use super::{Switch, replace};
+use crate::source::sqlite::functions::replace;
+use crate::source::sqlite::functions::stop::StopSwitch;
+use crate::source::sqlite::session::cancel_flag::CancelFlag;
 
 const CALLS: &[(&str, usize)] = &[
     ("instr", 2),
@@ -29,7 +30,7 @@ const CALLS: &[(&str, usize)] = &[
 
 fn engines() -> (Connection, Connection) {
     let (plain, ours) = (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
-    replace(&ours, &Switch::default()).unwrap();
+    replace(&ours, &StopSwitch::default()).unwrap();
     (plain, ours)
 }
 
@@ -112,7 +113,7 @@ fn operators_and_literals_are_the_engines_own() {
 #[test]
 fn each_ends_when_its_statement_does() {
     let engine = Connection::open_in_memory().unwrap();
-    let switch = Switch::default();
+    let switch = StopSwitch::default();
     replace(&engine, &switch).unwrap();
     let long = |octets: usize| format!("CAST(zeroblob({octets}) AS TEXT)");
     let text = |octets: usize| format!("replace(hex(zeroblob({octets} / 2)), '00', 'aa')");
@@ -126,8 +127,8 @@ fn each_ends_when_its_statement_does() {
         format!("like('%' || {} || 'b', {})", text(900), text(20_000_000)),
         format!("length({})", long(20_000_000)),
     ] {
-        let halt = Halt::new(Instant::now() + Duration::from_millis(200));
-        switch.set(Some(halt));
+        let cancel = CancelFlag::new(Instant::now() + Duration::from_millis(200));
+        switch.set(Some(cancel));
         let began = Instant::now();
         let answer = engine.query_row(&format!("SELECT {call}"), [], |row| row.get::<_, Value>(0));
         let interrupted = answer

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use memchr::memmem;
 
-use super::Stopped;
+use crate::source::sqlite::functions::stop::Stopped;
 
 /// Octets between two looks at the switch.
 const STRIDE: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const fn continues(octet: u8) -> bool {
 
 /// The code point at `at` and where the next one begins, as the engine reads it: beyond the end are
 /// zeros.
-pub(super) fn read(text: &[u8], at: usize) -> (u32, usize) {
+pub(crate) fn read(text: &[u8], at: usize) -> (u32, usize) {
     let octet = |at: usize| text.get(at).copied().unwrap_or(0);
     let first = octet(at);
     let mut next = at + 1;
@@ -54,7 +54,7 @@ fn skip(text: &[u8], at: usize) -> usize {
 }
 
 /// `instr`: the place of `needle`, counted from 1, in characters of a text and in octets of a blob.
-pub(super) fn instr(hay: &[u8], needle: &[u8], is_text: bool) -> i64 {
+pub(crate) fn instr(hay: &[u8], needle: &[u8], is_text: bool) -> i64 {
     let Some(first) = needle.first() else { return 1 };
     let found = if is_text && continues(*first) {
         // It can only stand where a character begins.
@@ -69,7 +69,7 @@ pub(super) fn instr(hay: &[u8], needle: &[u8], is_text: bool) -> i64 {
 }
 
 /// `replace`; `None` when the result has more than `most` octets.
-pub(super) fn replace(text: &[u8], pattern: &[u8], by: &[u8], most: usize) -> Option<Vec<u8>> {
+pub(crate) fn replace(text: &[u8], pattern: &[u8], by: &[u8], most: usize) -> Option<Vec<u8>> {
     if pattern.first().is_none_or(|first| *first == 0) {
         return Some(text.to_vec());
     }
@@ -89,7 +89,7 @@ pub(super) fn replace(text: &[u8], pattern: &[u8], by: &[u8], most: usize) -> Op
 
 /// Which ends of a text are trimmed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Ends {
+pub(crate) enum Ends {
     Left,
     Right,
     Both,
@@ -99,7 +99,7 @@ pub(super) enum Ends {
 ///
 /// # Errors
 /// [`Stopped`] when `stop` says so.
-pub(super) fn trim<'t>(
+pub(crate) fn trim<'t>(
     text: &'t [u8],
     characters: &[u8],
     ends: Ends,
@@ -151,7 +151,7 @@ pub(super) fn trim<'t>(
 }
 
 /// `unhex` with characters to pass over; `None` where it gives NULL.
-pub(super) fn unhex(hex: &[u8], passed: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn unhex(hex: &[u8], passed: &[u8]) -> Option<Vec<u8>> {
     let mut points = HashSet::new();
     let mut at = 0;
     while at < passed.len() {

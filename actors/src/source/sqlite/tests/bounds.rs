@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Options, fixture, plan};
 use crate::error::Kind;
 use crate::source::Access;
+use crate::source::sqlite::tests::{Options, fixture, plan};
 
 #[tokio::test]
 async fn what_is_too_large_for_a_row_is_refused_and_what_is_stored_is_read() {

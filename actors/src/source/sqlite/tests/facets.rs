@@ -1,7 +1,7 @@
 //! The catalogue, with remarks.
 
-use super::{Fixture, Options, Whole, fixture, whole};
 use crate::call::{Facet, Narrow};
+use crate::source::sqlite::tests::{Fixture, Options, Whole, fixture, whole};
 use crate::source::{Access, Plan, Task};
 
 const SCRIPT: &str = "

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
-use super::super::Sqlite;
-use super::{Options, fixture, plan, whole};
 use crate::error::Kind;
 use crate::reply::Part;
+use crate::source::sqlite::source::Sqlite;
+use crate::source::sqlite::tests::{Options, fixture, plan, whole};
 use crate::source::{Access, Source as _};
 
 /// Runs for hours without a row.
@@ -204,7 +204,6 @@ async fn a_dropped_source_ends_its_threads_and_lets_answers_finish() {
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
     let settings = crate::source::Settings {
         name: "shop".into(),
-        locator: crate::source::Locator::Sqlite(path.clone()),
         access: Access::ReadWrite,
         pool: 2,
         connect_timeout: Duration::from_secs(10),
@@ -228,7 +227,10 @@ async fn a_dropped_source_ends_its_threads_and_lets_answers_finish() {
 #[tokio::test]
 async fn a_busy_source_still_answers_a_ping() {
     let mut fixture = fixture("", one_seat());
-    fixture.source = super::source(&fixture.path, Options { connect_timeout: Duration::from_millis(50), ..one_seat() });
+    fixture.source = crate::source::sqlite::tests::source(
+        &fixture.path,
+        Options { connect_timeout: Duration::from_millis(50), ..one_seat() },
+    );
     let holding = fixture.source.run(plan(ENDLESS, Access::ReadOnly)).await.unwrap();
     fixture.source.ping().await.unwrap();
     drop(holding);

@@ -3,15 +3,15 @@
 
 use rusqlite::Connection;
 
-use super::{Fixture, Options, fixture, plan, whole};
 use crate::error::{Error, Kind};
+use crate::source::sqlite::tests::{Fixture, Options, fixture, plan, whole};
 use crate::source::{Access, Exposure, Names, Plan, Prepared, Task};
 
 /// In every row of every hidden table.
-pub(super) const CANARY: &str = "canary";
+pub(crate) const CANARY: &str = "canary";
 
 /// `twin` is like `hidden_people`, and exposed.
-pub(super) const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
     CREATE TABLE hidden_people (id INTEGER PRIMARY KEY, secret TEXT, email TEXT UNIQUE, CHECK (secret <> 'mark'));
     CREATE TABLE twin (id INTEGER PRIMARY KEY, secret TEXT, email TEXT UNIQUE);
     CREATE TABLE orders (id INTEGER PRIMARY KEY, person INTEGER REFERENCES hidden_people (id),
@@ -49,19 +49,19 @@ pub(super) const SCHEMA: &str = "
     INSERT INTO hidden_child VALUES (1, 1);
     INSERT INTO places VALUES (1, 0, 5);";
 
-pub(super) fn hiding() -> Fixture {
+pub(crate) fn hiding() -> Fixture {
     let hidden = ["hidden%", "sealed"].map(str::to_owned).to_vec();
     let exposure = Exposure { tables: Names { shown: None, hidden }, ..Exposure::default() };
     fixture(SCHEMA, Options { exposure, ..Options::default() })
 }
 
 /// Everything that an error says.
-pub(super) fn all_words(error: &Error) -> String {
+pub(crate) fn all_words(error: &Error) -> String {
     format!("{} {} {}", error.message, error.get_hint().unwrap_or_default(), error.get_detail().unwrap_or_default())
 }
 
 /// What is in the hidden tables, and what the schema has.
-pub(super) fn content(fixture: &Fixture) -> String {
+pub(crate) fn content(fixture: &Fixture) -> String {
     let file = Connection::open(&fixture.path).unwrap();
     let read = |query: &str| {
         let mut statement = file.prepare(query).unwrap();
@@ -224,7 +224,7 @@ async fn what_was_changed_meanwhile_counts() {
     assert_eq!(error.kind, Kind::NotFound);
     assert_eq!(fixture.error("SELECT * FROM orders", Access::ReadOnly).await.kind, Kind::NotFound);
     // Made and undone, and then made as something else by somebody else.
-    let mut tried = super::plan("CREATE TABLE tried (a)", Access::ReadWrite);
+    let mut tried = crate::source::sqlite::tests::plan("CREATE TABLE tried (a)", Access::ReadWrite);
     tried.dry_run = true;
     whole(fixture.source.run(tried).await.unwrap()).await.unwrap();
     assert_eq!(fixture.error("SELECT a FROM tried", Access::ReadWrite).await.kind, Kind::NotFound);

@@ -1,18 +1,18 @@
 //! Spellings of a reference to what is hidden, generated: whatever the spelling and wherever it
 //! stands, it finds nothing, and tells nothing. `PORTICO_SEED` repeats a run.
 
-use super::hiding::{CANARY, all_words, content, hiding};
-use super::{Fixture, plan, whole};
+use crate::source::sqlite::tests::hiding::{CANARY, all_words, content, hiding};
+use crate::source::sqlite::tests::{Fixture, plan, whole};
 use crate::source::{Access, Plan};
 
 /// References spelt in one run; most are followed by the same one to something that is exposed.
 const CASES: usize = 3000;
 
 /// Xorshift: what a seed gives must not change with a crate.
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let given = std::env::var("PORTICO_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = || std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
         let seed: u64 = given.unwrap_or_else(now);
@@ -20,14 +20,14 @@ impl Chance {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 >> 33).unwrap_or_default() % end
     }
 
-    pub(super) fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+    pub(crate) fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len())]
     }
 }

@@ -1,8 +1,8 @@
 //! What no caller can do, whatever it writes.
 
-use super::{Options, fixture};
 use crate::error::Kind;
 use crate::source::Access;
+use crate::source::sqlite::tests::{Options, fixture};
 
 const SCRIPT: &str = "
     CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT);
@@ -93,7 +93,7 @@ const OUTSIDE: &[&str] = &[
     "SELECT fts3_tokenizer('simple')",
 ];
 
-async fn contents(fixture: &super::Fixture) -> String {
+async fn contents(fixture: &crate::source::sqlite::tests::Fixture) -> String {
     let tables = fixture.value("SELECT count(*), (SELECT group_concat(a) FROM t) FROM sqlite_schema").await;
     let spatial = fixture.value("SELECT count(*) FROM boxes WHERE low >= 2").await;
     let text = fixture.value("SELECT body FROM words WHERE words MATCH 'hello'").await;
@@ -125,7 +125,7 @@ async fn a_statement_dressed_as_a_query_still_cannot_write() {
     let fixture = fixture(SCRIPT, Options::default());
     let before = contents(&fixture).await;
     for text in WRITES {
-        let mut disguised = super::plan(text, Access::ReadWrite);
+        let mut disguised = crate::source::sqlite::tests::plan(text, Access::ReadWrite);
         if let crate::source::Task::Statement(prepared) = &mut disguised.task {
             prepared.statement.class = crate::sql::Class::Select;
         }

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::call::Argument;
 use crate::error::{Error, Result};
 use crate::reply::{Cell, Column, Part, Results};
-use crate::source::{Access, Declared, Exposure, Locator, Plan, Prepared, Settings, Source, Task, open};
+use crate::source::sqlite::DatabaseFile;
+use crate::source::{Access, Declared, Exposure, Location, Plan, Prepared, Settings, Source, Task};
 use crate::sql::{self, Class, Dialect, Naming, Statement};
 
 mod bounds;
@@ -27,19 +28,19 @@ mod values;
 mod writes;
 
 /// A database file and a source on it.
-pub(super) struct Fixture {
-    pub(super) source: Arc<dyn Source>,
-    pub(super) path: PathBuf,
+pub(crate) struct Fixture {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) path: PathBuf,
     _directory: TempDir,
 }
 
 /// What a test may vary.
-pub(super) struct Options {
-    pub(super) access: Access,
-    pub(super) pool: usize,
-    pub(super) declared: Vec<Declared>,
-    pub(super) connect_timeout: Duration,
-    pub(super) exposure: Exposure,
+pub(crate) struct Options {
+    pub(crate) access: Access,
+    pub(crate) pool: usize,
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) exposure: Exposure,
 }
 
 impl Default for Options {
@@ -56,31 +57,31 @@ impl Default for Options {
 }
 
 /// A source on a fresh file made by `script`.
-pub(super) fn fixture(script: &str, options: Options) -> Fixture {
+pub(crate) fn fixture(script: &str, options: Options) -> Fixture {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("test.db");
     rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
     Fixture { source: source(&path, options), path, _directory: directory }
 }
 
-pub(super) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
-    open(Settings {
-        name: "shop".into(),
-        locator: Locator::Sqlite(path.to_owned()),
-        access: options.access,
-        pool: options.pool,
-        connect_timeout: options.connect_timeout,
-        declared: options.declared.into(),
-        has_roles: false,
-        exposure: Arc::new(options.exposure),
-        budget: crate::budget::Budget::default(),
-    })
-    .unwrap()
+pub(crate) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
+    DatabaseFile(path.to_owned())
+        .open(Settings {
+            name: "shop".into(),
+            access: options.access,
+            pool: options.pool,
+            connect_timeout: options.connect_timeout,
+            declared: options.declared.into(),
+            has_roles: false,
+            exposure: Arc::new(options.exposure),
+            budget: crate::budget::Budget::default(),
+        })
+        .unwrap()
 }
 
 /// `text` as `sql` hands it over; placeholders that stand as numbers already are named here. What
 /// `sql` refuses goes to the driver all the same: it does not rely on it.
-pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
+pub(crate) fn statement(text: &str, placeholders: &[&str]) -> Statement {
     let naming = Naming { connection: "shop", others: &[] };
     let understood = sql::statements(text, Dialect::Sqlite, naming).ok().filter(|all| all.len() == 1);
     let mut statement = understood.and_then(|mut all| all.pop()).unwrap_or_else(|| Statement {
@@ -101,11 +102,11 @@ pub(super) fn statement(text: &str, placeholders: &[&str]) -> Statement {
     statement
 }
 
-pub(super) fn argument(name: &str, json: &str) -> Argument {
+pub(crate) fn argument(name: &str, json: &str) -> Argument {
     Argument { name: name.to_owned(), value: RawValue::from_string(json.to_owned()).unwrap(), data_type: None }
 }
 
-pub(super) fn plan(text: &str, access: Access) -> Plan {
+pub(crate) fn plan(text: &str, access: Access) -> Plan {
     Plan::alone(
         Task::Statement(Prepared {
             statement: statement(text, &[]),
@@ -119,15 +120,15 @@ pub(super) fn plan(text: &str, access: Access) -> Plan {
 
 /// A result read to its end.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
-    pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Vec<Cell<'static>>>,
-    pub(super) affected: Option<i64>,
+pub(crate) struct Whole {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell<'static>>>,
+    pub(crate) affected: Option<i64>,
 }
 
 impl Whole {
     /// Every row as words, for comparisons that read well.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         self.rows.iter().map(|row| row.iter().map(word).collect::<Vec<_>>().join("|")).collect()
     }
 }
@@ -144,7 +145,7 @@ fn word(cell: &Cell<'_>) -> String {
     }
 }
 
-pub(super) fn owned(cell: Cell<'_>) -> Cell<'static> {
+pub(crate) fn owned(cell: Cell<'_>) -> Cell<'static> {
     match cell {
         Cell::Decimal(text) => Cell::Decimal(text.into_owned().into()),
         Cell::Text(text) => Cell::Text(text.into_owned().into()),
@@ -158,7 +159,7 @@ pub(super) fn owned(cell: Cell<'_>) -> Cell<'static> {
     }
 }
 
-pub(super) async fn whole(mut results: Results) -> Result<Whole> {
+pub(crate) async fn whole(mut results: Results) -> Result<Whole> {
     let mut whole = Whole::default();
     while let Some(part) = results.next().await {
         match part? {
@@ -180,25 +181,25 @@ pub(super) async fn whole(mut results: Results) -> Result<Whole> {
 }
 
 impl Fixture {
-    pub(super) async fn run(&self, text: &str, access: Access) -> Result<Whole> {
+    pub(crate) async fn run(&self, text: &str, access: Access) -> Result<Whole> {
         whole(self.source.run(plan(text, access)).await?).await
     }
 
-    pub(super) async fn read(&self, text: &str) -> Result<Whole> {
+    pub(crate) async fn read(&self, text: &str) -> Result<Whole> {
         self.run(text, Access::ReadOnly).await
     }
 
-    pub(super) async fn write(&self, text: &str) -> Result<Whole> {
+    pub(crate) async fn write(&self, text: &str) -> Result<Whole> {
         self.run(text, Access::ReadWrite).await
     }
 
     /// The one value of a query.
-    pub(super) async fn value(&self, text: &str) -> String {
+    pub(crate) async fn value(&self, text: &str) -> String {
         self.read(text).await.unwrap().words().join(";")
     }
 
     /// The error of a statement, which must have one.
-    pub(super) async fn error(&self, text: &str, access: Access) -> Error {
+    pub(crate) async fn error(&self, text: &str, access: Access) -> Error {
         match self.run(text, access).await {
             Ok(whole) => panic!("`{text}` went through: {whole:?}"),
             Err(error) => error,

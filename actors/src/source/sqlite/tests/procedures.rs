@@ -1,10 +1,10 @@
 //! Declared procedures.
 
-use super::super::procedure;
-use super::{Fixture, Options, argument, fixture, whole};
 use crate::call::{Argument, Facet, Narrow};
 use crate::error::{Error, Kind};
 use crate::reply::DataType;
+use crate::source::sqlite::execute::procedure;
+use crate::source::sqlite::tests::{Fixture, Options, argument, fixture, whole};
 use crate::source::{Access, Declared, Direction, Invocation, Parameter, Plan, Procedure, Task};
 
 fn parameter(name: &str, type_name: &str, data_type: DataType, optional: bool) -> Parameter {
@@ -149,7 +149,12 @@ async fn procedures_and_their_parameters_are_listed() {
     assert_eq!(names, ["add_order", "orders_of"]);
 }
 
-async fn call(fixture: &Fixture, access: Access, name: &str, given: &[(&str, &str)]) -> Result<super::Whole, Error> {
+async fn call(
+    fixture: &Fixture,
+    access: Access,
+    name: &str,
+    given: &[(&str, &str)],
+) -> Result<crate::source::sqlite::tests::Whole, Error> {
     let plan = Plan::alone(Task::Procedure(invocation(None, name, given)), access);
     whole(fixture.source.run(plan).await?).await
 }

@@ -1,9 +1,9 @@
 //! Statements of the grammar under a call that may only read, against the file before and after.
 
-use super::hiding::{SCHEMA, all_words};
-use super::hiding_generated::Chance;
-use super::{Options, fixture};
 use crate::source::Access;
+use crate::source::sqlite::tests::hiding::{SCHEMA, all_words};
+use crate::source::sqlite::tests::hiding_generated::Chance;
+use crate::source::sqlite::tests::{Options, fixture};
 
 const CASES: usize = 600;
 

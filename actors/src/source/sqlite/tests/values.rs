@@ -1,9 +1,9 @@
 //! Values, columns and positions.
 
-use super::{Fixture, Options, argument, fixture, plan, source, statement, whole};
 use crate::error::Kind;
 use crate::reply::DataType as D;
 use crate::reply::{Cell, DataType};
+use crate::source::sqlite::tests::{Fixture, Options, argument, fixture, plan, source, statement, whole};
 use crate::source::{Access, Plan, Prepared, Task};
 
 const TYPES: &str = "

@@ -2,10 +2,10 @@
 
 use futures_util::StreamExt as _;
 
-use super::{Options, fixture, plan};
 use crate::error::Kind;
 use crate::reply::Part;
 use crate::source::Access;
+use crate::source::sqlite::tests::{Options, fixture, plan};
 
 const SCRIPT: &str = "
     CREATE TABLE customers (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, age INTEGER CHECK (age > 0));

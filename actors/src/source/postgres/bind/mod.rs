@@ -1,0 +1,8 @@
+//! The values of a statement: the types of its parameters, and what is bound to them.
+
+pub(crate) mod argument;
+pub(crate) mod argument_types;
+pub(crate) mod fingerprint;
+pub(crate) mod inference;
+pub(crate) mod parameter_types;
+pub(crate) mod split_parameters;

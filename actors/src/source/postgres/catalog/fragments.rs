@@ -1,0 +1,62 @@
+//! Parts of the questions about the catalogue: what callers may see of it.
+
+/// What callers may run at all: not triggers' and the engine's own functions, not aggregates, not
+/// what belongs to an extension. For `pg_proc p`, `pg_namespace n` and the result type `rt`.
+macro_rules! routine {
+    () => {
+        "p.prokind IN ('f', 'p')
+    AND rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler', 'fdw_handler',
+        'index_am_handler', 'table_am_handler', 'tsm_handler')
+    AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')"
+    };
+}
+
+/// What callers may run, whoever they are.
+pub(crate) const ANY_ROUTINE: &str = routine!();
+/// What callers may run and see.
+pub(crate) const EXPOSED_ROUTINE: &str = concat!(
+    routine!(),
+    "
+    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
+);
+/// The roles that a call may sign in as, as `r`.
+pub(crate) const LOGINS: &str =
+    "FROM pg_catalog.pg_roles r WHERE r.rolcanlogin AND NOT r.rolsuper AND r.rolname !~ '^pg_'";
+/// The roles that a call may take on, as `r`.
+pub(crate) const MEMBERS: &str =
+    "FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')";
+
+/// The number of the type that a domain stands on, however many domains are in between; of other
+/// types their own.
+pub(crate) fn base_type(type_: &str) -> String {
+    through_domains(type_, &format!("{type_}.oid"), "oid")
+}
+
+/// The modifier that holds for the base type, which any of the domains may have set.
+pub(crate) fn base_modifier(type_: &str, otherwise: &str) -> String {
+    through_domains(type_, otherwise, "modifier")
+}
+
+fn through_domains(type_: &str, otherwise: &str, wanted: &str) -> String {
+    format!(
+        "CASE WHEN {type_}.typtype <> 'd' THEN {otherwise} ELSE (
+        WITH RECURSIVE base(oid, kind, next, modifier) AS (
+            SELECT {type_}.oid, {type_}.typtype, {type_}.typbasetype, {type_}.typtypmod
+            UNION ALL SELECT b.oid, b.typtype, b.typbasetype,
+                CASE WHEN base.modifier < 0 THEN b.typtypmod ELSE base.modifier END
+            FROM base JOIN pg_catalog.pg_type b ON b.oid = base.next WHERE base.kind = 'd')
+        SELECT base.{wanted} FROM base WHERE base.kind <> 'd') END"
+    )
+}
+
+/// What the caller may see of `pg_class` under the name `table`.
+pub(crate) fn visible_table(table: &str) -> String {
+    format!(
+        "{table}.relkind IN ('r', 'p', 'v', 'm', 'f')
+    AND (pg_catalog.has_table_privilege({table}.oid, 'SELECT, INSERT, UPDATE, DELETE')
+        OR pg_catalog.has_any_column_privilege({table}.oid, 'SELECT, INSERT, UPDATE'))"
+    )
+}

@@ -1,0 +1,8 @@
+//! What is read from the server's catalogue, and what is remembered of it.
+
+pub(crate) mod cache;
+pub(crate) mod facets;
+pub(crate) mod fragments;
+pub(crate) mod keys;
+pub(crate) mod relations;
+pub(crate) mod routines;

@@ -1,0 +1,11 @@
+//! The sessions of one connection: the pool, what each session is told, and how long a call may use one.
+
+pub(crate) mod context;
+pub(crate) mod custom_types;
+pub(crate) mod handle;
+pub(crate) mod housekeeping;
+pub(crate) mod own;
+pub(crate) mod pool;
+pub(crate) mod pool_state;
+pub(crate) mod pooled;
+pub(crate) mod setup;

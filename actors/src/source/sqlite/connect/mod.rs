@@ -1,0 +1,4 @@
+//! Opening the file, with every lock and limit in place.
+
+pub(crate) mod limits;
+pub(crate) mod open;

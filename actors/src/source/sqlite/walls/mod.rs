@@ -1,0 +1,6 @@
+//! What a caller's statement may do: the authorizer, what is hidden, and the schema without it.
+
+pub(crate) mod authorizer;
+pub(crate) mod hidden_objects;
+pub(crate) mod refusal;
+pub(crate) mod visible_schema;
