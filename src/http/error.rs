@@ -16,7 +16,8 @@ use super::policy::{Form, Policy};
 use super::{ending, trail};
 use crate::app::App;
 use crate::encode::ErrorBody;
-use crate::mcp::envelope::{Failure, Id, Standing};
+use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::model::Id;
 
 /// Code and status of each kind, in one table (`wire.md` §7).
 pub(super) const fn numbers(kind: Kind) -> (u16, u16) {

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::audit;
 use crate::mcp::envelope::{self, Body, Failure};
 use crate::mcp::exchange::Exchange;
-use crate::mcp::progress::Narration;
+use crate::mcp::narration::Narration;
 use crate::mcp::{self, Outcome, Reception, tasks};
 
 /// `POST /mcp/connections/{connectionId}`.
@@ -115,15 +115,18 @@ fn call(
         // It can go on when its client has lost the stream, and the end of the service waits for it.
         let _running = visit.app.begin();
         let mut account = Account::of(ending);
-        let (context, headers, summary) = (visit.context(&exchange), &visit.headers, &mut account.summary);
+        let (context, features) = (visit.context(&exchange), visit.app.features().as_ref());
+        let (headers, summary) = (&visit.headers, &mut account.summary);
         let asked = match &body {
             Body::One(message) => message.id().cloned(),
             Body::Several(_) => None,
         };
         let answered = async {
             match body {
-                Body::One(message) => mcp::answer(&context, headers, &reception, message, summary).await,
-                Body::Several(messages) => mcp::answer_batch(&context, headers, &reception, messages, summary).await,
+                Body::One(message) => mcp::answer(&context, features, headers, &reception, message, summary).await,
+                Body::Several(messages) => {
+                    mcp::answer_batch(&context, features, headers, &reception, messages, summary).await
+                }
             }
         };
         let outcome = tokio::select! {

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::mcp::envelope::Failure;
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::exchange::{Exchange, Told};
-use crate::mcp::progress::Narration;
+use crate::mcp::narration::Narration;
 use crate::mcp::replay::Recording;
 use crate::mcp::sessions::{Holder, Session};
 use crate::mcp::{self, Header, ServerEvent, subscription};

@@ -17,9 +17,10 @@ use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
 use crate::mcp::changes::Changes;
-use crate::mcp::envelope::{Failure, Id, Standing};
+use crate::mcp::envelope::{Failure, Standing};
 use crate::mcp::exchange::Exchange;
-use crate::mcp::{self, Context, Header, Headers, Summary};
+use crate::mcp::model::Id;
+use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
 /// A caller at a connection.
@@ -77,7 +78,6 @@ impl Visit {
             sessions: &self.app.sessions,
             tasks: &self.app.tasks,
             seal: &self.app.seal,
-            features: self.app.features().as_ref(),
             exchange,
             audit: self.app.audit.as_deref(),
             traces: &self.app.traces,
@@ -107,7 +107,9 @@ impl Visit {
         let visit = Rc::clone(self);
         let look = move |entry: &Entry| {
             let settings = visit.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&visit.settings));
-            mcp::digests(&Context { settings: &settings, ..visit.context_at(entry, &Exchange::default()) })
+            let exchange = Exchange::default();
+            let context = Context { settings: &settings, ..visit.context_at(entry, &exchange) };
+            visit.app.features().digests(&context)
         };
         // Who listens uses the connection: only then does it look for changes.
         let (entry, in_use) = match self.app.directory.hold(&self.entry).await {

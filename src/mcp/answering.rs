@@ -1,59 +1,42 @@
-//! From a message to its outcome: era, session, the rim of its era, and then the one dispatch. What
+//! From a message to its outcome: era, session, the rim of its era, and then the method's handler. What
 //! a method does is not known here.
 
 use std::sync::Arc;
 
 use portico_actors::error::{Error, Kind};
 use portico_actors::trace::TraceParent;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::dispatch::{Found, dispatch};
-use super::envelope::{self, Id, Message, Standing};
-use super::era::{self, Era};
-use super::logging::Level;
-use super::progress::Token;
-use super::sessions::Session;
-use super::subscription::Subscription;
-use super::{Context, Header, Headers, Outcome, Refusal, Summary, session, stateless, tasks, tool_result};
 use crate::audit;
-
-/// What is known of a message before it is answered.
-#[derive(Debug)]
-pub struct Reception {
-    pub(super) era: Era,
-    /// The session that it belongs to.
-    pub session: Option<Arc<Session>>,
-    /// The name under which the caller wants to hear of its progress; only calls have any.
-    pub token: Option<Token>,
-    /// From which severity on the caller wants log messages of this request alone.
-    pub(super) level: Option<Level>,
-    /// What the client can do, as far as it has declared that.
-    pub(super) capabilities: Value,
-}
-
-impl Reception {
-    /// Of what has neither progress nor log messages: a batch.
-    pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
-        let capabilities = session.as_ref().map(|session| session.capabilities()).unwrap_or_default();
-        Self { era, session, token: None, level: None, capabilities }
-    }
-}
+use crate::mcp::call::{MethodCall, MethodResult};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{self, Failure, Standing, wrong};
+use crate::mcp::era::{self, Era};
+use crate::mcp::exchange::Reception;
+use crate::mcp::features::{Features, Refusal};
+use crate::mcp::logging::Level;
+use crate::mcp::methods::{self, Handler, Method};
+use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
+use crate::mcp::outcome::Outcome;
+use crate::mcp::progress::Token;
+use crate::mcp::sessions::Session;
+use crate::mcp::summary::Summary;
+use crate::mcp::{session, stateless, tool_result};
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
 pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> Result<Reception, Error> {
-    let (method, params) = match message {
+    let none = Meta::default();
+    let (method, meta) = match message {
         Message::Request { method, params, .. } | Message::Notification { method, params } => {
-            (method.as_str(), params.as_deref().map(RawValue::get))
+            (method.as_str(), &params.meta)
         }
-        Message::Response { .. } => ("", None),
+        Message::Response { .. } => ("", &none),
     };
     let era = match &headers.version {
         Header::Invalid => Era::Stateless,
-        version => era::decide(version.value(), stateless::meta_names_version(params)),
+        version => era::decide(version.value(), meta.version.is_some()),
     };
     let session = match era {
         Era::Session if method != "initialize" => find_session(context, &headers.session)?,
@@ -62,13 +45,18 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
     let mut reception = Reception::quiet(era, session);
     if era == Era::Stateless {
         // A level that is none is refused behind everything else that may be wrong.
-        reception.level = stateless::log_level(params).unwrap_or_default();
-        reception.capabilities = stateless::capabilities_of(params);
+        reception.level = log_level(meta).unwrap_or_default();
+        reception.capabilities = meta.capabilities();
     }
     if method == "tools/call" {
-        reception.token = Token::of(params);
+        reception.token = meta.progress_token.as_deref().and_then(Token::read);
     }
     Ok(reception)
+}
+
+/// From which severity on the client wants log messages of this request.
+fn log_level(meta: &Meta) -> Result<Option<Level>, Failure> {
+    Level::read(meta.log_level.as_deref(), META_LOG_LEVEL)
 }
 
 /// The session that `header` names, if it names one.
@@ -97,9 +85,10 @@ pub fn end_session(context: &Context<'_>, header: &Header) -> Result<(), Error> 
     Ok(())
 }
 
-/// Answers one message.
+/// Answers one message about what `features` offer.
 pub async fn answer(
     context: &Context<'_>,
+    features: &dyn Features,
     headers: &Headers,
     reception: &Reception,
     message: Message,
@@ -109,9 +98,9 @@ pub async fn answer(
         Message::Request { id, method, params } => (id, method, params),
         Message::Notification { method, params } => {
             if method == "notifications/cancelled"
-                && let Some(session) = &reception.session
+                && let (Some(session), Ok(mut fields)) = (&reception.session, params.fields)
             {
-                session::cancel(session, params.as_deref().map(RawValue::get));
+                session::cancel(session, &mut fields);
             }
             summary.what = method;
             return Outcome::Accepted;
@@ -124,18 +113,18 @@ pub async fn answer(
             return Outcome::Accepted;
         }
     };
-    let params = params.as_deref().map(RawValue::get);
     summary.what.clone_from(&method);
-    summary.parent = trace(params);
+    summary.parent = params.meta.traceparent.as_deref().and_then(TraceParent::parse);
     summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
+    let call = MethodCall { context, features, headers, era: reception.era, id: &id, method: &method };
     let Some(session) = &reception.session else {
-        return respond(context, headers, reception.era, &id, &method, params, summary).await;
+        return respond(&call, params, summary).await;
     };
     let running = session.run(id.as_json());
     let cancelled = tokio::select! {
         biased;
         () = running.cancelled() => None,
-        outcome = respond(context, headers, reception.era, &id, &method, params, summary) => Some(outcome),
+        outcome = respond(&call, params, summary) => Some(outcome),
     };
     cancelled.unwrap_or_else(|| {
         summary.failure = Some(Kind::Abandoned);
@@ -143,49 +132,26 @@ pub async fn answer(
     })
 }
 
-/// The trace in `_meta` of a message.
-fn trace(params: Option<&str>) -> Option<TraceParent> {
-    TraceParent::parse(&stateless::meta(params)?.string("traceparent").ok()??)
-}
-
-async fn respond(
-    context: &Context<'_>,
-    headers: &Headers,
-    era: Era,
-    id: &Id,
-    method: &str,
-    params: Option<&str>,
-    summary: &mut Summary,
-) -> Outcome {
-    let checked = match era {
-        Era::Stateless => stateless::check(method, params, headers),
-        Era::Session => Ok(()),
+async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Outcome {
+    let id = call.id;
+    let method = methods::find(call.method, call.era);
+    let result = match checked(call, method, &params) {
+        Ok(method) => handled(call, method, params, summary).await,
+        Err(refusal) => Err(refusal),
     };
-    let result = match (checked, method, era) {
-        (Err(failure), ..) => Err(failure.into()),
-        (Ok(()), "subscriptions/listen", Era::Stateless) => {
-            let read = Subscription::read(id, params, &context.features.capabilities());
-            match read.and_then(|subscription| tasks::follow(context, subscription)) {
-                Ok(subscription) => return Outcome::Listening(subscription),
-                Err(failure) => Err(failure.into()),
-            }
-        }
-        (Ok(()), "initialize", Era::Session) => match session::initialize(params, context.features.capabilities()) {
-            Ok(handshake) => {
-                let session = context.sessions.begin(context.holder(), handshake.version, handshake.capabilities);
-                return Outcome::Begun(session, envelope::success(id, &handshake.result));
-            }
-            Err(failure) => Err(failure.into()),
-        },
-        (Ok(()), ..) => dispatch(context, headers, era, method, params, summary).await,
-    };
-    let complete = |result: Found| match (era, result) {
-        (Era::Stateless, Found::Complete(result)) => stateless::complete(result, method),
-        (Era::Stateless, Found::InputRequired(result)) => stateless::input_required(result),
-        (Era::Session, Found::Complete(result) | Found::InputRequired(result)) => result,
+    let complete = |result: String| match call.era {
+        Era::Stateless => stateless::complete(result, method.is_some_and(|method| method.cacheable)),
+        Era::Session => result,
     };
     match result {
-        Ok(result) => Outcome::Response(Standing::Answered, envelope::success(id, &complete(result))),
+        Ok(MethodResult::Complete(result)) => {
+            Outcome::Response(Standing::Answered, envelope::success(id, &complete(result)))
+        }
+        Ok(MethodResult::InputRequired(result)) => {
+            Outcome::Response(Standing::Answered, envelope::success(id, &stateless::input_required(result)))
+        }
+        Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, &result)),
+        Ok(MethodResult::Listening(subscription)) => Outcome::Listening(subscription),
         Err(Refusal::Protocol(failure)) => {
             summary.failure = summary.failure.or(Some(Kind::Invalid));
             Outcome::Response(failure.standing, failure.body(Some(id)))
@@ -193,14 +159,50 @@ async fn respond(
         Err(Refusal::Tool(error)) => {
             summary.failure = Some(error.kind);
             summary.reason = audit::reason(&error);
-            let result = complete(Found::Complete(tool_result::error(&error)));
+            let result = complete(tool_result::error(&error));
             Outcome::Response(Standing::Answered, envelope::success(id, &result))
         }
         Err(Refusal::Scope(error)) => {
             summary.failure = Some(error.kind);
             summary.reason = audit::reason(&error);
-            let body = envelope::success(id, &complete(Found::Complete(tool_result::error(&error))));
+            let body = envelope::success(id, &complete(tool_result::error(&error)));
             Outcome::Denied(error, body)
         }
+    }
+}
+
+/// Checks what a request of its era must carry, and gives its method.
+fn checked(
+    call: &MethodCall<'_>,
+    method: Option<&'static Method>,
+    params: &Params,
+) -> Result<&'static Method, Refusal> {
+    if call.era == Era::Session {
+        return method.ok_or_else(|| call.unknown());
+    }
+    stateless::check(call.method, &params.meta, call.headers)?;
+    let method = method.ok_or_else(|| call.unknown())?;
+    if let Some(subject) = method.subject {
+        stateless::check_subject(subject, params, call.headers)?;
+    }
+    log_level(&params.meta)?;
+    Ok(method)
+}
+
+/// Runs the method's handler.
+async fn handled(
+    call: &MethodCall<'_>,
+    method: &Method,
+    params: Params,
+    summary: &mut Summary,
+) -> Result<MethodResult, Refusal> {
+    let context = call.context;
+    let held = if method.needs_source { context.directory.hold(context.entry).await.ok() } else { None };
+    let entry = held.as_ref().map_or(context.entry, |(entry, _)| entry);
+    let call = MethodCall { context: &Context { entry, by: Arc::clone(&context.by), ..*context }, ..*call };
+    let fields = params.fields.map_err(wrong);
+    match method.handler {
+        Handler::Sync(answer) => answer(&call, fields),
+        Handler::Async(answer) => answer(&call, fields, summary).await,
     }
 }

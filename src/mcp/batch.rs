@@ -4,9 +4,15 @@
 use portico_actors::error::{Kind, Result};
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Id, Message, Standing};
-use super::era::Era;
-use super::{Context, Header, Headers, Outcome, Reception, Summary, answer, find_session};
+use crate::mcp::answering::{answer, find_session};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::era::Era;
+use crate::mcp::exchange::Reception;
+use crate::mcp::features::Features;
+use crate::mcp::model::{Header, Headers, Id, Message};
+use crate::mcp::outcome::Outcome;
+use crate::mcp::summary::Summary;
 
 /// The revision that has batches.
 const VERSION: &str = "2025-03-26";
@@ -31,6 +37,7 @@ pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<
 /// requests; without any request there is none.
 pub async fn answer_batch(
     context: &Context<'_>,
+    features: &dyn Features,
     headers: &Headers,
     reception: &Reception,
     messages: Vec<Result<Message, (Option<Id>, Failure)>>,
@@ -46,7 +53,7 @@ pub async fn answer_batch(
                 Some(Failure::envelope("initialize must not be part of a batch").body(Some(&id)))
             }
             Ok(message) => {
-                let response = answer(context, headers, reception, message, summary).await.into_body();
+                let response = answer(context, features, headers, reception, message, summary).await.into_body();
                 if context.audit.is_some() {
                     calls.push(account(summary));
                 }

@@ -9,62 +9,13 @@ use portico_actors::directory::{Directory, Entry, InUse};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::features::Features;
+use crate::mcp::features::Features;
+use crate::mcp::lists::{Digests, List, UNKNOWN};
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
 /// The longest.
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
-
-/// A list that a client may keep and has to be told about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    /// `tools/list`.
-    Tools,
-    /// `resources/list`, and what its resources hold.
-    Resources,
-    /// `prompts/list`.
-    Prompts,
-}
-
-impl List {
-    /// All of them, in the order of their [`Digests`].
-    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
-
-    /// The member of `subscriptions/listen` that asks for it.
-    pub const fn subscription(self) -> &'static str {
-        match self {
-            Self::Tools => "toolsListChanged",
-            Self::Resources => "resourcesListChanged",
-            Self::Prompts => "promptsListChanged",
-        }
-    }
-
-    /// The notification that tells of its change.
-    pub const fn notification(self) -> &'static str {
-        match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Resources => "notifications/resources/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-        }
-    }
-
-    /// The server capability whose `listChanged` says that it is told of.
-    pub const fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-}
-
-/// The digest of a list that nobody can read now: it is no change, and what is read next is
-/// compared with what was told before.
-pub const UNKNOWN: u64 = 0;
-
-/// What each of [`List::ALL`] holds for one caller, as one number each.
-pub type Digests = [u64; List::ALL.len()];
 
 /// Completes with true when `signal` has changed, and never where there is none.
 async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
@@ -193,8 +144,8 @@ mod tests {
     use portico_actors::source::{Access, Plan, Profile, Source};
     use portico_actors::sql::Dialect;
 
-    use super::super::connection::Connected;
     use super::*;
+    use crate::mcp::connection::Connected;
 
     /// A source that says how old it is, and panics at the age of one: then its actor dies.
     #[derive(Default)]

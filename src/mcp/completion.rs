@@ -3,11 +3,13 @@
 
 use portico_actors::call::{Facet, Narrow};
 
-use super::envelope::{Failure, Standing};
-use super::features::{Completion, Reference};
-use super::resources::{literal, rows, template};
-use super::{Context, Summary, prompts};
 use crate::config::Completes;
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{Failure, refuse};
+use crate::mcp::features::{Completion, Reference};
+use crate::mcp::prompts;
+use crate::mcp::resources::{literal, rows, template};
+use crate::mcp::summary::Summary;
 
 /// Names that are counted at most.
 const MOST_COUNTED: u64 = 10_000;
@@ -18,7 +20,6 @@ pub(super) async fn values(
     completion: Completion,
     summary: &mut Summary,
 ) -> Result<Vec<String>, Failure> {
-    let refuse = |message: &str| Failure::params(message, Standing::Answered);
     let Completion { reference, argument: name, begun, mut known } = completion;
     let source = match reference {
         Reference::Resource(uri) => {

@@ -12,14 +12,16 @@ use portico_actors::source::Profile;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::changes::{Digests, List, UNKNOWN};
-use super::envelope::{self, Failure, Standing, words};
-use super::features::{Answer, Asked, Completion, Features, Given, Refusal};
-use super::listing::{Key, Listing, Listings};
-use super::logging::Level;
-use super::{Context, Summary, completion, prompts, resources, tool_result};
 use crate::audit;
 use crate::encode::{self, Table};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{self, Failure, wrong};
+use crate::mcp::features::{Answer, Asked, Completion, Features, Given, Refusal};
+use crate::mcp::listing::{Key, Listing, Listings};
+use crate::mcp::lists::{Digests, List, UNKNOWN};
+use crate::mcp::logging::Level;
+use crate::mcp::summary::Summary;
+use crate::mcp::{completion, prompts, resources, tool_result};
 use crate::tools::{self, Offer, Unresolved};
 
 /// The features of every configured connection; which one it is, the context says.
@@ -133,14 +135,14 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
         Ok(resolved) => resolved,
         Err(Unresolved::Unknown(error)) => {
             summary.failure = Some(Kind::NotFound);
-            return Err(Failure::params(words(&error), Standing::Answered).into());
+            return Err(wrong(error).into());
         }
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
     let (caps, format) = (resolved.caps, resolved.format);
     summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
     summary.operation = Some(resolved.operation.word());
-    let (by, origin) = (Arc::clone(&context.by), summary.origin(context));
+    let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());
     let notices = context.exchange.notices(&logger(context));
     let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;

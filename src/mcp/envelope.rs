@@ -6,66 +6,7 @@ use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A request's id, kept as the JSON text it came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Id(String);
-
-impl Id {
-    /// What stands for an id that could not be read.
-    pub const NULL: &str = "null";
-
-    /// The JSON text.
-    pub fn as_json(&self) -> &str {
-        &self.0
-    }
-
-    /// An id is a string or an integer (MCP, base protocol §Requests).
-    fn read(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let string = text.starts_with('"') && serde_json::from_str::<String>(text).is_ok();
-        (integer || string).then(|| Self(text.to_owned()))
-    }
-}
-
-/// One message from a client.
-#[derive(Debug)]
-pub enum Message {
-    /// Wants an answer.
-    Request {
-        /// Echoed in the answer.
-        id: Id,
-        /// What is asked.
-        method: String,
-        /// An object.
-        params: Option<Box<RawValue>>,
-    },
-    /// Wants none.
-    Notification {
-        /// What happened.
-        method: String,
-        /// An object.
-        params: Option<Box<RawValue>>,
-    },
-    /// An answer to a request of ours.
-    Response {
-        /// The request's id, where it is one of ours: a string.
-        id: Option<String>,
-        /// Its result, or an error object.
-        answer: std::result::Result<Value, Value>,
-    },
-}
-
-impl Message {
-    /// The id that an error about this message carries.
-    pub fn id(&self) -> Option<&Id> {
-        match self {
-            Self::Request { id, .. } => Some(id),
-            _ => None,
-        }
-    }
-}
+use crate::mcp::model::{Id, Message, Params};
 
 /// How the transport answers a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +135,16 @@ pub fn words(error: &Error) -> String {
     }
 }
 
+/// The parameters are wrong in the way that `error` tells.
+pub(super) fn wrong(error: Error) -> Failure {
+    Failure::params(words(&error), Standing::Answered)
+}
+
+/// The parameters are wrong in the way that `message` tells.
+pub(super) fn refuse(message: impl Into<String>) -> Failure {
+    Failure::params(message, Standing::Answered)
+}
+
 /// The whole response with `result`, a JSON object.
 pub fn success(id: &Id, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.as_json()).into_bytes()
@@ -209,11 +160,6 @@ pub(super) fn open(response: &[u8]) -> Option<Result<Box<RawValue>, Box<RawValue
 pub(super) fn internal_error(message: &str) -> Box<RawValue> {
     let error = json!({"code": INTERNAL_ERROR, "message": message}).to_string();
     RawValue::from_string(error).unwrap_or_default()
-}
-
-/// Whether `raw` may be an id, or another name that a client gives: a string or an integer.
-pub(super) fn is_id(raw: &RawValue) -> bool {
-    Id::read(raw).is_some()
 }
 
 /// What a body holds.
@@ -280,6 +226,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
     if params.as_ref().is_some_and(|params| !params.get().starts_with('{')) {
         return Err(refuse("params must be an object"));
     }
+    let params = Params::read(params.as_deref());
     Ok(match known {
         Some(id) => Message::Request { id, method, params },
         None => Message::Notification { method, params },

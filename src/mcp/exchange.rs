@@ -2,7 +2,7 @@
 //! messages), what is asked back, and where that travels. What a request does is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portico_actors::call::{Notices, Severity};
@@ -10,17 +10,39 @@ use portico_actors::error::{Error, Kind, Result};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::Reception;
-use super::era::Era;
-use super::logging::{self, Level};
-use super::progress::{Progress, Token};
-use super::sessions::Session;
-use super::tasks::Deferral;
+use crate::mcp::era::Era;
+use crate::mcp::lock::lock;
+use crate::mcp::logging::{self, Level};
+use crate::mcp::progress::{Progress, Token};
+use crate::mcp::sessions::Session;
+use crate::mcp::tasks::Deferral;
 use crate::shares::{Room, Short};
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.
 const WAITING: usize = 256;
+
+/// What is known of a message before it is answered.
+#[derive(Debug)]
+pub struct Reception {
+    pub(super) era: Era,
+    /// The session that it belongs to.
+    pub session: Option<Arc<Session>>,
+    /// The name under which the caller wants to hear of its progress; only calls have any.
+    pub token: Option<Token>,
+    /// From which severity on the caller wants log messages of this request alone.
+    pub(super) level: Option<Level>,
+    /// What the client can do, as far as it has declared that.
+    pub(super) capabilities: Value,
+}
+
+impl Reception {
+    /// Of what has neither progress nor log messages: a batch.
+    pub(super) fn quiet(era: Era, session: Option<Arc<Session>>) -> Self {
+        let capabilities = session.as_ref().map(|session| session.capabilities()).unwrap_or_default();
+        Self { era, session, token: None, level: None, capabilities }
+    }
+}
 
 /// What is told before the response.
 #[derive(Debug)]
@@ -98,7 +120,7 @@ impl Preparing<'_> {
     pub(super) fn grow_to(&mut self, octets: usize) -> Result<()> {
         let more = octets.saturating_sub(self.octets);
         self.octets = octets;
-        let mut room = self.exchange.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = lock(&self.exchange.room);
         let grown = room.as_mut().map_or(Ok(()), |room| room.grow(more * COPIES));
         grown.map_err(|short| {
             let whose = if short == Short::Each { " for this principal" } else { "" };
@@ -141,7 +163,7 @@ impl Exchange {
 
     /// What was taken for the answer, which goes with it.
     pub(crate) fn take_room(&self) -> Option<Room<String>> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.room).take()
     }
 
     /// Tells the client a log message, if it wants to hear of it. `data` must hold no secret and
@@ -218,12 +240,12 @@ impl Exchange {
 
     /// Decides whether the call becomes a task.
     pub(super) fn defer(&self, deferral: Deferral) {
-        *self.deferral.lock().unwrap_or_else(PoisonError::into_inner) = deferral;
+        *lock(&self.deferral) = deferral;
     }
 
     /// What has been decided of that.
     pub(super) fn deferral(&self) -> Deferral {
-        self.deferral.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.deferral).clone()
     }
 
     /// Asks the client and waits for its answer: through the request's task, if it has become one,

@@ -10,11 +10,12 @@ use portico_actors::error::Error;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::changes::Digests;
-use super::envelope::Failure;
-use super::listing::Listing;
-use super::tasks::TaskSupport;
-use super::{Context, Summary};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::Failure;
+use crate::mcp::listing::Listing;
+use crate::mcp::lists::Digests;
+use crate::mcp::summary::Summary;
+use crate::mcp::tasks::TaskSupport;
 
 /// Why a request has no result.
 #[derive(Debug)]

@@ -4,13 +4,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lru::LruCache;
 use portico_actors::source::{Access, Profile};
 use serde_json::Value;
 
 use crate::config::Connection;
+use crate::mcp::lock::lock;
 use crate::tools::{Filter, Offer};
 
 /// Lists that are kept at most. One of a small connection is about 20 KiB.
@@ -57,17 +58,13 @@ impl Default for Listings {
 impl Listings {
     /// The list of `key`, which `write` writes where it is not kept.
     pub(super) fn get(&self, key: Key, write: impl FnOnce() -> Listing) -> Arc<Listing> {
-        if let Some(kept) = self.lock().get(&key) {
+        if let Some(kept) = lock(&self.0).get(&key) {
             return Arc::clone(kept);
         }
         // Not under the lock: two who write the same at once do no harm.
         let written = Arc::new(write());
-        self.lock().put(key, Arc::clone(&written));
+        lock(&self.0).put(key, Arc::clone(&written));
         written
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<Key, Arc<Listing>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,13 +1,10 @@
 //! Severities of log messages (RFC 5424 §6.2.1), and the two ways of asking for them: for a session
 //! (`logging/setLevel`, 2025 revisions) and for one request (`_meta`, 2026-07-28).
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Standing};
-use crate::fields::Fields;
-
-/// The member of `_meta` that asks for messages of one request.
-pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+use crate::mcp::envelope::{Failure, refuse};
 
 /// How severe a message is; a greater one is more severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,13 +51,13 @@ impl Level {
         Self::ALL.into_iter().find(|level| level.word() == word)
     }
 
-    /// Reads the level `name` of `fields`; `None` where there is none.
-    pub(super) fn read(fields: &mut Fields, name: &'static str) -> Result<Option<Self>, Failure> {
-        let Some(raw) = fields.take(name) else { return Ok(None) };
+    /// Reads the level `raw`, the value of the member `name`; `None` where there is none.
+    pub(super) fn read(raw: Option<&RawValue>, name: &str) -> Result<Option<Self>, Failure> {
+        let Some(raw) = raw else { return Ok(None) };
         let level = serde_json::from_str::<String>(raw.get()).ok().and_then(|word| Self::of(&word));
         level.map(Some).ok_or_else(|| {
             let words: Vec<&str> = Self::ALL.into_iter().map(Self::word).collect();
-            Failure::params(format!("{name}: give one of {}", words.join(", ")), Standing::Answered)
+            refuse(format!("{name}: give one of {}", words.join(", ")))
         })
     }
 }
@@ -80,17 +77,19 @@ pub(super) fn notification(level: Level, logger: &str, data: &Value) -> Vec<u8> 
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Result<Option<Level>, Failure> {
+        Level::read(Some(&RawValue::from_string(text.to_owned()).unwrap()), "level")
+    }
+
     #[test]
     fn levels_are_read_by_their_words_and_ordered_by_severity() {
         for level in Level::ALL {
-            let mut fields = Fields::parse(&json!({"level": level.word()}).to_string(), "params").unwrap();
-            assert_eq!(Level::read(&mut fields, "level").unwrap(), Some(level));
+            assert_eq!(read(&json!(level.word()).to_string()).unwrap(), Some(level));
         }
         assert!(Level::ALL.is_sorted() && Level::Error > Level::Notice);
-        for wrong in [r#"{"level":"loud"}"#, r#"{"level":"Info"}"#, r#"{"level":3}"#, r#"{"level":{}}"#] {
-            let mut fields = Fields::parse(wrong, "params").unwrap();
-            assert!(Level::read(&mut fields, "level").is_err(), "{wrong}");
+        for wrong in [r#""loud""#, r#""Info""#, "3", "{}"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(Level::read(&mut Fields::default(), "level").unwrap(), None);
+        assert_eq!(Level::read(None, "level").unwrap(), None);
     }
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 
-use super::listing::Listed;
+use crate::mcp::listing::Listed;
 
 /// Entries of a page.
 const PAGE: usize = 200;

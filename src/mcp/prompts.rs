@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Context;
-use super::envelope::{Failure, Standing};
 use crate::config::Prompt;
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{Failure, refuse};
 
 /// A prompt as it is listed.
 pub(super) fn describe(prompt: &Prompt) -> Value {
@@ -38,13 +38,12 @@ pub(super) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, 
         .prompts
         .iter()
         .find(|prompt| prompt.name == name)
-        .ok_or_else(|| Failure::params(format!("there is no prompt {name:?} on this connection"), Standing::Answered))
+        .ok_or_else(|| refuse(format!("there is no prompt {name:?} on this connection")))
 }
 
 /// The result of `prompts/get`.
 pub(super) fn get(context: &Context<'_>, name: &str, given: &BTreeMap<String, String>) -> Result<String, Failure> {
     let prompt = find(context, name)?;
-    let refuse = |message: String| Failure::params(message, Standing::Answered);
     for argument in &prompt.arguments {
         if argument.required && !given.contains_key(&argument.name) {
             return Err(refuse(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));

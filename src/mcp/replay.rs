@@ -2,14 +2,15 @@
 //! it up again (MCP 2025-11-25, transports §Resumability). Knows no session and no call.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use tokio::sync::watch;
 
-use super::ServerEvent;
+use crate::mcp::lock::lock;
+use crate::mcp::model::ServerEvent;
 
 /// Messages kept of one answer at most, the newest.
 const MESSAGES: usize = 64;
@@ -60,7 +61,7 @@ impl Recording {
     }
 
     fn with<T>(&self, then: impl FnOnce(&mut Kept) -> T) -> T {
-        then(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+        then(&mut lock(&self.kept))
     }
 
     /// Adds a message. What does not fit any more is forgotten from the front.

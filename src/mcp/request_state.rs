@@ -12,7 +12,7 @@ use portico_actors::error::{Error, Result};
 use serde_json::Value;
 use sha2::Sha256;
 
-use super::sessions::Holder;
+use crate::mcp::sessions::Holder;
 
 /// How long a client may take for its answers.
 const LIFETIME: Duration = Duration::from_mins(10);

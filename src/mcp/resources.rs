@@ -8,10 +8,11 @@ use portico_actors::error::Error;
 use portico_actors::reply::{DataType, Reply};
 use serde_json::{Value, json};
 
-use super::envelope::Failure;
-use super::era::Era;
-use super::{Context, Summary};
 use crate::encode::{self, Caps, Format, Rest};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::Failure;
+use crate::mcp::era::Era;
+use crate::mcp::summary::Summary;
 
 const MIME_TYPE: &str = "text/markdown";
 /// Bytes of a listing that are read at most: some forty thousand tables.
@@ -88,7 +89,7 @@ pub(super) async fn rows(
 ) -> Result<Vec<Value>, Failure> {
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
-    let reply = context.directory.ask(context.entry, summary.origin(context), by, op, Limits::default()).await;
+    let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
     let mut room = context.exchange.preparing();
     let table = match reply {

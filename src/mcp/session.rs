@@ -1,58 +1,95 @@
-//! The rim of the 2025 revisions: the handshake, and cancelling. The sessions themselves are in
-//! `sessions/`; a request without one is served too.
+//! The rim of the 2025 revisions: the handshake, cancelling, and what a session is told to keep. The
+//! sessions themselves are in `sessions/`; a request without one is served too.
 
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Standing};
-use super::era::SESSION_VERSIONS;
-use super::sessions::Session;
-use super::{INSTRUCTIONS, PRODUCT, VERSION};
 use crate::fields::Fields;
+use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::envelope::{Failure, refuse, wrong};
+use crate::mcp::era::SESSION_VERSIONS;
+use crate::mcp::features::Refusal;
+use crate::mcp::logging::Level;
+use crate::mcp::model::{INSTRUCTIONS, PRODUCT, VERSION};
+use crate::mcp::sessions::Session;
 
 /// Bytes of a client's capabilities at most: they are kept as long as its session.
 const LONGEST_CAPABILITIES: usize = 4 * 1024;
 
-/// What a handshake comes to.
-pub(super) struct Handshake {
-    /// The version asked for if it is served, else our newest.
-    pub(super) version: &'static str,
-    /// What the client declares it can do, an object.
-    pub(super) capabilities: Value,
-    /// The result of `initialize`.
-    pub(super) result: String,
-}
-
-/// `initialize`, where `offered` are the server's capabilities.
-pub(super) fn initialize(params: Option<&str>, offered: Value) -> Result<Handshake, Failure> {
-    let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
-    let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
+/// `initialize`.
+pub(super) fn initialize(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let mut fields = params?;
     let asked = fields.required("protocolVersion").map_err(wrong)?;
+    // The version asked for if it is served, else our newest.
     let newest = SESSION_VERSIONS[SESSION_VERSIONS.len() - 1];
-    let version = SESSION_VERSIONS.iter().find(|version| **version == asked).unwrap_or(&newest);
+    let version = SESSION_VERSIONS.into_iter().find(|version| *version == asked).unwrap_or(newest);
     let result = json!({
         "protocolVersion": version,
-        "capabilities": offered,
+        "capabilities": call.features.capabilities(),
         "serverInfo": {"name": PRODUCT, "title": "Portico", "version": VERSION},
         "instructions": INSTRUCTIONS,
     });
     let declared = fields.take("capabilities");
     if declared.as_ref().is_some_and(|declared| declared.get().len() > LONGEST_CAPABILITIES) {
-        return Err(Failure::params(
-            format!(
-                "capabilities: they are longer than {LONGEST_CAPABILITIES} bytes; declare what is used, without details"
-            ),
-            Standing::Answered,
-        ));
+        let message = format!(
+            "capabilities: they are longer than {LONGEST_CAPABILITIES} bytes; declare what is used, without details"
+        );
+        return Err(refuse(message).into());
     }
-    let capabilities = declared.and_then(|declared| serde_json::from_str(declared.get()).ok());
-    Ok(Handshake { version, capabilities: capabilities.unwrap_or_default(), result: result.to_string() })
+    let capabilities: Option<Value> = declared.and_then(|declared| serde_json::from_str(declared.get()).ok());
+    let session = call.context.sessions.begin(call.context.holder(), version, capabilities.unwrap_or_default());
+    Ok(MethodResult::Begun(session, result.to_string()))
+}
+
+/// `ping`.
+pub(super) fn ping(_: &MethodCall<'_>, _: Params) -> Result<MethodResult, Refusal> {
+    Ok(MethodResult::nothing())
+}
+
+/// `logging/setLevel`. Without a session there is nothing that could keep it.
+pub(super) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let level = Level::read(params?.take("level").as_deref(), "level")?;
+    let level = level.ok_or_else(|| refuse("level: this member is missing"))?;
+    let session = call.context.exchange.session().ok_or_else(|| {
+        refuse("logging/setLevel is for a session: initialize first, and send Mcp-Session-Id with each request")
+    })?;
+    session.set_level(level);
+    Ok(MethodResult::nothing())
+}
+
+/// `resources/subscribe`.
+pub(super) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let (session, uri) = watched(call, params)?;
+    let version = call.features.version(&uri).ok_or_else(|| Failure::resource(&uri, false))?;
+    if session.subscribe(&uri, version) {
+        Ok(MethodResult::nothing())
+    } else {
+        Err(refuse("uri: this session watches too many resources; unsubscribe from some").into())
+    }
+}
+
+/// `resources/unsubscribe`.
+pub(super) fn unsubscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let (session, uri) = watched(call, params)?;
+    session.unsubscribe(&uri);
+    Ok(MethodResult::nothing())
+}
+
+/// Where a resource is watched, and which.
+fn watched<'a>(call: &MethodCall<'a>, params: Params) -> Result<(&'a Session, String), Refusal> {
+    if call.features.capabilities()["resources"]["subscribe"] != true {
+        return Err(call.unknown());
+    }
+    let uri = params?.required("uri").map_err(wrong)?;
+    let session = call.context.exchange.session();
+    let session =
+        session.ok_or_else(|| refuse("subscriptions are for a session: initialize first, and send Mcp-Session-Id"))?;
+    Ok((session, uri))
 }
 
 /// `notifications/cancelled`: one that names no request of this session that runs is ignored, as
 /// the specification says.
-pub(super) fn cancel(session: &Session, params: Option<&str>) {
-    let request = params.and_then(|params| Fields::parse(params, "params").ok()?.take("requestId"));
-    if let Some(request) = request {
+pub(super) fn cancel(session: &Session, fields: &mut Fields) {
+    if let Some(request) = fields.take("requestId") {
         session.cancel(request.get());
     }
 }

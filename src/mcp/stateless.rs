@@ -7,85 +7,27 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Standing};
-use super::era::{SESSION_VERSIONS, STATELESS_VERSION};
-use super::logging::{Level, META_LOG_LEVEL};
-use super::{Header, Headers, PRODUCT, VERSION, tasks};
-use crate::fields::Fields;
+use crate::mcp::call::{self, MethodCall, MethodResult};
+use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
+use crate::mcp::features::Refusal;
+use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, PRODUCT, Params, VERSION};
+use crate::mcp::tasks::EXTENSION;
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
 /// to be seen here.
 pub(super) const TIME_TO_LIVE_MS: u64 = 30_000;
 
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-
-/// Methods that this revision knows and this server answers.
-const METHODS: [&str; 13] = [
-    "server/discover",
-    "subscriptions/listen",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
-];
-
-/// The parameter that names a task.
-pub(super) const TASK_ID: &str = "taskId";
-
-/// Methods whose subject stands in `Mcp-Name` too, and the parameter that holds it.
-const NAMED: [(&str, &str); 6] = [
-    ("tools/call", "name"),
-    ("prompts/get", "name"),
-    ("resources/read", "uri"),
-    ("tasks/get", TASK_ID),
-    ("tasks/update", TASK_ID),
-    ("tasks/cancel", TASK_ID),
-];
-
-/// Methods whose result may not be kept: it depends on more than the source's catalogue.
-const NOT_KEPT: [&str; 6] =
-    ["tools/call", "prompts/get", "completion/complete", "tasks/get", "tasks/update", "tasks/cancel"];
-
-/// Whether `_meta` of `params` names a protocol version.
-pub(super) fn meta_names_version(params: Option<&str>) -> bool {
-    meta(params).is_some_and(|mut meta| meta.take(META_VERSION).is_some())
-}
-
-/// What a message says beside its parameters.
-pub(super) fn meta(params: Option<&str>) -> Option<Fields> {
-    let meta = Fields::parse(params?, "params").ok()?.take("_meta")?;
-    Fields::parse(meta.get(), "_meta").ok()
-}
-
-/// What the client declares it can do, an object.
-pub(super) fn capabilities_of(params: Option<&str>) -> Value {
-    let declared = meta(params).and_then(|mut meta| meta.take(META_CAPABILITIES));
-    declared.and_then(|declared| serde_json::from_str(declared.get()).ok()).unwrap_or_default()
-}
-
-/// From which severity on the client wants log messages of this request.
-pub(super) fn log_level(params: Option<&str>) -> Result<Option<Level>, Failure> {
-    meta(params).map_or(Ok(None), |mut meta| Level::read(&mut meta, META_LOG_LEVEL))
-}
-
-/// Checks a request before it is dispatched.
-pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Result<(), Failure> {
+/// Checks the revision of the request that `meta` is of, what its client declares, and that its headers
+/// say the same.
+pub(super) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), Failure> {
     let malformed = |message: &str| Failure::params(message, Standing::Malformed);
-    let mut meta = meta(params);
-    let version = match meta.as_mut().map(|meta| meta.string(META_VERSION)) {
-        Some(Ok(version)) => version,
+    let version = match &meta.version {
+        Some(Ok(version)) => Some(version),
         Some(Err(_)) => return Err(malformed("_meta: the protocol version must be a string")),
         None => None,
     };
-    if let Some(version) = &version {
+    if let Some(version) = version {
         match &headers.version {
             Header::Absent => return Err(Failure::header("the header MCP-Protocol-Version is missing")),
             Header::Invalid => return Err(Failure::header("the header MCP-Protocol-Version is malformed or repeated")),
@@ -108,22 +50,19 @@ pub(super) fn check(method: &str, params: Option<&str>, headers: &Headers) -> Re
         }
         return Err(malformed("params._meta must name the protocol version: io.modelcontextprotocol/protocolVersion"));
     };
-    let capabilities = meta.as_mut().and_then(|meta| meta.take(META_CAPABILITIES));
-    if !capabilities.is_some_and(|capabilities| capabilities.get().starts_with('{')) {
+    if !meta.capabilities.as_ref().is_some_and(|capabilities| capabilities.get().starts_with('{')) {
         return Err(malformed("params._meta must have an object io.modelcontextprotocol/clientCapabilities"));
     }
     if version != STATELESS_VERSION {
-        return Err(Failure::version(&[STATELESS_VERSION], &version));
+        return Err(Failure::version(&[STATELESS_VERSION], version));
     }
-    mirrored("Mcp-Method", &headers.method, method)?;
-    if !METHODS.contains(&method) {
-        return Err(Failure::method(method, Standing::Unknown));
-    }
-    if let Some((_, parameter)) = NAMED.iter().find(|(named, _)| *named == method) {
-        let name = params.and_then(|params| Fields::parse(params, "params").ok()?.string(parameter).ok()?);
-        mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())?;
-    }
-    log_level(params).map(drop)
+    mirrored("Mcp-Method", &headers.method, method)
+}
+
+/// Checks the header that repeats the parameter `subject`, which names what the request is about.
+pub(super) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), Failure> {
+    let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(subject).ok()?);
+    mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())
 }
 
 /// Checks the headers that repeat arguments of a tool: `pairs` of a header's name behind
@@ -186,25 +125,26 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The result of `server/discover`.
-pub(super) fn discover(mut capabilities: Value, has_tasks: bool) -> String {
+/// `server/discover`.
+pub(super) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, Refusal> {
+    let mut capabilities = call.features.capabilities();
     capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
-    if has_tasks {
-        capabilities["extensions"][tasks::EXTENSION] = json!({});
+    if call.context.tasks.are_on() {
+        capabilities["extensions"][EXTENSION] = json!({});
     }
-    json!({
+    let result = json!({
         "supportedVersions": [STATELESS_VERSION],
         "capabilities": capabilities,
-        "instructions": super::INSTRUCTIONS,
-    })
-    .to_string()
+        "instructions": INSTRUCTIONS,
+    });
+    Ok(MethodResult::Complete(result.to_string()))
 }
 
-/// Adds what every result of this revision has, and how long a list may be kept.
-pub(super) fn complete(result: String, method: &str) -> String {
+/// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.
+pub(super) fn complete(result: String, cacheable: bool) -> String {
     let mut result = dressed(result, "complete");
     result.pop();
-    if !NOT_KEPT.contains(&method) {
+    if cacheable {
         // What is listed depends on the caller and on the connection.
         result.push_str(&format!(",\"ttlMs\":{TIME_TO_LIVE_MS},\"cacheScope\":\"private\""));
     }
@@ -249,9 +189,8 @@ mod tests {
 
     #[test]
     fn a_result_is_completed_once() {
-        assert!(complete("{}".to_owned(), "tools/call").starts_with("{\"resultType\":\"complete\",\"_meta\":{"));
-        let list: serde_json::Value =
-            serde_json::from_str(&complete("{\"tools\":[]}".to_owned(), "tools/list")).unwrap();
+        assert!(complete("{}".to_owned(), false).starts_with("{\"resultType\":\"complete\",\"_meta\":{"));
+        let list: serde_json::Value = serde_json::from_str(&complete("{\"tools\":[]}".to_owned(), true)).unwrap();
         assert_eq!((list["ttlMs"].as_u64(), list["cacheScope"].as_str()), (Some(TIME_TO_LIVE_MS), Some("private")));
     }
 }

@@ -7,12 +7,13 @@ use futures_util::{Stream, stream};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{Changes, Digests, List};
-use super::envelope::{self, Failure, Id, Standing};
-use super::sessions::{Listening, Session};
-use super::tasks::Following;
-use super::{LONGEST_NAME, ServerEvent};
 use crate::fields::Fields;
+use crate::mcp::changes::Changes;
+use crate::mcp::envelope::{self, Failure, refuse, wrong};
+use crate::mcp::lists::{Digests, List};
+use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
+use crate::mcp::sessions::{Listening, Session};
+use crate::mcp::tasks::Following;
 
 /// Tells that a watched resource has changed.
 const UPDATED: &str = "notifications/resources/updated";
@@ -42,20 +43,16 @@ const FOLLOWED: usize = 100;
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
     /// acknowledged.
-    pub(super) fn read(id: &Id, params: Option<&str>, offered: &Value) -> Result<Self, Failure> {
-        let wrong = |error: portico_actors::error::Error| Failure::params(error.message, Standing::Answered);
+    pub(super) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, Failure> {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
-            let message = format!("id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one");
-            return Err(Failure::params(message, Standing::Answered));
+            return Err(refuse(format!(
+                "id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one"
+            )));
         }
-        let mut params = Fields::parse(params.unwrap_or("{}"), "params").map_err(wrong)?;
-        let asked = params.take("notifications").ok_or_else(|| {
-            Failure::params(
-                "notifications: say what to listen for, as {\"toolsListChanged\": true}",
-                Standing::Answered,
-            )
-        })?;
+        let asked = params
+            .take("notifications")
+            .ok_or_else(|| refuse("notifications: say what to listen for, as {\"toolsListChanged\": true}"))?;
         let mut asked = Fields::parse(asked.get(), "notifications").map_err(wrong)?;
         let mut lists = Vec::new();
         for list in List::ALL {
@@ -66,21 +63,20 @@ impl Subscription {
         }
         let mut resources = Vec::new();
         if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
-            let form = |_| Failure::params("resourceSubscriptions: give a list of URIs", Standing::Answered);
+            let form = |_| refuse("resourceSubscriptions: give a list of URIs");
             resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
             if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
-                let message = format!(
+                return Err(refuse(format!(
                     "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
-                );
-                return Err(Failure::params(message, Standing::Answered));
+                )));
             }
         }
         let mut asked_tasks = None;
         if let Some(given) = asked.take("taskIds") {
-            let form = |_| Failure::params("taskIds: give a list of the ids of tasks", Standing::Answered);
+            let form = |_| refuse("taskIds: give a list of the ids of tasks");
             let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
             if ids.len() > FOLLOWED {
-                return Err(Failure::params(format!("taskIds: {FOLLOWED} tasks at most"), Standing::Answered));
+                return Err(refuse(format!("taskIds: {FOLLOWED} tasks at most")));
             }
             asked_tasks = Some(ids);
         }
@@ -332,7 +328,7 @@ mod tests {
     fn what_is_not_served_is_not_acknowledged() {
         let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
         let offered = json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": true}});
-        let read = |params: &str| Subscription::read(&id, Some(params), &offered);
+        let read = |params: &str| Subscription::read(&id, Fields::parse(params, "params").unwrap(), &offered);
         let subscription =
             read(r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
         let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();

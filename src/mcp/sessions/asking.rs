@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::lock;
+use crate::mcp::lock::lock;
 
 /// A result, or an error object.
 pub type Answer = Result<Value, Value>;

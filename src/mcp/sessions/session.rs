@@ -12,10 +12,11 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::logging::Level;
-use super::super::replay::Recording;
 use super::asking::{Answer, Asking, Open};
-use super::{Holder, lock};
+use super::holder::Holder;
+use crate::mcp::lock::lock;
+use crate::mcp::logging::Level;
+use crate::mcp::replay::Recording;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
 const RESUMABLE: &str = "2025-11-25";
@@ -24,6 +25,11 @@ const ANNOUNCED: usize = 64;
 /// Resources that one session watches at most, and the bytes of their addresses.
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
+
+/// Answers of one session that are kept at once.
+pub(super) const RECORDINGS: usize = 4;
+/// Bytes of complete answers that all sessions keep together.
+pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// One session.
 #[derive(Debug)]
@@ -241,7 +247,7 @@ impl Session {
         let recording = Recording::begin(self.number());
         let mut recordings = lock(&self.recordings);
         recordings.push_back(Recorded { recording: Arc::clone(&recording), holder, bytes: 0 });
-        while recordings.len() > super::RECORDINGS {
+        while recordings.len() > RECORDINGS {
             self.release(recordings.pop_front());
         }
         recording
@@ -257,7 +263,7 @@ impl Session {
         kept.bytes = bytes;
         let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
         drop(recordings);
-        if before + bytes > super::KEPT_BYTES {
+        if before + bytes > KEPT_BYTES {
             self.forget(recording);
             return false;
         }

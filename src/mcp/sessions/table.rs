@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Session;
+use super::session::Session;
 
 /// Sessions in use that one search passes over at most; then one of them goes.
 const LOOKS: usize = 256;
@@ -100,7 +100,7 @@ mod tests {
     use portico_actors::principal::Scope;
     use serde_json::Value;
 
-    use super::super::Holder;
+    use super::super::holder::Holder;
     use super::*;
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {

@@ -12,48 +12,29 @@ use futures_util::future::LocalBoxFuture;
 use portico_actors::error::{Error, Kind};
 use tokio::time::{Sleep, sleep};
 
-use super::super::envelope::{self, Failure, Id, Standing};
-use super::super::exchange::Exchange;
-use super::super::features::{Asked, Refusal};
-use super::super::sessions::Holder;
-use super::super::{Context, Outcome, stateless};
-use super::{EXTENSION, Task, Tasks};
-
-/// How a tool stands to tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskSupport {
-    /// Its calls are never tasks.
-    Never,
-    /// A call becomes one when it takes long.
-    WhenSlow,
-    /// A call becomes one unless it is done at once.
-    AtOnce,
-    /// The same, and clients that do not know tasks cannot call it.
-    Required,
-}
-
-/// What has been decided for a call.
-#[derive(Clone, Debug, Default)]
-pub enum Deferral {
-    /// It is answered when it is done.
-    #[default]
-    Never,
-    /// It becomes a task when it has run for so long.
-    After(Duration),
-    /// It is a task already.
-    Begun(Arc<Task>),
-}
+use super::support::{Deferral, EXTENSION, TaskSupport};
+use super::table::Tasks;
+use super::task::Task;
+use crate::mcp::call::MethodCall;
+use crate::mcp::envelope::{self, Failure, Standing};
+use crate::mcp::exchange::Exchange;
+use crate::mcp::features::{Asked, Refusal};
+use crate::mcp::model::Id;
+use crate::mcp::outcome::Outcome;
+use crate::mcp::sessions::Holder;
+use crate::mcp::stateless;
 
 /// Decides for the call that `asked` is about, before it runs.
 ///
 /// # Errors
 /// The client has to know tasks, or has too many.
-pub(in super::super) fn prepare(context: &Context<'_>, asked: &Asked) -> Result<(), Refusal> {
+pub(in crate::mcp) fn prepare(call: &MethodCall<'_>, asked: &Asked) -> Result<(), Refusal> {
+    let context = call.context;
     let (exchange, tasks) = (context.exchange, context.tasks);
     if !tasks.are_on() {
         return Ok(());
     }
-    let support = context.features.task_support(asked);
+    let support = call.features.task_support(asked);
     if !exchange.client_extends(EXTENSION) {
         return match support {
             TaskSupport::Required => Err(Failure::extension(EXTENSION).into()),

@@ -6,15 +6,15 @@ use futures_util::FutureExt;
 use futures_util::future::select_all;
 use tokio::sync::watch;
 
-use super::Task;
+use super::task::Task;
 
 /// Tasks, each with what tells of its changes.
 #[derive(Debug, Default)]
-pub(in super::super) struct Following(Vec<(Arc<Task>, watch::Receiver<()>)>);
+pub(in crate::mcp) struct Following(Vec<(Arc<Task>, watch::Receiver<()>)>);
 
 impl Following {
     /// What has happened already is told first: the client may have missed it.
-    pub(in super::super) fn new(tasks: Vec<Arc<Task>>) -> Self {
+    pub(in crate::mcp) fn new(tasks: Vec<Arc<Task>>) -> Self {
         let watched = tasks.into_iter().map(|task| {
             let mut changed = task.watch();
             if task.is_remarkable() {
@@ -26,13 +26,13 @@ impl Following {
     }
 
     /// Their ids.
-    pub(in super::super) fn ids(&self) -> Vec<&str> {
+    pub(in crate::mcp) fn ids(&self) -> Vec<&str> {
         self.0.iter().map(|(task, _)| task.id()).collect()
     }
 
     /// How the next task is whose status changes. Waits for ever when none is left; dropping it
     /// loses nothing.
-    pub(in super::super) async fn next(&mut self) -> String {
+    pub(in crate::mcp) async fn next(&mut self) -> String {
         if self.0.is_empty() {
             std::future::pending::<()>().await;
         }

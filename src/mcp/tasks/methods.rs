@@ -4,47 +4,63 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::envelope::{Failure, Standing, words};
-use super::super::subscription::Subscription;
-use super::super::{Context, stateless};
-use super::{EXTENSION, Following, Task};
+use super::following::Following;
+use super::support::EXTENSION;
+use super::task::Task;
 use crate::fields::Fields;
+use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{Failure, refuse, wrong};
+use crate::mcp::features::Refusal;
+use crate::mcp::subscription::Subscription;
 
-fn refuse(message: impl Into<String>) -> Failure {
-    Failure::params(message, Standing::Answered)
-}
+/// The parameter that names a task.
+pub(in crate::mcp) const TASK_ID: &str = "taskId";
 
 /// Refuses a client that does not know tasks.
 fn declared(context: &Context<'_>) -> Result<(), Failure> {
     if context.exchange.client_extends(EXTENSION) { Ok(()) } else { Err(Failure::extension(EXTENSION)) }
 }
 
-/// Answers a method on one task.
-pub(in super::super) fn answer(context: &Context<'_>, method: &str, params: Option<&str>) -> Result<String, Failure> {
-    declared(context)?;
-    let mut fields = Fields::parse(params.unwrap_or("{}"), "params").map_err(|error| refuse(words(&error)))?;
-    let id = fields.required(stateless::TASK_ID).map_err(|error| refuse(words(&error)))?;
-    let answers = match method {
-        "tasks/update" => {
-            let given = fields.take("inputResponses");
-            let given = given.and_then(|given| serde_json::from_str::<Map<String, Value>>(given.get()).ok());
-            Some(
-                given
-                    .ok_or_else(|| refuse("inputResponses: give an object with an answer under each question's key"))?,
-            )
-        }
-        _ => None,
-    };
-    let task = find(context, &id)
-        .ok_or_else(|| refuse("taskId: there is no such task; what a call has ended with is only kept for a while"))?;
-    match answers {
-        Some(answers) => {
-            task.answer(answers).map_err(|key| refuse(format!("inputResponses.{key}: an answer is an object")))?;
-        }
-        None if method == "tasks/cancel" => task.cancel(),
-        None => return Ok(task.details()),
+/// `tasks/get`.
+pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let (id, _) = named(call, params)?;
+    Ok(MethodResult::Complete(found(call, &id)?.details()))
+}
+
+/// `tasks/update`.
+pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let (id, mut fields) = named(call, params)?;
+    let given = fields.take("inputResponses");
+    let answers = given
+        .and_then(|given| serde_json::from_str::<Map<String, Value>>(given.get()).ok())
+        .ok_or_else(|| refuse("inputResponses: give an object with an answer under each question's key"))?;
+    let refused = |key| refuse(format!("inputResponses.{key}: an answer is an object"));
+    found(call, &id)?.answer(answers).map_err(refused)?;
+    Ok(MethodResult::nothing())
+}
+
+/// `tasks/cancel`.
+pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+    let (id, _) = named(call, params)?;
+    found(call, &id)?.cancel();
+    Ok(MethodResult::nothing())
+}
+
+/// The id of the task that a request names, and its other parameters.
+fn named(call: &MethodCall<'_>, params: Params) -> Result<(String, Fields), Refusal> {
+    if !call.context.tasks.are_on() {
+        return Err(call.unknown());
     }
-    Ok("{}".to_owned())
+    declared(call.context)?;
+    let mut fields = params?;
+    let id = fields.required(TASK_ID).map_err(wrong)?;
+    Ok((id, fields))
+}
+
+fn found(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, Failure> {
+    find(call.context, id)
+        .ok_or_else(|| refuse("taskId: there is no such task; what a call has ended with is only kept for a while"))
 }
 
 fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
@@ -52,7 +68,7 @@ fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
 }
 
 /// Adds the tasks that `subscription` asks for, those that are there.
-pub(in super::super) fn follow(context: &Context<'_>, mut subscription: Subscription) -> Result<Subscription, Failure> {
+pub(in crate::mcp) fn follow(context: &Context<'_>, mut subscription: Subscription) -> Result<Subscription, Failure> {
     if let Some(asked) = subscription.take_tasks().filter(|_| context.tasks.are_on()) {
         declared(context)?;
         let mut found: Vec<Arc<Task>> = Vec::new();

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::progress::Progress;
-use super::super::sessions::Holder;
-use super::lock;
+use crate::mcp::lock::lock;
+use crate::mcp::progress::Progress;
+use crate::mcp::sessions::Holder;
 
 /// How often a client should ask how a task is, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1_000;
@@ -160,7 +160,7 @@ impl Task {
     /// # Errors
     /// [`Kind::TimedOut`] where the client does not answer within `patience`, and
     /// [`Kind::Abandoned`] where the task ends before.
-    pub(in super::super) async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value> {
+    pub(in crate::mcp) async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value> {
         let (sender, answer) = oneshot::channel();
         let key = {
             let mut state = lock(&self.state);
@@ -245,7 +245,7 @@ impl Task {
     }
 
     /// A `DetailedTask`: how it is now, with its end or its open questions, a JSON object as text.
-    pub(in super::super) fn details(&self) -> String {
+    pub(in crate::mcp) fn details(&self) -> String {
         let state = lock(&self.state);
         let mut details = self.members(&state);
         match &state.end {

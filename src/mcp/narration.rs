@@ -1,0 +1,126 @@
+//! A call as a stream of messages: what it tells while it runs, and then its response. Who carries
+//! the messages, and whether they are kept, is not known here.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, Stream};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use crate::mcp::envelope::Standing;
+use crate::mcp::exchange::{Exchange, Telling, Told};
+use crate::mcp::outcome::Outcome;
+
+/// The least time between two notifications of one call.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A call as a stream of messages: whatever it tells, its progress at most twice a second and once
+/// more when it ends where the caller asked for it, and then its response. Dropping it drops the call.
+pub struct Narration {
+    call: LocalBoxFuture<'static, Outcome>,
+    exchange: Arc<Exchange>,
+    telling: Telling,
+    ticks: Interval,
+    last: u128,
+    /// What was told and not yet passed on.
+    waiting: VecDeque<Told>,
+    place: Place,
+}
+
+enum Place {
+    Running,
+    Done(Outcome),
+    Ended,
+}
+
+impl Narration {
+    /// Tells of `call`, which tells of itself through `exchange`; that comes out of `telling`.
+    pub fn new(call: LocalBoxFuture<'static, Outcome>, exchange: Arc<Exchange>, telling: Telling) -> Self {
+        let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { call, exchange, telling, ticks, last: 0, waiting: VecDeque::new(), place: Place::Running }
+    }
+
+    /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
+    /// Otherwise there is something to tell before, and the rest is for a stream.
+    pub async fn outcome(&mut self) -> Option<Outcome> {
+        poll_fn(|cx| self.poll_outcome(cx)).await
+    }
+
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Option<Outcome>> {
+        self.advance(cx);
+        match std::mem::replace(&mut self.place, Place::Ended) {
+            // Only an answer like any other may be the end of a stream: others have their status.
+            Place::Done(outcome @ Outcome::Response(Standing::Answered, _)) if self.has_told() => {
+                self.place = Place::Done(outcome);
+                Poll::Ready(None)
+            }
+            Place::Done(outcome) => Poll::Ready(Some(outcome)),
+            running => {
+                self.place = running;
+                if self.waiting.is_empty() { Poll::Pending } else { Poll::Ready(None) }
+            }
+        }
+    }
+
+    fn has_told(&self) -> bool {
+        !self.waiting.is_empty() || self.exchange.token().is_some()
+    }
+
+    /// Gathers what has happened.
+    fn advance(&mut self, cx: &mut Context<'_>) {
+        if matches!(self.place, Place::Running)
+            && let Poll::Ready(outcome) = self.call.poll_unpin(cx)
+        {
+            self.place = Place::Done(outcome);
+        }
+        // Behind the call: what it told last comes before its response.
+        while let Poll::Ready(Some(told)) = self.telling.poll_recv(cx) {
+            self.waiting.push_back(told);
+        }
+        let Some(token) = self.exchange.token().filter(|_| !self.exchange.tells_own_progress()) else { return };
+        let due = match &self.place {
+            Place::Running => self.ticks.poll_tick(cx).is_ready(),
+            Place::Done(_) | Place::Ended => false,
+        };
+        if due {
+            let notification = self.exchange.progress.notification(token, &mut self.last);
+            self.waiting.push_back(Told::Message(notification));
+            // The next tick is to wake us too.
+            let _ = self.ticks.poll_tick(cx);
+        }
+    }
+}
+
+impl Stream for Narration {
+    type Item = Told;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told>> {
+        let this = &mut *self;
+        this.advance(cx);
+        if let Some(told) = this.waiting.pop_front() {
+            return Poll::Ready(Some(told));
+        }
+        match std::mem::replace(&mut this.place, Place::Ended) {
+            Place::Running => {
+                this.place = Place::Running;
+                Poll::Pending
+            }
+            Place::Ended => Poll::Ready(None),
+            Place::Done(outcome) => match outcome.into_body() {
+                None => Poll::Ready(None),
+                Some(body) => {
+                    let token = this.exchange.token().filter(|_| !this.exchange.tells_own_progress());
+                    let Some(token) = token else { return Poll::Ready(Some(Told::Message(body))) };
+                    this.waiting.push_back(Told::Message(body));
+                    Poll::Ready(Some(Told::Message(this.exchange.progress.notification(token, &mut this.last))))
+                }
+            },
+        }
+    }
+}
