@@ -7,7 +7,8 @@ use portico_actors::auth::store::{Handle, NewRecord, Place};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
-use super::{Record, Settings};
+use super::record::Record;
+use super::settings::Settings;
 use crate::redaction::redact_json;
 
 /// File and store, with what is still to be written to each.

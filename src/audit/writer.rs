@@ -10,8 +10,10 @@ use portico_actors::event::{Event, Observer};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
+use super::queue::{Message, Shared};
+use super::record::{Happening, Record};
+use super::settings::OnFailure;
 use super::sinks::Sinks;
-use super::{Happening, Message, OnFailure, Record, Shared};
 use crate::strangers::SUM_AT_MOST;
 
 /// Records that are written at once, at most.

@@ -10,8 +10,8 @@ use portico_actors::principal::Principal;
 use portico_actors::reply::{Part, Results};
 
 use super::ending::Ending;
+use super::late_failure::LateFailure;
 use super::media::{self, Form};
-use super::repeats::Failed;
 use super::{caller, ending, error, socket};
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Lines};
@@ -113,7 +113,7 @@ pub(super) async fn send(
         Ok(results) => {
             let class = results.class;
             ending.note(|event| event.class = class);
-            let failed = Failed::default();
+            let failed = LateFailure::default();
             let mut response = HttpResponse::Ok();
             response.extensions_mut().insert(failed.clone());
             let ended = move |rows, bytes, failure: Option<&Error>| {

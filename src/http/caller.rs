@@ -19,10 +19,10 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
+use super::authenticated::{Authenticated, SignedIn};
 use super::error::{ApiError, Challenge};
 use super::policy::{Authentication, Policy};
 use super::timing::Timing;
-use super::trail::Person;
 use super::{ending, error, peer};
 use crate::app::App;
 
@@ -73,17 +73,12 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 /// Validates the request's one credential.
 pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
     // A request that is looked at twice is one request.
-    if let Some(Looked(judged)) = request.extensions().get::<Looked>() {
+    if let Some(Authenticated(judged)) = request.extensions().get::<Authenticated>() {
         return judged.clone();
     }
     let judged = judge(request, app, endpoint).await;
-    request.extensions_mut().insert(Looked(judged.clone()));
+    request.extensions_mut().insert(Authenticated(judged.clone()));
     judged
-}
-
-/// The caller of a request that was let in.
-pub(super) fn known(request: &HttpRequest) -> Option<Arc<Principal>> {
-    request.extensions().get::<Looked>().and_then(|Looked(judged)| judged.as_ref().ok().map(Arc::clone))
 }
 
 async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
@@ -106,9 +101,6 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     Ok(by)
 }
 
-/// Who the caller of a request is, or why nobody is let in, once that was looked at.
-struct Looked(Result<Arc<Principal>>);
-
 /// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
 /// handler that forgets to ask fails its first test, and serves nobody.
 pub(super) async fn prove(
@@ -121,9 +113,9 @@ pub(super) async fn prove(
         let extensions = response.request().extensions();
         match wanted {
             Some(Authentication::Credential) | None => {
-                extensions.get::<Looked>().is_some_and(|Looked(judged)| judged.is_ok())
+                extensions.get::<Authenticated>().is_some_and(|Authenticated(judged)| judged.is_ok())
             }
-            Some(Authentication::Session) => extensions.contains::<Person>(),
+            Some(Authentication::Session) => extensions.contains::<SignedIn>(),
             Some(Authentication::Handler(_) | Authentication::No(_)) => true,
         }
     };

@@ -1,70 +1,26 @@
-//! A request's id, and the one event that tells of its end, whichever way it ends.
+//! The one event that tells of a request's end, whichever way it ends.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::body::MessageBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest, web};
+use actix_web::{HttpRequest, web};
 use portico_actors::auth::people::session::Session;
 use portico_actors::auth::recording::Door;
-use portico_actors::call::{Origin, RequestId};
+use portico_actors::call::Origin;
 use portico_actors::directory::Entry;
-use portico_actors::error::{Error, Kind, Quota};
+use portico_actors::error::{Error, Kind};
 use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
 
+use super::peer;
+use super::request_id::path;
+pub(super) use super::request_id::request_id;
 use super::span::Span;
 use super::timing::Timing;
 use super::trail::{self, Slot};
-use super::{error, peer};
 use crate::app::App;
 use crate::audit::{self, Record, Request};
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-#[derive(Clone, Copy)]
-struct Identified(RequestId);
-
-/// Gives every request an id, and every answer the same one. One that the client sent is kept, if
-/// it is one alone and fit for headers and logs.
-pub(super) async fn identify(
-    request: ServiceRequest,
-    next: Next<impl MessageBody>,
-) -> actix_web::Result<ServiceResponse<impl MessageBody>> {
-    let mut given = request.headers().get_all(REQUEST_ID);
-    let given = given.next().filter(|_| given.next().is_none());
-    let given = given.and_then(|id| RequestId::from_client(id.to_str().ok()?));
-    let id = given.unwrap_or_else(RequestId::fresh);
-    request.extensions_mut().insert(Identified(id));
-    let span = Span::begin(request.request());
-    let mut response = next.call(request).await?;
-    span.responded(response.request(), response.status());
-    let value = HeaderValue::from_str(id.as_str()).unwrap_or(HeaderValue::from_static(""));
-    response.headers_mut().insert(REQUEST_ID, value);
-    let quota = response.request().extensions().get::<Quota>().copied();
-    if let Some(quota) = quota {
-        error::tell_quota(response.headers_mut(), &quota);
-    }
-    Ok(response)
-}
-
-/// Octets of a path that are told of it at most.
-const LONGEST_PATH: usize = 2_048;
-
-/// The path of `request` for the log and the audit trail.
-pub(super) fn path(request: &HttpRequest) -> String {
-    let path = request.path();
-    path.get(..path.floor_char_boundary(LONGEST_PATH)).unwrap_or(path).to_owned()
-}
-
-/// The id of `request`.
-pub(super) fn request_id(request: &HttpRequest) -> RequestId {
-    request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
-}
 
 /// Where a call of `request` comes from.
 pub(super) fn origin(request: &HttpRequest) -> Origin {

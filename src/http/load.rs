@@ -16,7 +16,7 @@ use portico_actors::error::{Error, Kind};
 use super::ending;
 use super::policy::{Calls, Policy};
 use super::timing::{SERVER_TIMING, Timing};
-use super::{caller, error, sse, trail};
+use super::{authenticated, error, sse, trail};
 use crate::app::App;
 use crate::observe::Traffic;
 use crate::shares::{Room, Share, Short};
@@ -73,7 +73,7 @@ pub(super) async fn admit(
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
     let app = request.app_data::<web::Data<App>>().filter(|_| counted).cloned();
-    let Some((app, by)) = app.zip(caller::known(request.request())) else {
+    let Some((app, by)) = app.zip(authenticated::known(request.request())) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let slot = match app.slot(&by) {

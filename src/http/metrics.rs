@@ -6,7 +6,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Scope};
 
 use super::ending::Ending;
-use super::{caller, ending, error};
+use super::{caller, ending, error, fallback};
 use crate::app::App;
 use crate::config::MetricsAccess;
 use crate::observe::metrics::CONTENT_TYPE;
@@ -14,7 +14,7 @@ use crate::observe::metrics::CONTENT_TYPE;
 /// `GET /metrics`.
 pub(super) async fn metrics(request: HttpRequest, app: web::Data<App>) -> HttpResponse {
     if app.config().server.metrics == MetricsAccess::Off {
-        return error::no_such_path(request).await;
+        return fallback::no_such_path(request).await;
     }
     let mut ending = Ending::begin(&request, &app);
     match tell(&request, &app, &mut ending).await {

@@ -1,8 +1,10 @@
 //! The route table and the order of the middleware; it reads as a table of contents and holds
 //! nothing that a handler wants.
 
+mod accept;
 mod admission;
 mod answer;
+mod authenticated;
 mod bodies;
 mod body;
 mod buffering;
@@ -12,10 +14,12 @@ mod description;
 mod descriptors;
 mod ending;
 mod error;
+mod fallback;
 mod framing;
 mod gate;
 mod health;
 mod host;
+mod late_failure;
 mod load;
 mod mcp;
 mod media;
@@ -31,8 +35,10 @@ mod path;
 mod peer;
 mod people;
 mod policy;
+mod quota;
 mod reception;
 mod repeats;
+mod request_id;
 mod routing;
 mod socket;
 mod span;
@@ -141,11 +147,11 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .wrap(from_fn(load::bound))
             .wrap(from_fn(framing::fit))
             .wrap(from_fn(path::check))
-            .wrap(from_fn(ending::identify))
+            .wrap(from_fn(request_id::identify))
             .wrap(from_fn(socket::attend))
             .wrap(from_fn(reception::watch))
             .configure(|config| drop(routes(config)))
-            .default_service(web::to(error::no_such_path))
+            .default_service(web::to(fallback::no_such_path))
     })
     .on_connect(move |stream, data| socket::attach(stream, data, &terms))
     .client_request_timeout(bounds.header_timeout)

@@ -10,10 +10,8 @@
 mod memory;
 
 use std::future::poll_fn;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::body::{BodyStream, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -28,6 +26,7 @@ use portico_actors::principal::{Endpoint, Principal};
 pub(super) use self::memory::Memory;
 use self::memory::{Claim, Found, Key, LARGEST, Stored};
 use super::ending::Ending;
+use super::late_failure::LateFailure;
 use super::sql::{self, Admitted};
 use super::{caller, ending, error, socket};
 use crate::app::App;
@@ -37,24 +36,6 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Characters in a key at most.
 const LONGEST_KEY: usize = 255;
-
-/// Tells of a failure behind the first byte, which no status shows.
-#[derive(Clone, Default)]
-pub(super) struct Failed(Arc<AtomicBool>);
-
-impl Failed {
-    pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What keys and bodies are digested with.
-#[derive(Clone, Default)]
-pub(super) struct Digests(RandomState);
 
 /// Carries out a request under a key once.
 pub(super) async fn once(
@@ -176,7 +157,7 @@ async fn run<B: MessageBody + 'static>(
     if !response.status().is_success() {
         return Ok(response);
     }
-    let failed = response.response().extensions().get::<Failed>().cloned().unwrap_or_default();
+    let failed = response.response().extensions().get::<LateFailure>().cloned().unwrap_or_default();
     let (request, response) = response.into_parts();
     let (head, mut body) = response.into_parts();
     let mut gathered = BytesMut::new();

@@ -11,7 +11,8 @@ use portico_actors::event::CallEnded;
 use portico_actors::trace::TraceParent;
 
 use crate::app::App;
-use crate::observe::traces::{Served, Traces};
+use crate::observe::recorder::Served;
+use crate::observe::traces::Traces;
 
 /// Methods as OpenTelemetry knows them; each other one is `_OTHER` to it.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];

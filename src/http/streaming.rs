@@ -11,8 +11,8 @@ use futures_util::future::ready;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::Error;
 
+use super::accept::allows;
 use super::ending::Ending;
-use super::mcp::allows;
 use super::visit::{Visit, enter, refuse};
 use super::{error, socket, sse};
 use crate::app::App;

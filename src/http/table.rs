@@ -7,7 +7,7 @@ use actix_web::{Resource, Scope};
 
 use super::body::{self, Limit};
 use super::policy::Policy;
-use super::{buffering, caller, cors, error, framing, gate, load, media, origin, repeats, trail};
+use super::{buffering, caller, cors, fallback, framing, gate, load, media, origin, repeats, trail};
 
 /// Puts the middleware around a scope, or around a route by itself. The last one sees a request first.
 macro_rules! within {
@@ -95,7 +95,7 @@ impl<'c> Table<'c> {
     }
 
     fn build(&mut self, policy: &'static Policy, prefix: &'static str, build: impl FnOnce(Part) -> Part) -> Scope {
-        let scope = web::scope(prefix).default_service(web::to(error::no_such_path));
+        let scope = web::scope(prefix).default_service(web::to(fallback::no_such_path));
         let part = build(Part { policy, prefix, scope, rows: Vec::new() });
         self.rows.extend(part.rows);
         part.scope
@@ -147,5 +147,5 @@ fn resource(
     body: Limit,
     build: impl FnOnce(Resource) -> Resource,
 ) -> Resource {
-    build(error::only(web::resource(path), methods)).app_data(body)
+    build(fallback::only(web::resource(path), methods)).app_data(body)
 }

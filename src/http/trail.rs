@@ -19,8 +19,9 @@ use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::people::session::Session;
 use portico_actors::error::Error;
 
+use super::authenticated::{self, SignedIn};
 use super::policy::{Authentication, Policy, Recording};
-use super::{caller, ending, error, peer};
+use super::{error, peer, request_id};
 use crate::app::App;
 use crate::audit::{self, Audit, Happening, Place, Record, Written};
 
@@ -92,7 +93,7 @@ pub(super) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
         event: event(request),
         address: peer::client(request, app).map(|address| address.to_canonical()),
         agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
-        path: ending::path(request),
+        path: request_id::path(request),
         ..audit::Request::default()
     }
 }
@@ -111,7 +112,7 @@ pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &E
     let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
     let said = introduce(request, app);
     let recorded = audit.record(Record {
-        request_id: Some(ending::request_id(request).to_string()),
+        request_id: Some(request_id::request_id(request).to_string()),
         address: said.address,
         agent: said.agent,
         path: said.path,
@@ -134,7 +135,7 @@ pub(super) async fn reserve(
     let policy = Policy::of(request.request());
     let recording = policy.map(|policy| policy.audit);
     let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
-        && caller::known(request.request()).is_none();
+        && authenticated::known(request.request()).is_none();
     let late = is_stranger || matches!(recording, Some(Recording::After(_)));
     let watched = app.as_ref().filter(|_| !matches!(recording, Some(Recording::No(_))));
     let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
@@ -150,12 +151,12 @@ pub(super) async fn reserve(
     };
     request.extensions_mut().insert(Rc::clone(&slot));
     let _deserted = Deserted { slot: Rc::clone(&slot), audit: Arc::clone(audit) };
-    let (id, said) = (ending::request_id(request.request()), introduce(request.request(), app));
+    let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !slot.claimed.get() {
         slot.keep(|| {
             let status = response.status();
-            let session = response.request().extensions().get::<Person>().map(|person| person.0.clone());
+            let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
             let outcome = if status.is_success() { "ok" } else { "refused" };
             Record {
                 request_id: Some(id.to_string()),
@@ -235,6 +236,3 @@ impl MessageBody for Withheld {
         Poll::Ready(this.held.take().and_then(|(piece, _)| piece))
     }
 }
-
-/// The session of the person whose browser a request came from, for its record.
-pub(super) struct Person(pub(super) Session);

@@ -6,7 +6,7 @@ use portico_actors::auth::Jwks;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{admission, ending, error};
+use super::{admission, ending, error, fallback};
 use crate::app::App;
 
 /// How long discovery documents may be kept, in seconds.
@@ -115,6 +115,6 @@ pub(super) async fn protected_connection(
 ) -> HttpResponse {
     match admission::endpoint(&app, &id) {
         Some(endpoint) => resource(&app, &endpoint),
-        None => error::no_such_path(request).await,
+        None => fallback::no_such_path(request).await,
     }
 }

@@ -19,7 +19,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::trace::TraceParent;
 use prometheus_client::metrics::counter::Counter;
 
-use super::traces::{Recorder, Served};
+use super::recorder::{Recorder, Served};
 use crate::config::Otlp as Settings;
 use crate::redaction::redact;
 

@@ -1,36 +1,21 @@
 //! `/openapi.json` and `/docs`: the service as `OpenAPI` 3.1 describes it, put together from the types
 //! and tables that it runs on. What is served is in the route table.
 
+mod failures;
 mod page;
 mod paths;
 mod schemas;
 mod shapes;
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
-use portico_actors::error::Kind;
 use serde_json::{Value, json};
 
+use self::failures::failures;
 use self::schemas::Components;
-use super::error::{self, ApiFailure};
-
-/// Every kind of failure that an answer may have.
-const KINDS: [Kind; 11] = [
-    Kind::Invalid,
-    Kind::Unauthenticated,
-    Kind::Forbidden,
-    Kind::NotFound,
-    Kind::Rejected,
-    Kind::Conflict,
-    Kind::TimedOut,
-    Kind::Busy,
-    Kind::Unavailable,
-    Kind::TooLarge,
-    Kind::Internal,
-];
+use super::error::ApiFailure;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
@@ -78,32 +63,4 @@ fn document() -> Value {
             "responses": responses,
         },
     })
-}
-
-/// The kinds of failure under each status.
-fn statuses() -> BTreeMap<u16, Vec<Kind>> {
-    let mut statuses: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
-    for kind in KINDS {
-        statuses.entry(error::numbers(kind).1).or_default().push(kind);
-    }
-    statuses
-}
-
-/// What the SQL API answers under each of these statuses.
-fn failures(schema: &Value) -> Value {
-    let response = |(status, kinds): (u16, Vec<Kind>)| {
-        let words: Vec<String> = kinds.iter().map(|kind| format!("{} {}", error::code(*kind), kind.word())).collect();
-        let mut response = json!({
-            "description": words.join(", "),
-            "content": {"application/json": {
-                "schema": schema,
-                "example": schemas::failure_example(error::code(kinds[0]), kinds[0].word()),
-            }},
-        });
-        if kinds.iter().any(|kind| matches!(kind, Kind::Busy | Kind::Unavailable)) {
-            response["headers"] = json!({"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}});
-        }
-        (status.to_string(), response)
-    };
-    Value::Object(statuses().into_iter().map(response).collect())
 }

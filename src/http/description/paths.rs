@@ -5,9 +5,9 @@ use portico_actors::call::{Facet, Limits};
 use portico_actors::source::catalog::labels;
 use serde_json::{Map, Value, json};
 
+use super::failures::statuses;
 use super::schemas::{self, Components};
 use super::shapes::{Document, KeySet};
-use super::statuses;
 use crate::http::bodies::{Batch, Exec, Script};
 use crate::http::error::OAuthFailure;
 use crate::http::health::{Health, Readiness};

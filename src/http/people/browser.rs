@@ -9,7 +9,7 @@ use portico_actors::auth::people::session::{self, Session};
 use portico_actors::error::{Error, Kind, Result};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::super::trail::Person;
+use super::super::authenticated::SignedIn;
 use super::super::{ending, peer};
 use super::form::Form;
 use crate::app::App;
@@ -99,7 +99,7 @@ impl Visitor {
         let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
         let found = app.people.session(&secret, peer::client(request, app)).await;
         match &found {
-            Ok(Some(session)) => drop(request.extensions_mut().insert(Person(session.clone()))),
+            Ok(Some(session)) => drop(request.extensions_mut().insert(SignedIn(session.clone()))),
             Err(error) if error.kind != Kind::Busy => {}
             _ => drop(request.extensions_mut().insert(Ended)),
         }

@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use super::super::error;
-use super::authorize::{self, Ask};
+use super::authorization_request::{self, Ask};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
@@ -118,12 +118,12 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
         }
         let visitor = Visitor::of_form(&request, &app, &form).await?;
         ending.note_session(&visitor.session);
-        let ask = match authorize::again(&request, form.need("request")?, &app, Some(&visitor)).await? {
+        let ask = match authorization_request::again(&request, form.need("request")?, &app, Some(&visitor)).await? {
             Ok(ask) => ask,
             Err(response) => return Ok(response),
         };
         if form.get("decision") != Some("allow") {
-            let denied = (authorize::ACCESS_DENIED, "the person did not agree");
+            let denied = (authorization_request::ACCESS_DENIED, "the person did not agree");
             return ask.answer.fail(&request, &ask.client, Some(&visitor), denied).await;
         }
         let most = ask.wanted.scope.min(visitor.session.rights.widest());

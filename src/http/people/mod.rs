@@ -3,6 +3,7 @@
 
 mod account;
 mod applications;
+mod authorization_request;
 mod authorize;
 mod browser;
 mod consent;

@@ -6,9 +6,9 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, web
 use askama::Template;
 use portico_actors::error::{Error, Kind, Result};
 
+use super::super::authenticated::SignedIn;
 use super::super::ending::{self, Ending};
 use super::super::error;
-use super::super::trail::Person;
 use super::browser::{Cookie, Ended};
 use crate::app::App;
 
@@ -87,7 +87,7 @@ pub(super) async fn answer(
         }
         Err(failure) => {
             // Who was in session is known, although their form is refused.
-            if let Some(Person(session)) = request.extensions().get::<Person>() {
+            if let Some(SignedIn(session)) = request.extensions().get::<SignedIn>() {
                 ending.note_session(session);
             }
             ending.finish(0, Some(&failure));

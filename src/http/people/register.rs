@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
 use super::super::ending::{self, Ending};
-use super::super::{body, error, peer};
+use super::super::{body, error, fallback, peer};
 use super::page::State;
 use crate::client_document::plain_name;
 
@@ -53,7 +53,7 @@ pub(in crate::http) struct Registered {
 /// `POST /oauth/register`.
 pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     if !app.config().oauth.dynamic_registration {
-        return error::no_such_path(request).await;
+        return fallback::no_such_path(request).await;
     }
     let mut ending = Ending::begin(&request, &app);
     let registered = async {

@@ -2,6 +2,7 @@
 //! requests those are is decided in `repeats`.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::RandomState;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,6 @@ use actix_web::http::header::HeaderValue;
 use actix_web::web;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
-
-use super::Digests;
 
 /// Bytes of an answer that is kept.
 pub(super) const LARGEST: usize = 1024 * 1024;
@@ -85,6 +84,10 @@ impl Entry {
         if let State::Kept(stored) = &self.state { stored.body.len() } else { 0 }
     }
 }
+
+/// What keys and bodies are digested with.
+#[derive(Clone, Default)]
+pub(super) struct Digests(pub(super) RandomState);
 
 /// Everything that is kept.
 #[derive(Default)]

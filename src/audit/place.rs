@@ -1,0 +1,68 @@
+//! A request's place in the queue, and its record on the way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
+
+use super::queue::{Message, Queued, Shared};
+use super::record::Record;
+
+/// How long a request may wait for its place, and the end of its answer for its record.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Room for one record. Dropped without one, it is given back.
+pub struct Place {
+    pub(super) permit: OwnedPermit<Message>,
+    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Place {
+    /// Queues the record, and tells when it is written. What strangers bring about too fast is only
+    /// counted: nothing is written of it.
+    pub fn keep(self, record: Record) -> Option<Written> {
+        if self.shared.takes(&record) {
+            return Some(self.send(record));
+        }
+        if self.shared.is_due() {
+            // Nobody else may come for long.
+            self.permit.send(Message::Wake);
+        }
+        None
+    }
+
+    pub(super) fn send(self, record: Record) -> Written {
+        let (tell, written) = oneshot::channel();
+        let failing = self.shared.failing.subscribe();
+        self.permit.send(Message::Record(Queued { record: Box::new(record), room: self.room, written: Some(tell) }));
+        Written { written, failing }
+    }
+}
+
+/// A record on its way to where it is kept.
+pub struct Written {
+    written: oneshot::Receiver<()>,
+    failing: watch::Receiver<bool>,
+}
+
+impl Written {
+    /// Completes when the record was handed to the operating system, or to the store. Where records
+    /// cannot be written now, what was done cannot be refused any more, and is not waited for.
+    pub async fn wait(self) {
+        let Self { written, mut failing } = self;
+        let failed = async {
+            // Without a writer nothing is written either.
+            let _ = failing.wait_for(|failing| *failing).await;
+        };
+        let settled = async {
+            tokio::select! {
+                biased;
+                _ = written => {}
+                () = failed => {}
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, settled).await;
+    }
+}
