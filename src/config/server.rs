@@ -12,7 +12,7 @@ use super::section::{Problem, Section};
 use super::seeing::{self, MetricsAccess};
 use super::tasks;
 use super::tls::{self, Tls};
-use crate::mcp::tasks::Bounds as TaskBounds;
+use crate::mcp::extensions::tasks::Bounds as TaskBounds;
 
 /// Where and how the service listens.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::section::{Problem, Section};
-use crate::mcp::tasks::Bounds;
+use crate::mcp::extensions::tasks::Bounds;
 
 /// Reads the table among the keys of `[server]`.
 pub(super) fn read(server: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bounds {

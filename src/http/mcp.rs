@@ -19,8 +19,9 @@ use crate::app::App;
 use crate::audit;
 use crate::mcp::envelope::{self, Body, Failure};
 use crate::mcp::exchange::Exchange;
-use crate::mcp::narration::Narration;
-use crate::mcp::{self, Outcome, Reception, tasks};
+use crate::mcp::extensions::tasks;
+use crate::mcp::streams::narration::Narration;
+use crate::mcp::{self, Outcome, Reception};
 
 /// `POST /mcp/connections/{connectionId}`.
 pub(super) async fn post(

@@ -19,10 +19,11 @@ use crate::app::App;
 use crate::mcp::envelope::Failure;
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::exchange::{Exchange, Told};
-use crate::mcp::narration::Narration;
-use crate::mcp::replay::Recording;
 use crate::mcp::sessions::{Holder, Session};
-use crate::mcp::{self, Header, ServerEvent, subscription};
+use crate::mcp::streams::narration::Narration;
+use crate::mcp::streams::replay::Recording;
+use crate::mcp::streams::subscription;
+use crate::mcp::{self, Header, ServerEvent};
 
 /// How long a call whose client has lost the stream goes on, and how long its answer is kept.
 const GRACE: Duration = Duration::from_mins(1);

@@ -16,10 +16,10 @@ use super::open_streams::{Footing, Ground};
 use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
-use crate::mcp::changes::Changes;
 use crate::mcp::envelope::{Failure, Standing};
 use crate::mcp::exchange::Exchange;
 use crate::mcp::model::Id;
+use crate::mcp::streams::changes::Changes;
 use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 

@@ -12,15 +12,15 @@ use crate::mcp::context::Context;
 use crate::mcp::envelope::{self, Failure, Standing, wrong};
 use crate::mcp::era::{self, Era};
 use crate::mcp::exchange::Reception;
-use crate::mcp::features::{Features, Refusal};
+use crate::mcp::features::{Features, Refusal, tool_result};
 use crate::mcp::logging::Level;
 use crate::mcp::methods::{self, Handler, Method};
 use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
 use crate::mcp::outcome::Outcome;
-use crate::mcp::progress::Token;
+use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
+use crate::mcp::streams::progress::Token;
 use crate::mcp::summary::Summary;
-use crate::mcp::{session, stateless, tool_result};
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
 ///

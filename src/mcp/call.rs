@@ -9,7 +9,7 @@ use crate::mcp::era::Era;
 use crate::mcp::features::{Features, Refusal};
 use crate::mcp::model::{Headers, Id};
 use crate::mcp::sessions::Session;
-use crate::mcp::subscription::Subscription;
+use crate::mcp::streams::subscription::Subscription;
 
 /// The parameters of a request, or what is wrong with them: a method that takes none does not mind.
 pub(super) type Params = Result<Fields, Failure>;

@@ -9,9 +9,9 @@ use portico_actors::principal::Principal;
 use crate::audit::Audit;
 use crate::config::Connection;
 use crate::mcp::exchange::Exchange;
-use crate::mcp::request_state::Seal;
+use crate::mcp::extensions::request_state::Seal;
+use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::sessions::{Holder, Sessions};
-use crate::mcp::tasks::Tasks;
 use crate::observe::traces::Traces;
 use crate::tools::Filter;
 

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::mcp::era::Era;
+use crate::mcp::extensions::tasks::Deferral;
 use crate::mcp::lock::lock;
 use crate::mcp::logging::{self, Level};
-use crate::mcp::progress::{Progress, Token};
 use crate::mcp::sessions::Session;
-use crate::mcp::tasks::Deferral;
+use crate::mcp::streams::progress::{Progress, Token};
 use crate::shares::{Room, Short};
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a

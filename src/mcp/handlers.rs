@@ -10,12 +10,13 @@ use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::envelope::{Failure, refuse, wrong};
 use crate::mcp::era::Era;
+use crate::mcp::extensions::request_state::Bound;
+use crate::mcp::extensions::{rounds, tasks};
+use crate::mcp::features::pages::{self, Item};
 use crate::mcp::features::{Answer, Asked, Completion, Input, Reference, Refusal};
-use crate::mcp::pages::{self, Item};
-use crate::mcp::request_state::Bound;
-use crate::mcp::subscription::Subscription;
+use crate::mcp::rim::stateless;
+use crate::mcp::streams::subscription::Subscription;
 use crate::mcp::summary::Summary;
-use crate::mcp::{rounds, stateless, tasks};
 
 /// Values of one completion at most, as the protocol bounds them.
 const MOST_COMPLETIONS: usize = 100;

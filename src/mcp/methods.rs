@@ -2,10 +2,11 @@
 
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::era::Era;
+use crate::mcp::extensions::tasks;
 use crate::mcp::features::{Answer, Refusal};
 use crate::mcp::handlers as on;
+use crate::mcp::rim::{session, stateless};
 use crate::mcp::summary::Summary;
-use crate::mcp::{session, stateless, tasks};
 
 /// One method.
 pub(super) struct Method {

@@ -3,44 +3,29 @@
 //! at an address is behind one seam, [`features::Features`].
 
 mod answering;
-mod batch;
 mod call;
-pub mod changes;
-mod completion;
 pub mod connection;
 mod context;
 pub mod envelope;
 pub mod era;
 pub mod exchange;
+pub mod extensions;
 pub mod features;
 mod handlers;
-pub mod listing;
-pub mod lists;
 mod lock;
 pub mod logging;
 mod methods;
 pub mod model;
-pub mod narration;
 mod outcome;
-mod pages;
-pub mod progress;
-mod prompts;
-pub mod replay;
-pub mod request_state;
-mod resources;
-mod rounds;
-mod session;
+mod rim;
 pub mod sessions;
-mod stateless;
-pub mod subscription;
+pub mod streams;
 mod summary;
-pub mod tasks;
-mod tool_result;
 
 pub use answering::{answer, end_session, find_session, receive};
-pub use batch::{answer_batch, receive_batch};
 pub use context::Context;
 pub use exchange::Reception;
 pub use model::{Header, Headers, ServerEvent};
 pub use outcome::Outcome;
+pub use rim::batch::{answer_batch, receive_batch};
 pub use summary::Summary;

@@ -6,7 +6,7 @@ use portico_actors::error::Error;
 
 use crate::mcp::envelope::Standing;
 use crate::mcp::sessions::Session;
-use crate::mcp::subscription::Subscription;
+use crate::mcp::streams::subscription::Subscription;
 
 /// How a message is answered.
 #[derive(Debug)]

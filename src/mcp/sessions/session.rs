@@ -16,7 +16,7 @@ use super::asking::{Answer, Asking, Open};
 use super::holder::Holder;
 use crate::mcp::lock::lock;
 use crate::mcp::logging::Level;
-use crate::mcp::replay::Recording;
+use crate::mcp::streams::replay::Recording;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
 const RESUMABLE: &str = "2025-11-25";

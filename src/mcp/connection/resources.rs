@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 const MOST_COLUMNS: u64 = 2_000;
 
 /// The one template of a connection.
-pub(super) fn template(connection: &str) -> String {
+pub(in crate::mcp) fn template(connection: &str) -> String {
     format!("portico://{connection}/{{schemaName}}/{{tableName}}")
 }
 
@@ -30,7 +30,7 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
 }
 
 /// The items of `resources/list`.
-pub(super) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, Failure> {
+pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, Failure> {
     let rows = rows(context, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
     let items = rows
         .iter()
@@ -52,7 +52,7 @@ pub(super) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result
 }
 
 /// The one item of `resources/templates/list`.
-pub(super) fn template_item(context: &Context<'_>) -> Value {
+pub(in crate::mcp) fn template_item(context: &Context<'_>) -> Value {
     json!({
         "uriTemplate": template(&context.entry.name),
         "name": "table",
@@ -63,7 +63,7 @@ pub(super) fn template_item(context: &Context<'_>) -> Value {
 }
 
 /// The result of `resources/read`.
-pub(super) async fn read(context: &Context<'_>, given: &str, summary: &mut Summary) -> Result<String, Failure> {
+pub(in crate::mcp) async fn read(context: &Context<'_>, given: &str, summary: &mut Summary) -> Result<String, Failure> {
     let unknown = || Failure::resource(given, context.exchange.era() == Era::Stateless);
     let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
@@ -80,7 +80,7 @@ pub(super) async fn read(context: &Context<'_>, given: &str, summary: &mut Summa
 }
 
 /// The rows of one facet, as JSON arrays.
-pub(super) async fn rows(
+pub(in crate::mcp) async fn rows(
     context: &Context<'_>,
     facet: Facet,
     narrow: Narrow,
@@ -164,7 +164,7 @@ fn text(row: &Value, column: usize) -> &str {
 }
 
 /// A name as a LIKE pattern that fits it alone.
-pub(super) fn literal(name: &str) -> String {
+pub(in crate::mcp) fn literal(name: &str) -> String {
     name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 

@@ -3,19 +3,19 @@
 
 use portico_actors::call::{Facet, Narrow};
 
+use super::prompts;
 use crate::config::Completes;
+use crate::mcp::connection::resources::{literal, rows, template};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{Failure, refuse};
 use crate::mcp::features::{Completion, Reference};
-use crate::mcp::prompts;
-use crate::mcp::resources::{literal, rows, template};
 use crate::mcp::summary::Summary;
 
 /// Names that are counted at most.
 const MOST_COUNTED: u64 = 10_000;
 
 /// The values that fit what is being typed.
-pub(super) async fn values(
+pub(in crate::mcp) async fn values(
     context: &Context<'_>,
     completion: Completion,
     summary: &mut Summary,

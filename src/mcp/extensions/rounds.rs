@@ -9,17 +9,17 @@ use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{Failure, refuse, wrong};
 use crate::mcp::era::Era;
+use crate::mcp::extensions::request_state::Bound;
 use crate::mcp::features::{Asked, Given, Input, Refusal, Wanting};
-use crate::mcp::request_state::Bound;
 
 /// What the state of this request is bound to.
-pub(super) fn bound(call: &MethodCall<'_>, asked: &Asked) -> Bound {
+pub(in crate::mcp) fn bound(call: &MethodCall<'_>, asked: &Asked) -> Bound {
     let arguments = asked.arguments.as_deref().unwrap_or("{}");
     Bound::of(&call.context.holder(), &[call.method, &asked.name, arguments])
 }
 
 /// What the client has sent with the request, which is bound to `bound`.
-pub(super) fn input(call: &MethodCall<'_>, fields: &mut Fields, bound: &Bound) -> Result<Input, Failure> {
+pub(in crate::mcp) fn input(call: &MethodCall<'_>, fields: &mut Fields, bound: &Bound) -> Result<Input, Failure> {
     if call.era == Era::Session {
         return Ok(Input::default());
     }
@@ -38,7 +38,7 @@ fn responses(given: Option<Box<RawValue>>) -> Result<Map<String, Value>, Failure
 }
 
 /// The result for the client, where one that is not complete may be given.
-pub(super) fn given(call: &MethodCall<'_>, bound: &Bound, given: Given) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn given(call: &MethodCall<'_>, bound: &Bound, given: Given) -> Result<MethodResult, Refusal> {
     let Wanting { questions, state } = match given {
         Given::Complete(result) => return Ok(MethodResult::Complete(result)),
         Given::Wanting(wanting) => wanting,

@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use crate::mcp::call::{self, MethodCall, MethodResult};
 use crate::mcp::envelope::{Failure, Standing};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
+use crate::mcp::extensions::tasks::EXTENSION;
 use crate::mcp::features::Refusal;
 use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, PRODUCT, Params, VERSION};
-use crate::mcp::tasks::EXTENSION;
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
 /// to be seen here.
-pub(super) const TIME_TO_LIVE_MS: u64 = 30_000;
+pub(in crate::mcp) const TIME_TO_LIVE_MS: u64 = 30_000;
 
 /// Checks the revision of the request that `meta` is of, what its client declares, and that its headers
 /// say the same.
-pub(super) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), Failure> {
+pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), Failure> {
     let malformed = |message: &str| Failure::params(message, Standing::Malformed);
     let version = match &meta.version {
         Some(Ok(version)) => Some(version),
@@ -60,14 +60,14 @@ pub(super) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), 
 }
 
 /// Checks the header that repeats the parameter `subject`, which names what the request is about.
-pub(super) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), Failure> {
+pub(in crate::mcp) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), Failure> {
     let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(subject).ok()?);
     mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())
 }
 
 /// Checks the headers that repeat arguments of a tool: `pairs` of a header's name behind
 /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).
-pub(super) fn check_arguments(
+pub(in crate::mcp) fn check_arguments(
     pairs: &[(&str, &str)],
     arguments: Option<&str>,
     headers: &Headers,
@@ -126,7 +126,7 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// `server/discover`.
-pub(super) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, Refusal> {
     let mut capabilities = call.features.capabilities();
     capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
     if call.context.tasks.are_on() {
@@ -141,7 +141,7 @@ pub(super) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodR
 }
 
 /// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.
-pub(super) fn complete(result: String, cacheable: bool) -> String {
+pub(in crate::mcp) fn complete(result: String, cacheable: bool) -> String {
     let mut result = dressed(result, "complete");
     result.pop();
     if cacheable {
@@ -153,12 +153,12 @@ pub(super) fn complete(result: String, cacheable: bool) -> String {
 }
 
 /// The same for a result that wants more from the client.
-pub(super) fn input_required(result: String) -> String {
+pub(in crate::mcp) fn input_required(result: String) -> String {
     dressed(result, "input_required")
 }
 
 /// The same for the handle of a task.
-pub(super) fn task(handle: String) -> String {
+pub(in crate::mcp) fn task(handle: String) -> String {
     dressed(handle, "task")
 }
 

@@ -27,7 +27,7 @@ impl Progress {
     }
 
     /// How far it is, in a few words.
-    pub(super) fn words(&self) -> String {
+    pub(in crate::mcp) fn words(&self) -> String {
         self.words_after(self.started.elapsed().as_millis())
     }
 
@@ -42,7 +42,7 @@ impl Progress {
 
     /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
     /// holds the milliseconds told before; the specification wants every value greater.
-    pub(super) fn notification(&self, token: &Token, last: &mut u128) -> Vec<u8> {
+    pub(in crate::mcp) fn notification(&self, token: &Token, last: &mut u128) -> Vec<u8> {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
         let (seconds, rest) = (millis / 1000, millis % 1000);
@@ -63,13 +63,13 @@ pub struct Token(String);
 impl Token {
     /// The token `raw` of a request. What is neither a string nor an integer is none: the request is
     /// answered without progress. So is one whose token is too long to be kept with a task.
-    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+    pub(in crate::mcp) fn read(raw: &RawValue) -> Option<Self> {
         let fits = raw.get().len() <= LONGEST_NAME && Id::read(raw).is_some();
         fits.then(|| Self(raw.get().to_owned()))
     }
 
     /// The JSON text.
-    pub(super) fn as_json(&self) -> &str {
+    pub(in crate::mcp) fn as_json(&self) -> &str {
         &self.0
     }
 }

@@ -9,9 +9,9 @@ mod table;
 mod task;
 
 pub use deferral::defer;
-pub(super) use deferral::prepare;
-pub(super) use following::Following;
-pub(super) use methods::{TASK_ID, cancel, follow, get, update};
+pub(in crate::mcp) use deferral::prepare;
+pub(in crate::mcp) use following::Following;
+pub(in crate::mcp) use methods::{TASK_ID, cancel, follow, get, update};
 pub use support::{Deferral, EXTENSION, TaskSupport};
 pub use table::{Bounds, Tasks};
 pub use task::Task;

@@ -12,16 +12,16 @@ use portico_actors::source::Profile;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::{completion, prompts, resources};
 use crate::audit;
 use crate::encode::{self, Table};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{self, Failure, wrong};
-use crate::mcp::features::{Answer, Asked, Completion, Features, Given, Refusal};
-use crate::mcp::listing::{Key, Listing, Listings};
-use crate::mcp::lists::{Digests, List, UNKNOWN};
+use crate::mcp::features::{
+    Answer, Asked, Completion, Digests, Features, Given, Key, List, Listing, Listings, Refusal, UNKNOWN, tool_result,
+};
 use crate::mcp::logging::Level;
 use crate::mcp::summary::Summary;
-use crate::mcp::{completion, prompts, resources, tool_result};
 use crate::tools::{self, Offer, Unresolved};
 
 /// The features of every configured connection; which one it is, the context says.

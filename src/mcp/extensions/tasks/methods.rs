@@ -12,7 +12,7 @@ use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{Failure, refuse, wrong};
 use crate::mcp::features::Refusal;
-use crate::mcp::subscription::Subscription;
+use crate::mcp::streams::subscription::Subscription;
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";

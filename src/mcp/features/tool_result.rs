@@ -19,18 +19,18 @@ fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
 }
 
 /// A table, as `structuredContent` and as text.
-pub(super) fn table(table: &Table) -> String {
+pub(in crate::mcp) fn table(table: &Table) -> String {
     result(table.text.as_deref().unwrap_or(&table.json), Some(&table.json), false)
 }
 
 /// Plain words, and the same for clients that read what is structured.
-pub(super) fn instructions(text: &str) -> String {
+pub(in crate::mcp) fn instructions(text: &str) -> String {
     let structured = serde_json::json!({"instructions": text}).to_string();
     result(text, Some(&structured), false)
 }
 
 /// A failure, with everything that helps to mend it, a line each.
-pub(super) fn error(error: &Error) -> String {
+pub(in crate::mcp) fn error(error: &Error) -> String {
     let mut text = bounded(error.message.clone());
     let mut line = |label: &str, value: Option<String>| {
         if let Some(value) = value {

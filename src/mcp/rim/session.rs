@@ -16,7 +16,7 @@ use crate::mcp::sessions::Session;
 const LONGEST_CAPABILITIES: usize = 4 * 1024;
 
 /// `initialize`.
-pub(super) fn initialize(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
     let mut fields = params?;
     let asked = fields.required("protocolVersion").map_err(wrong)?;
     // The version asked for if it is served, else our newest.
@@ -41,12 +41,12 @@ pub(super) fn initialize(call: &MethodCall<'_>, params: Params) -> Result<Method
 }
 
 /// `ping`.
-pub(super) fn ping(_: &MethodCall<'_>, _: Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn ping(_: &MethodCall<'_>, _: Params) -> Result<MethodResult, Refusal> {
     Ok(MethodResult::nothing())
 }
 
 /// `logging/setLevel`. Without a session there is nothing that could keep it.
-pub(super) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
     let level = Level::read(params?.take("level").as_deref(), "level")?;
     let level = level.ok_or_else(|| refuse("level: this member is missing"))?;
     let session = call.context.exchange.session().ok_or_else(|| {
@@ -57,7 +57,7 @@ pub(super) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodR
 }
 
 /// `resources/subscribe`.
-pub(super) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
     let (session, uri) = watched(call, params)?;
     let version = call.features.version(&uri).ok_or_else(|| Failure::resource(&uri, false))?;
     if session.subscribe(&uri, version) {
@@ -68,7 +68,7 @@ pub(super) fn subscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodR
 }
 
 /// `resources/unsubscribe`.
-pub(super) fn unsubscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn unsubscribe(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, Refusal> {
     let (session, uri) = watched(call, params)?;
     session.unsubscribe(&uri);
     Ok(MethodResult::nothing())
@@ -88,7 +88,7 @@ fn watched<'a>(call: &MethodCall<'a>, params: Params) -> Result<(&'a Session, St
 
 /// `notifications/cancelled`: one that names no request of this session that runs is ignored, as
 /// the specification says.
-pub(super) fn cancel(session: &Session, fields: &mut Fields) {
+pub(in crate::mcp) fn cancel(session: &Session, fields: &mut Fields) {
     if let Some(request) = fields.take("requestId") {
         session.cancel(request.get());
     }

@@ -10,7 +10,7 @@ use crate::mcp::context::Context;
 use crate::mcp::envelope::{Failure, refuse};
 
 /// A prompt as it is listed.
-pub(super) fn describe(prompt: &Prompt) -> Value {
+pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
     let arguments: Vec<Value> = prompt
         .arguments
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn describe(prompt: &Prompt) -> Value {
 }
 
 /// The prompt of this name.
-pub(super) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, Failure> {
+pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, Failure> {
     context
         .settings
         .prompts
@@ -42,7 +42,11 @@ pub(super) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, 
 }
 
 /// The result of `prompts/get`.
-pub(super) fn get(context: &Context<'_>, name: &str, given: &BTreeMap<String, String>) -> Result<String, Failure> {
+pub(in crate::mcp) fn get(
+    context: &Context<'_>,
+    name: &str,
+    given: &BTreeMap<String, String>,
+) -> Result<String, Failure> {
     let prompt = find(context, name)?;
     for argument in &prompt.arguments {
         if argument.required && !given.contains_key(&argument.name) {

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::mcp::lock::lock;
-use crate::mcp::progress::Progress;
 use crate::mcp::sessions::Holder;
+use crate::mcp::streams::progress::Progress;
 
 /// How often a client should ask how a task is, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1_000;

@@ -21,8 +21,8 @@ use crate::mcp::exchange::Exchange;
 use crate::mcp::features::{Asked, Refusal};
 use crate::mcp::model::Id;
 use crate::mcp::outcome::Outcome;
+use crate::mcp::rim::stateless;
 use crate::mcp::sessions::Holder;
-use crate::mcp::stateless;
 
 /// Decides for the call that `asked` is about, before it runs.
 ///

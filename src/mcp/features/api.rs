@@ -12,10 +12,9 @@ use tokio::sync::watch;
 
 use crate::mcp::context::Context;
 use crate::mcp::envelope::Failure;
-use crate::mcp::listing::Listing;
-use crate::mcp::lists::Digests;
+use crate::mcp::extensions::tasks::TaskSupport;
+use crate::mcp::features::{Digests, Listing};
 use crate::mcp::summary::Summary;
-use crate::mcp::tasks::TaskSupport;
 
 /// Why a request has no result.
 #[derive(Debug)]

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 
-use crate::mcp::listing::Listed;
+use super::listing::Listed;
 
 /// Entries of a page.
 const PAGE: usize = 200;
 
 /// An entry of a list: a JSON object.
-pub(super) trait Item {
+pub(in crate::mcp) trait Item {
     /// Its member `key`, a text that no other entry has.
     fn name(&self, key: &str) -> &str;
 
@@ -41,7 +41,7 @@ impl Item for Listed {
 
 /// One page of `items` as the result's JSON object. A cursor names the last item of the page
 /// before by its `key`, so that it stays good when items come and go elsewhere.
-pub(super) fn page(member: &str, key: &str, items: &[impl Item], cursor: Option<&str>) -> Result<String> {
+pub(in crate::mcp) fn page(member: &str, key: &str, items: &[impl Item], cursor: Option<&str>) -> Result<String> {
     let start = match cursor {
         None => 0,
         Some(cursor) => after(items, key, cursor)

@@ -9,8 +9,7 @@ use portico_actors::directory::{Directory, Entry, InUse};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::mcp::features::Features;
-use crate::mcp::lists::{Digests, List, UNKNOWN};
+use crate::mcp::features::{Digests, Features, List, UNKNOWN};
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);

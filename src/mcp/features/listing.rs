@@ -19,16 +19,16 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
 /// A tool as it is listed.
 #[derive(Debug)]
-pub(super) struct Listed {
-    pub(super) name: String,
-    pub(super) json: String,
+pub(in crate::mcp) struct Listed {
+    pub(in crate::mcp) name: String,
+    pub(in crate::mcp) json: String,
 }
 
 /// A list of tools.
 #[derive(Debug)]
 pub struct Listing {
-    pub(super) tools: Vec<Listed>,
-    pub(super) digest: u64,
+    pub(in crate::mcp) tools: Vec<Listed>,
+    pub(in crate::mcp) digest: u64,
 }
 
 impl FromIterator<Value> for Listing {
@@ -47,7 +47,7 @@ impl FromIterator<Value> for Listing {
 
 /// The lists that were written last.
 #[derive(Debug)]
-pub(super) struct Listings(Mutex<LruCache<Key, Arc<Listing>>>);
+pub(in crate::mcp) struct Listings(Mutex<LruCache<Key, Arc<Listing>>>);
 
 impl Default for Listings {
     fn default() -> Self {
@@ -57,7 +57,7 @@ impl Default for Listings {
 
 impl Listings {
     /// The list of `key`, which `write` writes where it is not kept.
-    pub(super) fn get(&self, key: Key, write: impl FnOnce() -> Listing) -> Arc<Listing> {
+    pub(in crate::mcp) fn get(&self, key: Key, write: impl FnOnce() -> Listing) -> Arc<Listing> {
         if let Some(kept) = lock(&self.0).get(&key) {
             return Arc::clone(kept);
         }
@@ -71,7 +71,7 @@ impl Listings {
 /// Everything that a list depends on. A reload makes new settings and a changed source a new
 /// profile, so that a list of old ones is found no more.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(in crate::mcp) struct Key {
     settings: Same<Connection>,
     profile: Option<Same<Profile>>,
     connection: String,
@@ -83,7 +83,7 @@ pub(super) struct Key {
 
 impl Key {
     /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
-    pub(super) fn of(
+    pub(in crate::mcp) fn of(
         settings: &Arc<Connection>,
         profile: Option<&Arc<Profile>>,
         offer: &Offer<'_>,

@@ -34,12 +34,12 @@ pub struct Seal {
 
 /// What a state is bound to: it opens for the same holder and request alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bound(Vec<u8>);
+pub(in crate::mcp) struct Bound(Vec<u8>);
 
 impl Bound {
     /// `request` holds whatever tells one request from another. How the connection is configured does not count:
     /// the request is judged anew, and another process on the store may have another configuration.
-    pub(super) fn of(holder: &Holder, request: &[&str]) -> Self {
+    pub(in crate::mcp) fn of(holder: &Holder, request: &[&str]) -> Self {
         let Holder { subject, connection, scope, claims, .. } = holder;
         let mut bytes = connection.into_bytes().to_vec();
         for piece in [subject, scope.word(), claims].iter().chain(request) {
@@ -75,7 +75,7 @@ impl Seal {
     ///
     /// # Errors
     /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
-    pub(super) fn close(&self, bound: &Bound, state: &Value) -> Result<String> {
+    pub(in crate::mcp) fn close(&self, bound: &Bound, state: &Value) -> Result<String> {
         self.close_until(bound, state, now() + LIFETIME.as_secs())
     }
 
@@ -92,7 +92,7 @@ impl Seal {
     /// # Errors
     /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) when it was changed, is of another request or of another store, or is too old;
     /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
-    pub(super) fn open(&self, bound: &Bound, sealed: &str) -> Result<Value> {
+    pub(in crate::mcp) fn open(&self, bound: &Bound, sealed: &str) -> Result<Value> {
         let refused = || {
             Error::invalid(
                 "requestState: this state is not of this request, or it is too old; send the request again without \

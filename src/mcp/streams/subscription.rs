@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fields::Fields;
-use crate::mcp::changes::Changes;
 use crate::mcp::envelope::{self, Failure, refuse, wrong};
-use crate::mcp::lists::{Digests, List};
+use crate::mcp::extensions::tasks::Following;
+use crate::mcp::features::{Digests, List};
 use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
 use crate::mcp::sessions::{Listening, Session};
-use crate::mcp::tasks::Following;
+use crate::mcp::streams::changes::Changes;
 
 /// Tells that a watched resource has changed.
 const UPDATED: &str = "notifications/resources/updated";
@@ -43,7 +43,7 @@ const FOLLOWED: usize = 100;
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
     /// acknowledged.
-    pub(super) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, Failure> {
+    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, Failure> {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
             return Err(refuse(format!(
@@ -84,12 +84,12 @@ impl Subscription {
     }
 
     /// The ids of tasks that were asked for, if any were.
-    pub(super) fn take_tasks(&mut self) -> Option<Vec<String>> {
+    pub(in crate::mcp) fn take_tasks(&mut self) -> Option<Vec<String>> {
         self.asked_tasks.take()
     }
 
     /// Tells of these tasks too.
-    pub(super) fn follow(&mut self, tasks: Following) {
+    pub(in crate::mcp) fn follow(&mut self, tasks: Following) {
         self.tasks = tasks;
     }
 
@@ -310,8 +310,8 @@ mod tests {
 
     #[test]
     fn the_id_of_an_event_holds_what_the_client_knows() {
-        let session = super::super::sessions::Sessions::default().begin(
-            super::super::sessions::Holder::of("a", 0, portico_actors::principal::Scope::Read),
+        let session = crate::mcp::sessions::Sessions::default().begin(
+            crate::mcp::sessions::Holder::of("a", 0, portico_actors::principal::Scope::Read),
             "2025-11-25",
             Value::Null,
         );

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::task::Task;
 use crate::mcp::lock::lock;
-use crate::mcp::progress::Progress;
 use crate::mcp::sessions::Holder;
+use crate::mcp::streams::progress::Progress;
 
 /// Tasks of all callers on all connections. Each running one holds a place for its record in the
 /// audit trail, whose queue is longer.
