@@ -30,7 +30,7 @@ use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
 use crate::mcp::connection::Connected;
-use crate::mcp::extensions::request_state::Seal;
+use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::features::Features;
 use crate::mcp::sessions::Sessions;
@@ -65,7 +65,7 @@ pub struct App {
     /// MCP calls that go on after they were answered.
     pub tasks: Tasks,
     /// Seals what MCP clients carry for us.
-    pub seal: Seal,
+    pub state_signer: StateSigner,
     /// What the large rows of all connections share.
     pub budget: Budget,
     features: Arc<dyn Features>,
@@ -165,7 +165,7 @@ impl App {
         tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
-            seal: Seal::new(auth.shared_secret(), config.tokens.clock_skew),
+            state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),
             budget,
             certificates: config.server.tls.as_ref().map(Certificates::new),
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),

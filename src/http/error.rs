@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::policy::{Form, Policy};
 use super::{quota, request_id};
 use crate::encode::ErrorBody;
-use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
 
 /// Code and status of each kind, in one table (`wire.md` §7).
@@ -235,21 +235,21 @@ pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static
 
 /// A whole response to `error` on the MCP endpoint, before its protocol is reached.
 pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
-    let failure = Failure::transport(code(error.kind), error);
+    let failure = RpcError::transport(code(error.kind), error);
     begin(error, challenge).content_type("application/json").body(failure.body(None))
 }
 
 /// A whole response with a failure of the MCP endpoint's protocol and a status of its own.
-pub(super) fn protocol(status: StatusCode, failure: &Failure, id: Option<&Id>) -> HttpResponse {
+pub(super) fn protocol(status: StatusCode, failure: &RpcError, id: Option<&Id>) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json").body(failure.body(id))
 }
 
 /// The status of a response of the MCP endpoint.
-pub(super) fn standing(standing: Standing) -> StatusCode {
-    match standing {
-        Standing::Answered => StatusCode::OK,
-        Standing::Malformed => StatusCode::BAD_REQUEST,
-        Standing::Unknown => StatusCode::NOT_FOUND,
+pub(super) fn rpc_status(status: ResponseStatus) -> StatusCode {
+    match status {
+        ResponseStatus::Answered => StatusCode::OK,
+        ResponseStatus::Malformed => StatusCode::BAD_REQUEST,
+        ResponseStatus::Unknown => StatusCode::NOT_FOUND,
     }
 }
 

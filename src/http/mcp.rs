@@ -17,11 +17,11 @@ use super::visit::{Account, Visit, enter, refuse};
 use super::{admission, body, error, socket, sse, streaming};
 use crate::app::App;
 use crate::audit;
-use crate::mcp::envelope::{self, Body, Failure};
-use crate::mcp::exchange::Exchange;
+use crate::mcp::envelope::{self, Body, RpcError};
 use crate::mcp::extensions::tasks;
-use crate::mcp::streams::narration::Narration;
-use crate::mcp::{self, Outcome, Reception};
+use crate::mcp::request_context::RequestContext;
+use crate::mcp::streams::progress_stream::ProgressStream;
+use crate::mcp::{self, Outcome, ParsedRequest};
 
 /// `POST /mcp/connections/{connectionId}`.
 pub(super) async fn post(
@@ -31,33 +31,33 @@ pub(super) async fn post(
     app: web::Data<App>,
 ) -> HttpResponse {
     let mut ending = Ending::begin(&request, &app);
-    let (visit, reception, body) = match take(&request, payload, &app, &id, &mut ending).await {
+    let (visit, parsed, body) = match take(&request, payload, &app, &id, &mut ending).await {
         Ok(taken) => taken,
         Err(response) => return response,
     };
     let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
-    let session = reception.session.clone();
+    let session = parsed.session.clone();
     let message = match &body {
         Body::One(message) => message.id().cloned(),
         Body::Several(_) => None,
     };
-    let (exchange, telling) = Exchange::begin(&reception, streams, app.room(visit.by()));
-    let (visit, exchange) = (Rc::new(visit), Arc::new(exchange));
-    let mut call = call(Rc::clone(&visit), reception, body, Arc::clone(&exchange), ending);
-    if let Some(message) = message.filter(|_| exchange.client_extends(tasks::EXTENSION)) {
-        let (asked, validity) = ((message, visit.context(&exchange).holder()), visit.validity().clone());
+    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(visit.by()));
+    let (visit, request_context) = (Rc::new(visit), Arc::new(request_context));
+    let mut call = call(Rc::clone(&visit), parsed, body, Arc::clone(&request_context), ending);
+    if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
+        let (asked, validity) = ((message, visit.context(&request_context).owner()), visit.validity().clone());
         let lost = async move { validity.lost().await };
-        call = tasks::defer(app.tasks.clone(), call, Arc::clone(&exchange), asked, lost).boxed_local();
+        call = tasks::promote(app.tasks.clone(), call, Arc::clone(&request_context), asked, lost).boxed_local();
     }
-    let mut narration = Narration::new(call, Arc::clone(&exchange), telling);
+    let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
     // As long as nothing is to be told before the answer, its status can still be chosen.
-    let outcome = match socket::while_present(&request, narration.outcome()).await {
-        Ok(None) => return streaming::stream(&request, &visit, narration, session),
+    let outcome = match socket::while_present(&request, messages.outcome()).await {
+        Ok(None) => return streaming::stream(&request, &visit, messages, session),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
     let mut response = respond(&request, &visit, &id, outcome).await;
-    if let Some(room) = exchange.take_room() {
+    if let Some(room) = request_context.take_room() {
         response.extensions_mut().insert(Prepared(room));
     }
     response
@@ -70,15 +70,15 @@ async fn take(
     app: &web::Data<App>,
     id: &str,
     ending: &mut Ending,
-) -> Result<(Visit, Reception, Body), HttpResponse> {
+) -> Result<(Visit, ParsedRequest, Body), HttpResponse> {
     let visit = enter(request, app, id, ending).await?;
     if let Some(response) = media_types(request, ending) {
         return Err(response);
     }
     let read = body::read(request, payload).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
-    let exchange = Exchange::default();
-    let context = visit.context(&exchange);
+    let request_context = RequestContext::default();
+    let context = visit.context(&request_context);
     let batches = if bytes.trim_ascii_start().starts_with(b"[") {
         mcp::receive_batch(&context, &visit.headers).map_err(|refusal| refuse(&refusal, ending))?
     } else {
@@ -86,7 +86,7 @@ async fn take(
     };
     let read = envelope::read_body(&bytes, batches.is_some()).map_err(|(id, failure)| {
         ending.finish(0, Some(&Error::invalid("envelope")));
-        error::protocol(error::standing(failure.standing), &failure, id.as_ref())
+        error::protocol(error::rpc_status(failure.status), &failure, id.as_ref())
     })?;
     let message = match &read {
         Body::One(message) => Some(message),
@@ -95,29 +95,29 @@ async fn take(
     if let Some(response) = visit.check_filter(message.and_then(|message| message.id()), ending) {
         return Err(response);
     }
-    let reception = match (message, batches) {
-        (None, Some(reception)) => reception,
+    let parsed = match (message, batches) {
+        (None, Some(parsed)) => parsed,
         (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), ending)),
         (Some(message), _) => {
             mcp::receive(&context, &visit.headers, message).map_err(|refusal| refuse(&refusal, ending))?
         }
     };
-    Ok((visit, reception, read))
+    Ok((visit, parsed, read))
 }
 
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
 fn call(
     visit: Rc<Visit>,
-    reception: Reception,
+    parsed: ParsedRequest,
     body: Body,
-    exchange: Arc<Exchange>,
+    request_context: Arc<RequestContext>,
     ending: Ending,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
         // It can go on when its client has lost the stream, and the end of the service waits for it.
         let _running = visit.app.begin();
         let mut account = Account::of(ending);
-        let (context, features) = (visit.context(&exchange), visit.app.features().as_ref());
+        let (context, features) = (visit.context(&request_context), visit.app.features().as_ref());
         let (headers, summary) = (&visit.headers, &mut account.summary);
         let asked = match &body {
             Body::One(message) => message.id().cloned(),
@@ -125,9 +125,9 @@ fn call(
         };
         let answered = async {
             match body {
-                Body::One(message) => mcp::answer(&context, features, headers, &reception, message, summary).await,
+                Body::One(message) => mcp::answer(&context, features, headers, &parsed, message, summary).await,
                 Body::Several(messages) => {
-                    mcp::answer_batch(&context, features, headers, &reception, messages, summary).await
+                    mcp::answer_batch(&context, features, headers, &parsed, messages, summary).await
                 }
             }
         };
@@ -140,7 +140,7 @@ fn call(
             let refusal = Validity::refusal();
             account.summary.failure = Some(refusal.kind);
             account.summary.reason = audit::reason(&refusal);
-            let body = Failure::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
+            let body = RpcError::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
             Outcome::Denied(refusal, body)
         });
         account.answered = true;
@@ -154,13 +154,13 @@ fn call(
 /// The response to a message, where it is no stream of a call.
 async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<Outcome>) -> HttpResponse {
     let json =
-        |standing, body| HttpResponse::build(error::standing(standing)).content_type("application/json").body(body);
+        |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
     match outcome {
         // A request that was cancelled has no response, and this says that there is none.
         Ok(Outcome::Accepted | Outcome::Cancelled) => HttpResponse::Accepted().finish(),
-        Ok(Outcome::Response(standing, body)) => json(standing, body),
+        Ok(Outcome::Response(status, body)) => json(status, body),
         Ok(Outcome::Begun(session, body)) => {
-            let mut response = json(envelope::Standing::Answered, body);
+            let mut response = json(envelope::ResponseStatus::Answered, body);
             streaming::name_session(&mut response, &session);
             response
         }
@@ -198,10 +198,10 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let refused = if !media.eq_ignore_ascii_case("application/json") {
-        let failure = Failure::envelope("Content-Type must be application/json");
+        let failure = RpcError::envelope("Content-Type must be application/json");
         error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
     } else if let Some(refusal) = body::coded(request) {
-        let failure = Failure::envelope(envelope::words(&refusal));
+        let failure = RpcError::envelope(envelope::message(&refusal));
         error::coding_refused(error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None))
     } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
         not_acceptable("Accept must allow application/json or text/event-stream")
@@ -213,6 +213,6 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
 }
 
 fn not_acceptable(message: &str) -> HttpResponse {
-    let failure = Failure::envelope(message);
+    let failure = RpcError::envelope(message);
     error::protocol(error::NOT_ACCEPTABLE, &failure, None)
 }

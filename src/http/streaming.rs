@@ -16,12 +16,12 @@ use super::ending::Ending;
 use super::visit::{Visit, enter, refuse};
 use super::{error, socket, sse};
 use crate::app::App;
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::RpcError;
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
-use crate::mcp::exchange::{Exchange, Told};
-use crate::mcp::sessions::{Holder, Session};
-use crate::mcp::streams::narration::Narration;
-use crate::mcp::streams::replay::Recording;
+use crate::mcp::request_context::{OutboundMessage, RequestContext};
+use crate::mcp::sessions::{Owner, Session};
+use crate::mcp::streams::progress_stream::ProgressStream;
+use crate::mcp::streams::replay::ReplayBuffer;
 use crate::mcp::streams::subscription;
 use crate::mcp::{self, Header, ServerEvent};
 
@@ -32,18 +32,18 @@ const GRACE: Duration = Duration::from_mins(1);
 pub(super) fn stream(
     request: &HttpRequest,
     visit: &Visit,
-    narration: Narration,
+    messages: ProgressStream,
     session: Option<Arc<Session>>,
 ) -> HttpResponse {
     if let Some(session) = session.filter(|session| session.resumes()) {
-        let holder = visit.context(&Exchange::default()).holder();
-        return sse::open_resumable(request, record(session, narration, holder));
+        let owner = visit.context(&RequestContext::default()).owner();
+        return sse::open_resumable(request, record(session, messages, owner));
     }
-    let events = narration.filter_map(|told| {
+    let events = messages.filter_map(|told| {
         ready(match told {
-            Told::Message(message) => Some(ServerEvent::message(message)),
+            OutboundMessage::Message(message) => Some(ServerEvent::message(message)),
             // Only streams that can be taken up again are paused.
-            Told::Pause => None,
+            OutboundMessage::Pause => None,
         })
     });
     sse::open(request, events.take_until(Box::pin(socket::left(request))))
@@ -51,8 +51,8 @@ pub(super) fn stream(
 
 /// Records an answer while it is followed. A client that loses its stream does not cancel the
 /// call, which goes on for a grace, in which the stream can be taken up again.
-fn record(session: Arc<Session>, mut narration: Narration, holder: Holder) -> impl Stream<Item = ServerEvent> {
-    let recording = session.record(holder);
+fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> impl Stream<Item = ServerEvent> {
+    let recording = session.record(owner);
     let events = recording.follow(None);
     rt::spawn(async move {
         {
@@ -60,16 +60,16 @@ fn record(session: Arc<Session>, mut narration: Narration, holder: Holder) -> im
             tokio::pin!(deserted);
             loop {
                 tokio::select! {
-                    told = narration.next() => match told {
-                        Some(Told::Message(message)) => recording.push(message),
-                        Some(Told::Pause) => recording.pause(),
+                    told = messages.next() => match told {
+                        Some(OutboundMessage::Message(message)) => recording.push(message),
+                        Some(OutboundMessage::Pause) => recording.pause(),
                         None => break,
                     },
                     () = &mut deserted => break,
                 }
             }
         }
-        drop(narration);
+        drop(messages);
         recording.end();
         if session.keep(&recording) {
             tokio::select! {
@@ -101,10 +101,10 @@ pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::D
     // A client that takes just anything does not expect a stream without an end.
     if !accept.into_iter().any(|accept| allows(accept, sse::MEDIA_TYPE, false)) {
         ending.finish(0, Some(&Error::invalid("Accept")));
-        let failure = Failure::envelope("Accept must name text/event-stream");
+        let failure = RpcError::envelope("Accept must name text/event-stream");
         return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
     }
-    let session = match mcp::find_session(&visit.context(&Exchange::default()), &visit.headers.session) {
+    let session = match mcp::find_session(&visit.context(&RequestContext::default()), &visit.headers.session) {
         Ok(session) => session,
         Err(refusal) => return refuse(&refusal, &mut ending),
     };
@@ -132,10 +132,10 @@ fn resume(
     session: Option<&Session>,
     ending: &mut Ending,
 ) -> HttpResponse {
-    let holder = visit.context(&Exchange::default()).holder();
+    let owner = visit.context(&RequestContext::default()).owner();
     let found = match (last, session) {
         (Header::One(id), Some(session)) => {
-            Recording::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &holder)?, number)))
+            ReplayBuffer::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &owner)?, number)))
         }
         _ => None,
     };
@@ -161,7 +161,7 @@ pub(super) async fn delete(request: HttpRequest, id: web::Path<String>, app: web
         Ok(visit) => visit,
         Err(response) => return response,
     };
-    match mcp::end_session(&visit.context(&Exchange::default()), &visit.headers.session) {
+    match mcp::end_session(&visit.context(&RequestContext::default()), &visit.headers.session) {
         Ok(()) => {
             ending.note(|event| "end of session".clone_into(&mut event.what));
             ending.finish(0, None);

@@ -16,10 +16,10 @@ use super::open_streams::{Footing, Ground};
 use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
-use crate::mcp::envelope::{Failure, Standing};
-use crate::mcp::exchange::Exchange;
+use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
-use crate::mcp::streams::changes::Changes;
+use crate::mcp::request_context::RequestContext;
+use crate::mcp::streams::changes::ChangeWatcher;
 use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
@@ -63,11 +63,11 @@ pub(super) async fn enter(
 
 impl Visit {
     /// Where messages of this visit are answered.
-    pub(super) fn context<'a>(&'a self, exchange: &'a Exchange) -> Context<'a> {
-        self.context_at(&self.entry, exchange)
+    pub(super) fn context<'a>(&'a self, request: &'a RequestContext) -> Context<'a> {
+        self.context_at(&self.entry, request)
     }
 
-    fn context_at<'a>(&'a self, entry: &'a Entry, exchange: &'a Exchange) -> Context<'a> {
+    fn context_at<'a>(&'a self, entry: &'a Entry, request: &'a RequestContext) -> Context<'a> {
         Context {
             directory: &self.app.directory,
             entry,
@@ -77,8 +77,8 @@ impl Visit {
             settings: &self.settings,
             sessions: &self.app.sessions,
             tasks: &self.app.tasks,
-            seal: &self.app.seal,
-            exchange,
+            state_signer: &self.app.state_signer,
+            request,
             audit: self.app.audit.as_deref(),
             traces: &self.app.traces,
         }
@@ -103,12 +103,12 @@ impl Visit {
     }
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.
-    pub(super) async fn changes(self: &Rc<Self>) -> Changes {
+    pub(super) async fn changes(self: &Rc<Self>) -> ChangeWatcher {
         let visit = Rc::clone(self);
         let look = move |entry: &Entry| {
             let settings = visit.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&visit.settings));
-            let exchange = Exchange::default();
-            let context = Context { settings: &settings, ..visit.context_at(entry, &exchange) };
+            let request_context = RequestContext::default();
+            let context = Context { settings: &settings, ..visit.context_at(entry, &request_context) };
             visit.app.features().digests(&context)
         };
         // Who listens uses the connection: only then does it look for changes.
@@ -118,16 +118,16 @@ impl Visit {
             Err(_) => (self.entry.clone(), None),
         };
         let features = Arc::clone(self.app.features());
-        Changes::new(self.app.directory.clone(), &entry, in_use, features, Box::new(look))
+        ChangeWatcher::new(self.app.directory.clone(), &entry, in_use, features, Box::new(look))
     }
 
     /// Refuses a filter that says nothing, whatever the message is.
     pub(super) fn check_filter(&self, id: Option<&Id>, ending: &mut Ending) -> Option<HttpResponse> {
         let refusal = self.filter.as_ref().err()?;
         let hint = refusal.get_hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let failure = Failure::params(format!("{}{hint}", refusal.message), Standing::Malformed);
+        let failure = RpcError::params(format!("{}{hint}", refusal.message), ResponseStatus::Malformed);
         ending.finish(0, Some(refusal));
-        Some(error::protocol(error::standing(Standing::Malformed), &failure, id))
+        Some(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
     }
 }
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::fields::Fields;
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::Era;
-use crate::mcp::features::{Features, Refusal};
+use crate::mcp::features::{Features, RequestError};
 use crate::mcp::model::{Headers, Id};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::subscription::Subscription;
 
 /// The parameters of a request, or what is wrong with them: a method that takes none does not mind.
-pub(super) type Params = Result<Fields, Failure>;
+pub(super) type Params = Result<Fields, RpcError>;
 
 /// One request.
 pub(super) struct MethodCall<'a> {
@@ -27,12 +27,12 @@ pub(super) struct MethodCall<'a> {
 
 impl MethodCall<'_> {
     /// The refusal of a method that is not served here.
-    pub(super) fn unknown(&self) -> Refusal {
-        let standing = match self.era {
-            Era::Stateless => Standing::Unknown,
-            Era::Session => Standing::Answered,
+    pub(super) fn unknown(&self) -> RequestError {
+        let status = match self.era {
+            Era::Stateless => ResponseStatus::Unknown,
+            Era::Session => ResponseStatus::Answered,
         };
-        Failure::method(self.method, standing).into()
+        RpcError::method(self.method, status).into()
     }
 }
 

@@ -8,10 +8,10 @@ use portico_actors::principal::Principal;
 
 use crate::audit::Audit;
 use crate::config::Connection;
-use crate::mcp::exchange::Exchange;
-use crate::mcp::extensions::request_state::Seal;
+use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
-use crate::mcp::sessions::{Holder, Sessions};
+use crate::mcp::request_context::RequestContext;
+use crate::mcp::sessions::{Owner, Sessions};
 use crate::observe::traces::Traces;
 use crate::tools::Filter;
 
@@ -33,10 +33,10 @@ pub struct Context<'a> {
     pub sessions: &'a Sessions,
     /// Calls that go on after they were answered.
     pub tasks: &'a Tasks,
-    /// Seals what the client carries for us.
-    pub seal: &'a Seal,
+    /// Signs what the client carries for us.
+    pub state_signer: &'a StateSigner,
     /// What links the request to the one who made it.
-    pub exchange: &'a Exchange,
+    pub request: &'a RequestContext,
     /// Says what is recorded of a call, where anything is.
     pub audit: Option<&'a Audit>,
     /// Gives a message its place in a trace of its own.
@@ -45,10 +45,10 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Whose session or task it is that this caller begins or names.
-    pub(crate) fn holder(&self) -> Holder {
+    pub(crate) fn owner(&self) -> Owner {
         let claims = format!("{:?}", (self.by.claims.role(), self.by.claims.of_the_caller()));
         let (subject, scope) = (self.by.subject.clone(), self.by.scope());
         let configuration = self.settings.fingerprint.contents();
-        Holder { subject, connection: self.entry.id, scope, claims, configuration }
+        Owner { subject, connection: self.entry.id, scope, claims, configuration }
     }
 }

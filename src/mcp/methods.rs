@@ -3,7 +3,7 @@
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks;
-use crate::mcp::features::{Answer, Refusal};
+use crate::mcp::features::{FeatureFuture, RequestError};
 use crate::mcp::handlers as on;
 use crate::mcp::rim::{session, stateless};
 use crate::mcp::summary::Summary;
@@ -25,9 +25,9 @@ pub(super) struct Method {
 /// What answers a method.
 pub(super) enum Handler {
     /// At once.
-    Sync(fn(&MethodCall<'_>, Params) -> Result<MethodResult, Refusal>),
+    Sync(fn(&MethodCall<'_>, Params) -> Result<MethodResult, RequestError>),
     /// It may have to ask the source.
-    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> Answer<'a, MethodResult>),
+    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> FeatureFuture<'a, MethodResult>),
 }
 
 /// One of both eras, without a subject, not to be kept.

@@ -1,14 +1,13 @@
 //! The Model Context Protocol: one table of methods for both eras, each with its rim. Knows messages
-//! and no server: headers come in as values, and what goes out is bytes and a standing. What is offered
-//! at an address is behind one seam, [`features::Features`].
+//! and no server: headers come in as values, and what goes out is bytes and how they are answered with.
+//! What is offered at an address is behind one seam, [`features::Features`].
 
-mod answering;
+mod answer;
 mod call;
 pub mod connection;
 mod context;
 pub mod envelope;
 pub mod era;
-pub mod exchange;
 pub mod extensions;
 pub mod features;
 mod handlers;
@@ -17,15 +16,16 @@ pub mod logging;
 mod methods;
 pub mod model;
 mod outcome;
+pub mod request_context;
 mod rim;
 pub mod sessions;
 pub mod streams;
 mod summary;
 
-pub use answering::{answer, end_session, find_session, receive};
+pub use answer::{answer, end_session, find_session, receive};
 pub use context::Context;
-pub use exchange::Reception;
 pub use model::{Header, Headers, ServerEvent};
 pub use outcome::Outcome;
+pub use request_context::ParsedRequest;
 pub use rim::batch::{answer_batch, receive_batch};
 pub use summary::Summary;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portico_actors::error::Error;
 
-use crate::mcp::envelope::Standing;
+use crate::mcp::envelope::ResponseStatus;
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::subscription::Subscription;
 
@@ -14,7 +14,7 @@ pub enum Outcome {
     /// Taken; there is nothing to say.
     Accepted,
     /// A response.
-    Response(Standing, Vec<u8>),
+    Response(ResponseStatus, Vec<u8>),
     /// The response to a handshake, and the session that begins with it.
     Begun(Arc<Session>, Vec<u8>),
     /// The response is a stream that stays open.

@@ -7,7 +7,7 @@ use super::prompts;
 use crate::config::Completes;
 use crate::mcp::connection::resources::{literal, rows, template};
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{Failure, refuse};
+use crate::mcp::envelope::{RpcError, invalid_params};
 use crate::mcp::features::{Completion, Reference};
 use crate::mcp::summary::Summary;
 
@@ -19,23 +19,25 @@ pub(in crate::mcp) async fn values(
     context: &Context<'_>,
     completion: Completion,
     summary: &mut Summary,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, RpcError> {
     let Completion { reference, argument: name, begun, mut known } = completion;
     let source = match reference {
         Reference::Resource(uri) => {
             if uri != template(&context.entry.name) {
-                return Err(refuse("ref.uri: resources/templates/list has the one template of this connection"));
+                return Err(invalid_params(
+                    "ref.uri: resources/templates/list has the one template of this connection",
+                ));
             }
             match name.as_str() {
                 "schemaName" => Some(Completes::Schemas),
                 "tableName" => Some(Completes::Tables),
-                _ => return Err(refuse("argument.name: the template has schemaName and tableName")),
+                _ => return Err(invalid_params("argument.name: the template has schemaName and tableName")),
             }
         }
         Reference::Prompt(prompt) => {
             let prompt = prompts::find(context, &prompt)?;
             let argument = prompt.arguments.iter().find(|argument| argument.name == name);
-            argument.ok_or_else(|| refuse("argument.name: the prompt has no such argument"))?.completes.clone()
+            argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?.completes.clone()
         }
     };
     let schema = known.remove("schemaName");

@@ -16,9 +16,10 @@ use super::{completion, prompts, resources};
 use crate::audit;
 use crate::encode::{self, Table};
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{self, Failure, wrong};
+use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
-    Answer, Asked, Completion, Digests, Features, Given, Key, List, Listing, Listings, Refusal, UNKNOWN, tool_result,
+    Completion, Digests, FeatureFuture, FeatureRequest, Features, Key, ListKind, RequestError, ToolList, ToolListCache,
+    ToolOutcome, UNKNOWN, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::summary::Summary;
@@ -27,7 +28,7 @@ use crate::tools::{self, Offer, Unresolved};
 /// The features of every configured connection; which one it is, the context says.
 #[derive(Debug, Default)]
 pub struct Connected {
-    listings: Listings,
+    listings: ToolListCache,
 }
 
 impl Features for Connected {
@@ -41,7 +42,7 @@ impl Features for Connected {
         })
     }
 
-    fn tools(&self, context: &Context<'_>) -> Arc<Listing> {
+    fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
         let profile = context.entry.profile();
         with_offer(context, profile.as_deref(), |offer| {
             let key = Key::of(context.settings, profile.as_ref(), offer, context.filter);
@@ -49,11 +50,16 @@ impl Features for Connected {
         })
     }
 
-    fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
-        async move { call(context, &asked, summary).await.map(Given::Complete) }.boxed_local()
+    fn call<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { call(context, &asked, summary).await.map(ToolOutcome::Complete) }.boxed_local()
     }
 
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> Answer<'a, Vec<Value>> {
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>> {
         async move { Ok(resources::list(context, summary).await?) }.boxed_local()
     }
 
@@ -61,8 +67,13 @@ impl Features for Connected {
         vec![resources::template_item(context)]
     }
 
-    fn read<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
-        async move { Ok(Given::Complete(resources::read(context, &asked.name, summary).await?)) }.boxed_local()
+    fn read<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { Ok(ToolOutcome::Complete(resources::read(context, &asked.name, summary).await?)) }.boxed_local()
     }
 
     fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
@@ -72,10 +83,10 @@ impl Features for Connected {
     fn prompt<'a>(
         &'a self,
         context: &'a Context<'a>,
-        asked: Asked,
+        asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<'a, Given> {
-        async move { Ok(Given::Complete(prompts::get(context, &asked.name, &arguments)?)) }.boxed_local()
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { Ok(ToolOutcome::Complete(prompts::get(context, &asked.name, &arguments)?)) }.boxed_local()
     }
 
     fn complete<'a>(
@@ -83,21 +94,21 @@ impl Features for Connected {
         context: &'a Context<'a>,
         completion: Completion,
         summary: &'a mut Summary,
-    ) -> Answer<'a, Vec<String>> {
+    ) -> FeatureFuture<'a, Vec<String>> {
         async move { Ok(completion::values(context, completion, summary).await?) }.boxed_local()
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {
-        List::ALL.map(|list| {
+        ListKind::ALL.map(|list| {
             let mut hasher = DefaultHasher::new();
             match list {
-                List::Resources => match context.entry.profile() {
+                ListKind::Resources => match context.entry.profile() {
                     Some(profile) => profile.tables.hash(&mut hasher),
                     None => return UNKNOWN,
                 },
-                List::Tools => return self.tools(context).digest,
+                ListKind::Tools => return self.tools(context).digest,
                 // They change with the configuration.
-                List::Prompts => {
+                ListKind::Prompts => {
                     for prompt in &self.prompts(context) {
                         prompt.to_string().hash(&mut hasher);
                     }
@@ -126,7 +137,7 @@ fn with_offer<T>(context: &Context<'_>, profile: Option<&Profile>, then: impl Fn
     })
 }
 
-async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Result<String, Refusal> {
+async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Result<String, RequestError> {
     let started = Instant::now();
     let arguments = asked.arguments.as_deref();
     let profile = context.entry.profile();
@@ -135,7 +146,7 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
         Ok(resolved) => resolved,
         Err(Unresolved::Unknown(error)) => {
             summary.failure = Some(Kind::NotFound);
-            return Err(wrong(error).into());
+            return Err(params_error(error).into());
         }
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
@@ -144,16 +155,16 @@ async fn call(context: &Context<'_>, asked: &Asked, summary: &mut Summary) -> Re
     summary.operation = Some(resolved.operation.word());
     let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());
-    let notices = context.exchange.notices(&logger(context));
+    let notices = context.request.notices(&logger(context));
     let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;
     let table = match reply {
         Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
-            let mut room = context.exchange.preparing();
+            let mut room = context.request.result_memory();
             let read = |rows, octets| {
-                context.exchange.progress.read(rows);
+                context.request.progress.read(rows);
                 room.grow_to(octets)
             };
             let table = encode::tabulate(results, caps, format, read).await;
@@ -180,7 +191,7 @@ fn logger(context: &Context<'_>) -> String {
 
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to
 /// the result: they may repeat values.
-fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, started: Instant) {
+fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table, Error>, started: Instant) {
     let logger = logger(context);
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     match table {
@@ -188,11 +199,11 @@ fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, 
             let message = format!("{} ended: {} rows in {milliseconds} ms", asked.name, table.rows);
             let data =
                 json!({"message": message, "tool": asked.name, "rows": table.rows, "milliseconds": milliseconds});
-            context.exchange.log(Level::Info, &logger, &data);
+            context.request.log(Level::Info, &logger, &data);
             if table.truncated {
                 let message = format!("the result was cut at {} rows, the cap of this call", table.rows);
                 let data = json!({"message": message, "tool": asked.name, "rows": table.rows, "truncated": true});
-                context.exchange.log(Level::Warning, &logger, &data);
+                context.request.log(Level::Warning, &logger, &data);
             }
         }
         Err(error) => {
@@ -201,22 +212,22 @@ fn tell_end(context: &Context<'_>, asked: &Asked, table: &Result<Table, Error>, 
             if let Some(state) = error.get_sqlstate() {
                 data["sqlState"] = Value::from(state);
             }
-            context.exchange.log(Level::Error, &logger, &data);
+            context.request.log(Level::Error, &logger, &data);
         }
     }
 }
 
 /// Who can mend it decides the channel.
-fn failed(error: Error, summary: &mut Summary) -> Result<String, Refusal> {
+fn failed(error: Error, summary: &mut Summary) -> Result<String, RequestError> {
     summary.failure = Some(error.kind);
     summary.code = error.get_sqlstate().map(str::to_owned);
     summary.reason = audit::reason(&error);
     summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
     if error.get_needs().is_some() {
-        return Err(Refusal::Scope(error));
+        return Err(RequestError::Scope(error));
     }
-    if envelope::mendable(error.kind) {
+    if envelope::is_tool_error(error.kind) {
         return Ok(tool_result::error(&error));
     }
-    Err(Failure::internal(&error).into())
+    Err(RpcError::internal(&error).into())
 }

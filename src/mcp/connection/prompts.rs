@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::config::Prompt;
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{Failure, refuse};
+use crate::mcp::envelope::{RpcError, invalid_params};
 
 /// A prompt as it is listed.
 pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
@@ -32,13 +32,13 @@ pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
 }
 
 /// The prompt of this name.
-pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, Failure> {
+pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, RpcError> {
     context
         .settings
         .prompts
         .iter()
         .find(|prompt| prompt.name == name)
-        .ok_or_else(|| refuse(format!("there is no prompt {name:?} on this connection")))
+        .ok_or_else(|| invalid_params(format!("there is no prompt {name:?} on this connection")))
 }
 
 /// The result of `prompts/get`.
@@ -46,15 +46,15 @@ pub(in crate::mcp) fn get(
     context: &Context<'_>,
     name: &str,
     given: &BTreeMap<String, String>,
-) -> Result<String, Failure> {
+) -> Result<String, RpcError> {
     let prompt = find(context, name)?;
     for argument in &prompt.arguments {
         if argument.required && !given.contains_key(&argument.name) {
-            return Err(refuse(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));
+            return Err(invalid_params(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));
         }
     }
     if let Some(unknown) = given.keys().find(|name| !prompt.arguments.iter().any(|argument| argument.name == **name)) {
-        return Err(refuse(format!("arguments: the prompt {} has no {unknown:?}", prompt.name)));
+        return Err(invalid_params(format!("arguments: the prompt {} has no {unknown:?}", prompt.name)));
     }
     let messages: Vec<Value> = prompt
         .messages

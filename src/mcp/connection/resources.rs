@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::encode::{self, Caps, Format, Rest};
 use crate::mcp::context::Context;
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::RpcError;
 use crate::mcp::era::Era;
 use crate::mcp::summary::Summary;
 
@@ -30,7 +30,7 @@ fn uri(connection: &str, schema: &str, table: &str) -> String {
 }
 
 /// The items of `resources/list`.
-pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, Failure> {
+pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
     let rows = rows(context, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
     let items = rows
         .iter()
@@ -63,8 +63,12 @@ pub(in crate::mcp) fn template_item(context: &Context<'_>) -> Value {
 }
 
 /// The result of `resources/read`.
-pub(in crate::mcp) async fn read(context: &Context<'_>, given: &str, summary: &mut Summary) -> Result<String, Failure> {
-    let unknown = || Failure::resource(given, context.exchange.era() == Era::Stateless);
+pub(in crate::mcp) async fn read(
+    context: &Context<'_>,
+    given: &str,
+    summary: &mut Summary,
+) -> Result<String, RpcError> {
+    let unknown = || RpcError::resource(given, context.request.era() == Era::Stateless);
     let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
     let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
@@ -86,12 +90,12 @@ pub(in crate::mcp) async fn rows(
     narrow: Narrow,
     most: u64,
     summary: &mut Summary,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<Value>, RpcError> {
     let by = std::sync::Arc::clone(&context.by);
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
-    let mut room = context.exchange.preparing();
+    let mut room = context.request.result_memory();
     let table = match reply {
         Ok(Reply::Results(results)) => {
             encode::tabulate(results, caps, Format::Json, |_, octets| room.grow_to(octets)).await
@@ -108,7 +112,7 @@ pub(in crate::mcp) async fn rows(
         Err(error) => {
             summary.failure = Some(error.kind);
             summary.cause = error.cause().map(str::to_owned);
-            Err(Failure::internal(&error))
+            Err(RpcError::internal(&error))
         }
     }
 }

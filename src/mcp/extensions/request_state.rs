@@ -12,7 +12,7 @@ use portico_actors::error::{Error, Result};
 use serde_json::Value;
 use sha2::Sha256;
 
-use crate::mcp::sessions::Holder;
+use crate::mcp::sessions::Owner;
 
 /// How long a client may take for its answers.
 const LIFETIME: Duration = Duration::from_mins(10);
@@ -26,7 +26,7 @@ const PURPOSE: &str = "requestState";
 
 /// The key of one store. A state is opened by every process on it, until the key that signs is rotated.
 #[derive(Debug)]
-pub struct Seal {
+pub struct StateSigner {
     secret: SharedSecret,
     /// How far the clocks of two processes may be apart.
     skew: Duration,
@@ -34,13 +34,13 @@ pub struct Seal {
 
 /// What a state is bound to: it opens for the same holder and request alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::mcp) struct Bound(Vec<u8>);
+pub(in crate::mcp) struct StateBinding(Vec<u8>);
 
-impl Bound {
+impl StateBinding {
     /// `request` holds whatever tells one request from another. How the connection is configured does not count:
     /// the request is judged anew, and another process on the store may have another configuration.
-    pub(in crate::mcp) fn of(holder: &Holder, request: &[&str]) -> Self {
-        let Holder { subject, connection, scope, claims, .. } = holder;
+    pub(in crate::mcp) fn of(owner: &Owner, request: &[&str]) -> Self {
+        let Owner { subject, connection, scope, claims, .. } = owner;
         let mut bytes = connection.into_bytes().to_vec();
         for piece in [subject, scope.word(), claims].iter().chain(request) {
             // With its length in front, no piece can pass for the end of another.
@@ -55,13 +55,13 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-impl Seal {
+impl StateSigner {
     /// One whose key comes of `secret`, for processes whose clocks are at most `skew` apart.
     pub fn new(secret: SharedSecret, skew: Duration) -> Self {
         Self { secret, skew }
     }
 
-    fn code(&self, bound: &Bound, ends: [u8; TIME], state: &[u8]) -> Result<Hmac<Sha256>> {
+    fn code(&self, bound: &StateBinding, ends: [u8; TIME], state: &[u8]) -> Result<Hmac<Sha256>> {
         let key = self.secret.key(PURPOSE)?;
         let mut code = Hmac::<Sha256>::new_from_slice(&*key).map_err(Error::internal)?;
         code.update(&ends);
@@ -75,11 +75,11 @@ impl Seal {
     ///
     /// # Errors
     /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
-    pub(in crate::mcp) fn close(&self, bound: &Bound, state: &Value) -> Result<String> {
-        self.close_until(bound, state, now() + LIFETIME.as_secs())
+    pub(in crate::mcp) fn sign(&self, bound: &StateBinding, state: &Value) -> Result<String> {
+        self.sign_until(bound, state, now() + LIFETIME.as_secs())
     }
 
-    fn close_until(&self, bound: &Bound, state: &Value, ends: u64) -> Result<String> {
+    fn sign_until(&self, bound: &StateBinding, state: &Value, ends: u64) -> Result<String> {
         let (ends, state) = (ends.to_be_bytes(), state.to_string().into_bytes());
         let mut sealed = self.code(bound, ends, &state)?.finalize().into_bytes().to_vec();
         sealed.extend_from_slice(&ends);
@@ -92,7 +92,7 @@ impl Seal {
     /// # Errors
     /// [`Kind::Invalid`](portico_actors::error::Kind::Invalid) when it was changed, is of another request or of another store, or is too old;
     /// [`Kind::Unavailable`](portico_actors::error::Kind::Unavailable) before the store was read.
-    pub(in crate::mcp) fn open(&self, bound: &Bound, sealed: &str) -> Result<Value> {
+    pub(in crate::mcp) fn verify(&self, bound: &StateBinding, sealed: &str) -> Result<Value> {
         let refused = || {
             Error::invalid(
                 "requestState: this state is not of this request, or it is too old; send the request again without \
@@ -123,52 +123,52 @@ mod tests {
 
     const SKEW: Duration = Duration::from_secs(30);
 
-    fn holder(subject: &str) -> Holder {
-        Holder::of(subject, 1, Scope::Read)
+    fn owner(subject: &str) -> Owner {
+        Owner::of(subject, 1, Scope::Read)
     }
 
-    fn seal(secret: &str) -> Seal {
-        Seal::new(SharedSecret::of(secret.as_bytes()), SKEW)
+    fn signer(secret: &str) -> StateSigner {
+        StateSigner::new(SharedSecret::of(secret.as_bytes()), SKEW)
     }
 
     #[test]
     fn a_state_opens_for_what_it_is_bound_to_alone() {
-        let (seal, state) = (seal("one"), json!({"step": 2}));
-        let bound = Bound::of(&holder("ann"), &["tools/call", "a", "{}"]);
-        let sealed = seal.close(&bound, &state).unwrap();
-        assert_eq!(seal.open(&bound, &sealed).unwrap(), state);
+        let (signer, state) = (signer("one"), json!({"step": 2}));
+        let bound = StateBinding::of(&owner("ann"), &["tools/call", "a", "{}"]);
+        let sealed = signer.sign(&bound, &state).unwrap();
+        assert_eq!(signer.verify(&bound, &sealed).unwrap(), state);
         for other in [
-            Bound::of(&holder("bob"), &["tools/call", "a", "{}"]),
-            Bound::of(&Holder::of("ann", 2, Scope::Read), &["tools/call", "a", "{}"]),
-            Bound::of(&Holder::of("ann", 1, Scope::Write), &["tools/call", "a", "{}"]),
-            Bound::of(&Holder { claims: "c".to_owned(), ..holder("ann") }, &["tools/call", "a", "{}"]),
-            Bound::of(&holder("ann"), &["tools/call", "b", "{}"]),
-            Bound::of(&holder("ann"), &["tools/call", "a", "{\"x\":1}"]),
-            Bound::of(&holder("ann"), &["tools/call", "a{}", ""]),
+            StateBinding::of(&owner("bob"), &["tools/call", "a", "{}"]),
+            StateBinding::of(&Owner::of("ann", 2, Scope::Read), &["tools/call", "a", "{}"]),
+            StateBinding::of(&Owner::of("ann", 1, Scope::Write), &["tools/call", "a", "{}"]),
+            StateBinding::of(&Owner { claims: "c".to_owned(), ..owner("ann") }, &["tools/call", "a", "{}"]),
+            StateBinding::of(&owner("ann"), &["tools/call", "b", "{}"]),
+            StateBinding::of(&owner("ann"), &["tools/call", "a", "{\"x\":1}"]),
+            StateBinding::of(&owner("ann"), &["tools/call", "a{}", ""]),
         ] {
-            assert!(seal.open(&other, &sealed).is_err(), "{other:?}");
+            assert!(signer.verify(&other, &sealed).is_err(), "{other:?}");
         }
-        assert_eq!(self::seal("one").open(&bound, &sealed).unwrap(), state, "another process on the same store");
-        assert!(self::seal("two").open(&bound, &sealed).is_err(), "another key opened it");
-        let unread = Seal::new(SharedSecret::default(), SKEW);
-        assert_eq!(unread.open(&bound, &sealed).unwrap_err().kind, Kind::Unavailable);
-        assert_eq!(unread.close(&bound, &state).unwrap_err().kind, Kind::Unavailable);
+        assert_eq!(self::signer("one").verify(&bound, &sealed).unwrap(), state, "another process on the same store");
+        assert!(self::signer("two").verify(&bound, &sealed).is_err(), "another key opened it");
+        let unread = StateSigner::new(SharedSecret::default(), SKEW);
+        assert_eq!(unread.verify(&bound, &sealed).unwrap_err().kind, Kind::Unavailable);
+        assert_eq!(unread.sign(&bound, &state).unwrap_err().kind, Kind::Unavailable);
     }
 
     #[test]
     fn a_state_that_was_changed_or_is_too_old_is_refused() {
-        let (seal, bound) = (seal("one"), Bound::of(&holder("ann"), &[]));
-        let sealed = seal.close(&bound, &json!("x")).unwrap();
+        let (signer, bound) = (signer("one"), StateBinding::of(&owner("ann"), &[]));
+        let sealed = signer.sign(&bound, &json!("x")).unwrap();
         let bytes = BASE64.decode(&sealed).unwrap();
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert!(seal.open(&bound, &BASE64.encode(changed)).is_err(), "byte {at}");
+            assert!(signer.verify(&bound, &BASE64.encode(changed)).is_err(), "byte {at}");
         }
         for wrong in ["", "!", "AAAA", &format!("{sealed}-TAMPERED")] {
-            assert!(seal.open(&bound, wrong).is_err(), "{wrong}");
+            assert!(signer.verify(&bound, wrong).is_err(), "{wrong}");
         }
-        let ended = |ago: u64| seal.open(&bound, &seal.close_until(&bound, &json!("x"), now() - ago).unwrap());
+        let ended = |ago: u64| signer.verify(&bound, &signer.sign_until(&bound, &json!("x"), now() - ago).unwrap());
         // The clock of the process that closed it may be behind this one's.
         assert!(ended(SKEW.as_secs() / 2).is_ok() && ended(SKEW.as_secs() + 1).is_err());
     }

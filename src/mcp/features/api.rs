@@ -11,53 +11,53 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::mcp::context::Context;
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::RpcError;
 use crate::mcp::extensions::tasks::TaskSupport;
-use crate::mcp::features::{Digests, Listing};
+use crate::mcp::features::{Digests, ToolList};
 use crate::mcp::summary::Summary;
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum RequestError {
     /// An error of the protocol.
-    Protocol(Failure),
+    Protocol(RpcError),
     /// The caller's scope does not reach.
     Scope(Error),
     /// What the caller can mend: the tool's failure.
     Tool(Error),
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Self {
+impl From<RpcError> for RequestError {
+    fn from(failure: RpcError) -> Self {
         Self::Protocol(failure)
     }
 }
 
 /// What becomes of a request.
-pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, Refusal>>;
+pub type FeatureFuture<'a, T> = LocalBoxFuture<'a, Result<T, RequestError>>;
 
 /// The result of a request that may need more from the client first.
 #[derive(Debug)]
-pub enum Given {
+pub enum ToolOutcome {
     /// The result, a JSON object as text.
     Complete(String),
     /// The client is to send the request again with more (MCP 2026-07-28, multi round-trip requests).
-    Wanting(Wanting),
+    InputRequired(InputRequired),
 }
 
 /// What is wanted from the client before a request can be answered.
 #[derive(Debug, Default)]
-pub struct Wanting {
-    /// Questions to the client, each under the name that its answer has to carry.
-    pub questions: Vec<(&'static str, Question)>,
+pub struct InputRequired {
+    /// Requests to the client, each under the name that its answer has to carry.
+    pub requests: Vec<(&'static str, InputRequest)>,
     /// What the request has to remember, handed back to it with the answers. The client carries it,
     /// sealed: it can neither change it nor use it for another request.
     pub state: Option<Value>,
 }
 
-/// A question to the client, and the capability that it needs.
+/// A request to the client, and the capability that it needs.
 #[derive(Debug)]
-pub struct Question {
+pub struct InputRequest {
     /// The client's capability: `elicitation`, `sampling` or `roots`.
     pub capability: &'static str,
     /// The method that the client is to answer.
@@ -68,8 +68,8 @@ pub struct Question {
 
 /// What the client has sent with a repeated request.
 #[derive(Debug, Default)]
-pub struct Input {
-    /// Its answers, by the names of the questions.
+pub struct ClientInput {
+    /// Its answers, by the names of the requests.
     pub responses: Map<String, Value>,
     /// What was remembered for it.
     pub state: Option<Value>,
@@ -77,13 +77,13 @@ pub struct Input {
 
 /// A request for one of the things offered.
 #[derive(Debug)]
-pub struct Asked {
+pub struct FeatureRequest {
     /// The tool's or prompt's name, or the resource's URI.
     pub name: String,
     /// The tool's arguments: the text of a JSON object.
     pub arguments: Option<String>,
     /// What the client has sent with it.
-    pub input: Input,
+    pub input: ClientInput,
 }
 
 /// What a completion is for (MCP, server/utilities/completion).
@@ -115,14 +115,19 @@ pub trait Features: Send + Sync {
     fn capabilities(&self) -> Value;
 
     /// Every tool that this caller is shown.
-    fn tools(&self, context: &Context<'_>) -> Arc<Listing>;
+    fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 
     /// Calls a tool. `summary` is told what the log should say.
-    fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given>;
+    fn call<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome>;
 
     /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
-    /// gives [`Given::Wanting`] does not: what is asked for in rounds is asked before there is a task.
-    fn task_support(&self, _asked: &Asked) -> TaskSupport {
+    /// gives [`ToolOutcome::InputRequired`] does not: what is asked for in rounds is asked before there is a task.
+    fn task_support(&self, _asked: &FeatureRequest) -> TaskSupport {
         TaskSupport::WhenSlow
     }
 
@@ -133,13 +138,18 @@ pub trait Features: Send + Sync {
     }
 
     /// Every resource, as it is listed.
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> Answer<'a, Vec<Value>>;
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>>;
 
     /// Every template of resources, as it is listed.
     fn templates(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Reads a resource.
-    fn read<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given>;
+    fn read<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome>;
 
     /// Every prompt, as it is listed.
     fn prompts(&self, context: &Context<'_>) -> Vec<Value>;
@@ -148,9 +158,9 @@ pub trait Features: Send + Sync {
     fn prompt<'a>(
         &'a self,
         context: &'a Context<'a>,
-        asked: Asked,
+        asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<'a, Given>;
+    ) -> FeatureFuture<'a, ToolOutcome>;
 
     /// The values that fit what is being typed.
     fn complete<'a>(
@@ -158,7 +168,7 @@ pub trait Features: Send + Sync {
         context: &'a Context<'a>,
         completion: Completion,
         summary: &'a mut Summary,
-    ) -> Answer<'a, Vec<String>>;
+    ) -> FeatureFuture<'a, Vec<String>>;
 
     /// What the caller's lists hold now, as numbers that differ when they do.
     fn digests(&self, context: &Context<'_>) -> Digests;

@@ -2,7 +2,7 @@
 
 /// A list that a client may keep and has to be told about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
+pub enum ListKind {
     /// `tools/list`.
     Tools,
     /// `resources/list`, and what its resources hold.
@@ -11,7 +11,7 @@ pub enum List {
     Prompts,
 }
 
-impl List {
+impl ListKind {
     /// All of them, in the order of their [`Digests`].
     pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
@@ -47,5 +47,5 @@ impl List {
 /// compared with what was told before.
 pub const UNKNOWN: u64 = 0;
 
-/// What each of [`List::ALL`] holds for one caller, as one number each.
-pub type Digests = [u64; List::ALL.len()];
+/// What each of [`ListKind::ALL`] holds for one caller, as one number each.
+pub type Digests = [u64; ListKind::ALL.len()];

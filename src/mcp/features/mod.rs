@@ -1,12 +1,15 @@
 //! The seam to what is offered at an address, and how that is listed and answered with.
 
 mod api;
-mod listing;
 mod lists;
 pub(super) mod pages;
+mod tool_list;
 pub(super) mod tool_result;
 
-pub use api::{Answer, Asked, Completion, Features, Given, Input, Question, Reference, Refusal, Wanting};
-pub use listing::Listing;
-pub(super) use listing::{Key, Listings};
-pub use lists::{Digests, List, UNKNOWN};
+pub use api::{
+    ClientInput, Completion, FeatureFuture, FeatureRequest, Features, InputRequest, InputRequired, Reference,
+    RequestError, ToolOutcome,
+};
+pub use lists::{Digests, ListKind, UNKNOWN};
+pub use tool_list::ToolList;
+pub(super) use tool_list::{Key, ToolListCache};

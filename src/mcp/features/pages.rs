@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use portico_actors::error::{Error, Result};
 use serde_json::Value;
 
-use super::listing::Listed;
+use super::tool_list::ListedTool;
 
 /// Entries of a page.
 const PAGE: usize = 200;
@@ -29,7 +29,7 @@ impl Item for Value {
     }
 }
 
-impl Item for Listed {
+impl Item for ListedTool {
     fn name(&self, _: &str) -> &str {
         &self.name
     }

@@ -4,14 +4,14 @@
 use portico_actors::error::{Kind, Result};
 use serde_json::{Value, json};
 
-use crate::mcp::answering::{answer, find_session};
+use crate::mcp::answer::{answer, find_session};
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::Era;
-use crate::mcp::exchange::Reception;
 use crate::mcp::features::Features;
 use crate::mcp::model::{Header, Headers, Id, Message};
 use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::ParsedRequest;
 use crate::mcp::summary::Summary;
 
 /// The revision that has batches.
@@ -22,7 +22,7 @@ const VERSION: &str = "2025-03-26";
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
-pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<Reception>> {
+pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<ParsedRequest>> {
     let session = find_session(context, &headers.session)?;
     let said = match &headers.version {
         Header::Absent => session.as_ref().map(|session| session.version()),
@@ -30,17 +30,17 @@ pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<
         Header::Invalid => None,
     };
     let taken = said == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
-    Ok(taken.then(|| Reception::quiet(Era::Session, session)))
+    Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
 }
 
-/// Answers each message of a batch that `reception` is about. Responses come in the order of the
+/// Answers each message of a batch that `parsed` is about. Responses come in the order of the
 /// requests; without any request there is none.
 pub async fn answer_batch(
     context: &Context<'_>,
     features: &dyn Features,
     headers: &Headers,
-    reception: &Reception,
-    messages: Vec<Result<Message, (Option<Id>, Failure)>>,
+    parsed: &ParsedRequest,
+    messages: Vec<Result<Message, (Option<Id>, RpcError)>>,
     summary: &mut Summary,
 ) -> Outcome {
     let mut responses: Vec<Vec<u8>> = Vec::new();
@@ -50,10 +50,10 @@ pub async fn answer_batch(
             Err((id, failure)) => Some(failure.body(id.as_ref())),
             // It must not be part of a batch: nothing can be sent before it is answered.
             Ok(Message::Request { id, method, .. }) if method == "initialize" => {
-                Some(Failure::envelope("initialize must not be part of a batch").body(Some(&id)))
+                Some(RpcError::envelope("initialize must not be part of a batch").body(Some(&id)))
             }
             Ok(message) => {
-                let response = answer(context, features, headers, reception, message, summary).await.into_body();
+                let response = answer(context, features, headers, parsed, message, summary).await.into_body();
                 if context.audit.is_some() {
                     calls.push(account(summary));
                 }
@@ -73,7 +73,7 @@ pub async fn answer_batch(
     let mut body = b"[".to_vec();
     body.extend_from_slice(&responses.join(&b','));
     body.push(b']');
-    Outcome::Response(Standing::Answered, body)
+    Outcome::Response(ResponseStatus::Answered, body)
 }
 
 /// One call of a batch, as the audit trail keeps it.

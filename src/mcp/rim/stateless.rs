@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use crate::mcp::call::{self, MethodCall, MethodResult};
-use crate::mcp::envelope::{Failure, Standing};
+use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::extensions::tasks::EXTENSION;
-use crate::mcp::features::Refusal;
+use crate::mcp::features::RequestError;
 use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, PRODUCT, Params, VERSION};
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
@@ -20,8 +20,8 @@ pub(in crate::mcp) const TIME_TO_LIVE_MS: u64 = 30_000;
 
 /// Checks the revision of the request that `meta` is of, what its client declares, and that its headers
 /// say the same.
-pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), Failure> {
-    let malformed = |message: &str| Failure::params(message, Standing::Malformed);
+pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Result<(), RpcError> {
+    let malformed = |message: &str| RpcError::params(message, ResponseStatus::Malformed);
     let version = match &meta.version {
         Some(Ok(version)) => Some(version),
         Some(Err(_)) => return Err(malformed("_meta: the protocol version must be a string")),
@@ -29,10 +29,12 @@ pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Res
     };
     if let Some(version) = version {
         match &headers.version {
-            Header::Absent => return Err(Failure::header("the header MCP-Protocol-Version is missing")),
-            Header::Invalid => return Err(Failure::header("the header MCP-Protocol-Version is malformed or repeated")),
+            Header::Absent => return Err(RpcError::header("the header MCP-Protocol-Version is missing")),
+            Header::Invalid => {
+                return Err(RpcError::header("the header MCP-Protocol-Version is malformed or repeated"));
+            }
             Header::One(header) if header != version => {
-                return Err(Failure::header(format!(
+                return Err(RpcError::header(format!(
                     "the header MCP-Protocol-Version says {header:?}, the body says {version:?}"
                 )));
             }
@@ -54,13 +56,13 @@ pub(in crate::mcp) fn check(method: &str, meta: &Meta, headers: &Headers) -> Res
         return Err(malformed("params._meta must have an object io.modelcontextprotocol/clientCapabilities"));
     }
     if version != STATELESS_VERSION {
-        return Err(Failure::version(&[STATELESS_VERSION], version));
+        return Err(RpcError::version(&[STATELESS_VERSION], version));
     }
     mirrored("Mcp-Method", &headers.method, method)
 }
 
 /// Checks the header that repeats the parameter `subject`, which names what the request is about.
-pub(in crate::mcp) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), Failure> {
+pub(in crate::mcp) fn check_subject(subject: &str, params: &Params, headers: &Headers) -> Result<(), RpcError> {
     let name = params.fields.as_ref().ok().and_then(|fields| fields.peek(subject).ok()?);
     mirrored("Mcp-Name", &headers.name, &name.unwrap_or_default())
 }
@@ -71,7 +73,7 @@ pub(in crate::mcp) fn check_arguments(
     pairs: &[(&str, &str)],
     arguments: Option<&str>,
     headers: &Headers,
-) -> Result<(), Failure> {
+) -> Result<(), RpcError> {
     if pairs.is_empty() {
         return Ok(());
     }
@@ -84,7 +86,7 @@ pub(in crate::mcp) fn check_arguments(
             // What is not there is not repeated.
             Value::Null if *sent == Header::Absent => {}
             Value::Null => {
-                return Err(Failure::header(format!("the header {name} repeats an argument that is not there")));
+                return Err(RpcError::header(format!("the header {name} repeats an argument that is not there")));
             }
             Value::String(text) => mirrored(&name, sent, text)?,
             Value::Number(number) => mirrored_number(&name, sent, number)?,
@@ -95,7 +97,7 @@ pub(in crate::mcp) fn check_arguments(
 }
 
 /// Numbers are the same when their values are.
-fn mirrored_number(name: &str, header: &Header, body: &serde_json::Number) -> Result<(), Failure> {
+fn mirrored_number(name: &str, header: &Header, body: &serde_json::Number) -> Result<(), RpcError> {
     let said = header.value().and_then(|value| decode(value)?.parse::<f64>().ok());
     match (said, body.as_f64()) {
         (Some(said), Some(body)) if said.total_cmp(&body).is_eq() => Ok(()),
@@ -104,16 +106,16 @@ fn mirrored_number(name: &str, header: &Header, body: &serde_json::Number) -> Re
 }
 
 /// A header that must say the same as the body.
-fn mirrored(name: &str, header: &Header, body: &str) -> Result<(), Failure> {
+fn mirrored(name: &str, header: &Header, body: &str) -> Result<(), RpcError> {
     let value = match header {
-        Header::Absent => return Err(Failure::header(format!("the header {name} is missing"))),
-        Header::Invalid => return Err(Failure::header(format!("the header {name} is malformed or repeated"))),
+        Header::Absent => return Err(RpcError::header(format!("the header {name} is missing"))),
+        Header::Invalid => return Err(RpcError::header(format!("the header {name} is malformed or repeated"))),
         Header::One(value) => value,
     };
     match decode(value) {
-        None => Err(Failure::header(format!("the header {name} is not valid base64 of UTF-8"))),
+        None => Err(RpcError::header(format!("the header {name} is not valid base64 of UTF-8"))),
         Some(value) if value == body => Ok(()),
-        Some(value) => Err(Failure::header(format!("the header {name} says {value:?}, the body says {body:?}"))),
+        Some(value) => Err(RpcError::header(format!("the header {name} says {value:?}, the body says {body:?}"))),
     }
 }
 
@@ -126,7 +128,7 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// `server/discover`.
-pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, Refusal> {
+pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, RequestError> {
     let mut capabilities = call.features.capabilities();
     capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
     if call.context.tasks.are_on() {
@@ -142,7 +144,7 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result
 
 /// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.
 pub(in crate::mcp) fn complete(result: String, cacheable: bool) -> String {
-    let mut result = dressed(result, "complete");
+    let mut result = with_meta(result, "complete");
     result.pop();
     if cacheable {
         // What is listed depends on the caller and on the connection.
@@ -154,15 +156,15 @@ pub(in crate::mcp) fn complete(result: String, cacheable: bool) -> String {
 
 /// The same for a result that wants more from the client.
 pub(in crate::mcp) fn input_required(result: String) -> String {
-    dressed(result, "input_required")
+    with_meta(result, "input_required")
 }
 
 /// The same for the handle of a task.
 pub(in crate::mcp) fn task(handle: String) -> String {
-    dressed(handle, "task")
+    with_meta(handle, "task")
 }
 
-fn dressed(mut result: String, kind: &str) -> String {
+fn with_meta(mut result: String, kind: &str) -> String {
     result.pop();
     if result.len() > 1 {
         result.push(',');

@@ -9,7 +9,7 @@ use portico_actors::directory::{Directory, Entry, InUse};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::mcp::features::{Digests, Features, List, UNKNOWN};
+use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
 
 /// The shortest wait for a connection whose actor died to be there again; it doubles.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
@@ -28,7 +28,7 @@ async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
 
 /// Watches one connection for one caller. It holds no queue: changes that nobody asked for in
 /// time are one change.
-pub struct Changes {
+pub struct ChangeWatcher {
     directory: Directory,
     id: Uuid,
     state: watch::Receiver<State>,
@@ -41,7 +41,7 @@ pub struct Changes {
     _in_use: Option<InUse>,
 }
 
-impl Changes {
+impl ChangeWatcher {
     /// Begins with what `look` sees now. `in_use` keeps the connection from becoming idle meanwhile.
     pub fn new(
         directory: Directory,
@@ -79,7 +79,7 @@ impl Changes {
 
     /// Completes with the lists that have changed, with none where only a resource may have; with
     /// `None` when there is no such connection any more. Dropping it loses nothing.
-    pub async fn next(&mut self) -> Option<Vec<List>> {
+    pub async fn next(&mut self) -> Option<Vec<ListKind>> {
         loop {
             let signalled = tokio::select! {
                 signalled = changed(&mut self.signal) => signalled,
@@ -102,7 +102,7 @@ impl Changes {
                     *seen = told;
                 }
             }
-            let changed: Vec<List> = List::ALL
+            let changed: Vec<ListKind> = ListKind::ALL
                 .into_iter()
                 .zip(seen.iter().zip(self.told))
                 .filter(|(_, (seen, told))| **seen != *told)
@@ -213,12 +213,12 @@ mod tests {
         while entry.profile().is_none() {
             state.changed().await.unwrap();
         }
-        let mut changes = Changes::new(directory, &entry, None, Arc::new(Connected::default()), Box::new(look));
+        let mut changes = ChangeWatcher::new(directory, &entry, None, Arc::new(Connected::default()), Box::new(look));
         assert_eq!(changes.told(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();
         source.0.store(2, Ordering::SeqCst);
-        assert_eq!(changes.next().await, Some(vec![List::Tools]));
+        assert_eq!(changes.next().await, Some(vec![ListKind::Tools]));
         assert_eq!(changes.told(), [3, 1, 1]);
     }
 }

@@ -27,11 +27,11 @@ impl Progress {
     }
 
     /// How far it is, in a few words.
-    pub(in crate::mcp) fn words(&self) -> String {
-        self.words_after(self.started.elapsed().as_millis())
+    pub(in crate::mcp) fn message(&self) -> String {
+        self.message_after(self.started.elapsed().as_millis())
     }
 
-    fn words_after(&self, millis: u128) -> String {
+    fn message_after(&self, millis: u128) -> String {
         let read = match self.rows.load(Ordering::Relaxed) {
             0 => "no rows yet".to_owned(),
             1 => "1 row read".to_owned(),
@@ -46,10 +46,10 @@ impl Progress {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
         let (seconds, rest) = (millis / 1000, millis % 1000);
-        let words = self.words_after(millis);
+        let message = self.message_after(millis);
         format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
-             \"progress\":{seconds}.{rest:03},\"message\":\"{words}\"}}}}",
+             \"progress\":{seconds}.{rest:03},\"message\":\"{message}\"}}}}",
             token.0
         )
         .into_bytes()

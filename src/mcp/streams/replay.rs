@@ -19,7 +19,7 @@ const BYTES: usize = 1024 * 1024;
 
 /// The answer to one request, while it is made and for a while after.
 #[derive(Debug)]
-pub struct Recording {
+pub struct ReplayBuffer {
     stream: u64,
     kept: Mutex<Kept>,
     changed: watch::Sender<()>,
@@ -37,7 +37,7 @@ struct Kept {
     paused: u64,
 }
 
-impl Recording {
+impl ReplayBuffer {
     /// Begins a recording: the number `stream` names it within its session.
     pub fn begin(stream: u64) -> Arc<Self> {
         let kept = Kept { messages: VecDeque::from([Bytes::new()]), ..Kept::default() };
@@ -146,10 +146,10 @@ impl Recording {
 }
 
 /// Counts as present while it lives.
-struct Follower(Arc<Recording>);
+struct Follower(Arc<ReplayBuffer>);
 
 impl Follower {
-    fn new(recording: Arc<Recording>) -> Self {
+    fn new(recording: Arc<ReplayBuffer>) -> Self {
         recording.followers.send_modify(|count| *count += 1);
         Self(recording)
     }
@@ -167,13 +167,13 @@ mod tests {
 
     use super::*;
 
-    async fn all(recording: &Arc<Recording>, after: Option<u64>) -> Vec<(String, Bytes)> {
+    async fn all(recording: &Arc<ReplayBuffer>, after: Option<u64>) -> Vec<(String, Bytes)> {
         recording.follow(after).map(|it| (it.id.unwrap(), it.message)).collect().await
     }
 
     #[actix::test]
     async fn only_what_comes_later_is_repeated() {
-        let recording = Recording::begin(7);
+        let recording = ReplayBuffer::begin(7);
         recording.push("a");
         let mut following = Box::pin(recording.follow(None));
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
 
     #[actix::test]
     async fn the_oldest_is_forgotten_when_there_is_too_much() {
-        let recording = Recording::begin(1);
+        let recording = ReplayBuffer::begin(1);
         for _ in 0..3 * MESSAGES {
             recording.push("x");
         }
@@ -207,7 +207,7 @@ mod tests {
 
     #[actix::test]
     async fn an_answer_is_deserted_when_its_last_follower_is_gone() {
-        let recording = Recording::begin(1);
+        let recording = ReplayBuffer::begin(1);
         let following = recording.follow(None);
         assert!(recording.deserted(Duration::ZERO).now_or_never().is_none());
         drop(following);
@@ -216,7 +216,7 @@ mod tests {
 
     #[actix::test]
     async fn a_pause_closes_what_follows_and_nothing_is_lost() {
-        let recording = Recording::begin(7);
+        let recording = ReplayBuffer::begin(7);
         let mut following = Box::pin(recording.follow(None));
         assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-0"));
         recording.push("a");
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn ids_are_read_back() {
-        assert_eq!(Recording::read_id("7-12"), Some((7, 12)));
+        assert_eq!(ReplayBuffer::read_id("7-12"), Some((7, 12)));
         for wrong in ["", "7", "7-", "-1", "7-x", "list-1", "7-1-1"] {
-            assert_eq!(Recording::read_id(wrong), None, "{wrong}");
+            assert_eq!(ReplayBuffer::read_id(wrong), None, "{wrong}");
         }
     }
 }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fields::Fields;
-use crate::mcp::envelope::{self, Failure, refuse, wrong};
-use crate::mcp::extensions::tasks::Following;
-use crate::mcp::features::{Digests, List};
+use crate::mcp::envelope::{self, RpcError, invalid_params, params_error};
+use crate::mcp::extensions::tasks::TaskSubscription;
+use crate::mcp::features::{Digests, ListKind};
 use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
-use crate::mcp::sessions::{Listening, Session};
-use crate::mcp::streams::changes::Changes;
+use crate::mcp::sessions::{ListeningStream, Session};
+use crate::mcp::streams::changes::ChangeWatcher;
 
 /// Tells that a watched resource has changed.
 const UPDATED: &str = "notifications/resources/updated";
@@ -25,13 +25,13 @@ const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 #[derive(Debug)]
 pub struct Subscription {
     id: Id,
-    lists: Vec<List>,
+    lists: Vec<ListKind>,
     /// Resources to be watched.
     resources: Vec<String>,
     /// The ids of tasks that were asked for.
     asked_tasks: Option<Vec<String>>,
     /// Those of them that are there.
-    tasks: Following,
+    tasks: TaskSubscription,
 }
 
 /// Resources that one subscription watches at most, and the bytes of their list.
@@ -43,44 +43,44 @@ const FOLLOWED: usize = 100;
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
     /// acknowledged.
-    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, Failure> {
+    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, RpcError> {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
-            return Err(refuse(format!(
+            return Err(invalid_params(format!(
                 "id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one"
             )));
         }
         let asked = params
             .take("notifications")
-            .ok_or_else(|| refuse("notifications: say what to listen for, as {\"toolsListChanged\": true}"))?;
-        let mut asked = Fields::parse(asked.get(), "notifications").map_err(wrong)?;
+            .ok_or_else(|| invalid_params("notifications: say what to listen for, as {\"toolsListChanged\": true}"))?;
+        let mut asked = Fields::parse(asked.get(), "notifications").map_err(params_error)?;
         let mut lists = Vec::new();
-        for list in List::ALL {
-            let wanted = asked.boolean(list.subscription()).map_err(wrong)? == Some(true);
+        for list in ListKind::ALL {
+            let wanted = asked.boolean(list.subscription()).map_err(params_error)? == Some(true);
             if wanted && offered[list.capability()]["listChanged"] == true {
                 lists.push(list);
             }
         }
         let mut resources = Vec::new();
         if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
-            let form = |_| refuse("resourceSubscriptions: give a list of URIs");
+            let form = |_| invalid_params("resourceSubscriptions: give a list of URIs");
             resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
             if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
-                return Err(refuse(format!(
+                return Err(invalid_params(format!(
                     "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
                 )));
             }
         }
         let mut asked_tasks = None;
         if let Some(given) = asked.take("taskIds") {
-            let form = |_| refuse("taskIds: give a list of the ids of tasks");
+            let form = |_| invalid_params("taskIds: give a list of the ids of tasks");
             let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
             if ids.len() > FOLLOWED {
-                return Err(refuse(format!("taskIds: {FOLLOWED} tasks at most")));
+                return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
             }
             asked_tasks = Some(ids);
         }
-        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: Following::default() })
+        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: TaskSubscription::default() })
     }
 
     /// The ids of tasks that were asked for, if any were.
@@ -89,7 +89,7 @@ impl Subscription {
     }
 
     /// Tells of these tasks too.
-    pub(in crate::mcp) fn follow(&mut self, tasks: Following) {
+    pub(in crate::mcp) fn follow(&mut self, tasks: TaskSubscription) {
         self.tasks = tasks;
     }
 
@@ -113,7 +113,7 @@ impl Subscription {
         .into_bytes()
     }
 
-    fn notification(&self, list: List) -> Vec<u8> {
+    fn notification(&self, list: ListKind) -> Vec<u8> {
         let (method, meta) = (list.notification(), self.meta());
         format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{meta}}}}}").into_bytes()
     }
@@ -138,21 +138,21 @@ impl Subscription {
 
     /// The stream: what was honoured, then each change, and the request's result when `closing`
     /// is cancelled.
-    pub fn events(mut self, changes: Changes, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
+    pub fn events(mut self, changes: ChangeWatcher, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
         let known: Vec<(String, u64)> = std::mem::take(&mut self.resources)
             .into_iter()
             .filter_map(|uri| changes.version(&uri).map(|version| (uri, version)))
             .collect();
         self.resources = known.iter().map(|(uri, _)| uri.clone()).collect();
         let waiting = VecDeque::from([self.acknowledgement()]);
-        let open = Open { subscription: self, changes, known, closing, waiting, ended: false };
-        stream::unfold(open, Open::next)
+        let open = SubscriptionStream { subscription: self, changes, known, closing, waiting, ended: false };
+        stream::unfold(open, SubscriptionStream::next)
     }
 }
 
-struct Open {
+struct SubscriptionStream {
     subscription: Subscription,
-    changes: Changes,
+    changes: ChangeWatcher,
     /// Each watched resource, with how often it had changed when the client was told last.
     known: Vec<(String, u64)>,
     closing: CancellationToken,
@@ -161,7 +161,7 @@ struct Open {
     ended: bool,
 }
 
-impl Open {
+impl SubscriptionStream {
     async fn next(mut self) -> Option<(ServerEvent, Self)> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
@@ -205,8 +205,8 @@ impl Open {
 /// session is over, or a newer stream of the session takes its place. `last` is the id of the last
 /// event that the client has seen: what has changed since is told at once.
 pub fn announcements(
-    listening: Option<Listening>,
-    mut changes: Changes,
+    listening: Option<ListeningStream>,
+    mut changes: ChangeWatcher,
     closing: CancellationToken,
     last: Option<&str>,
 ) -> impl Stream<Item = ServerEvent> + use<> {
@@ -214,23 +214,23 @@ pub fn announcements(
         changes.resume(seen);
     }
     let told = changes.told();
-    let mut heard = Heard { listening, changes, closing, waiting: VecDeque::new(), told };
-    if let Some(id) = heard.id() {
-        heard.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
+    let mut stream_state = SessionStream { listening, changes, closing, waiting: VecDeque::new(), told };
+    if let Some(id) = stream_state.id() {
+        stream_state.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
     }
-    stream::unfold(heard, Heard::next)
+    stream::unfold(stream_state, SessionStream::next)
 }
 
-struct Heard {
-    listening: Option<Listening>,
-    changes: Changes,
+struct SessionStream {
+    listening: Option<ListeningStream>,
+    changes: ChangeWatcher,
     closing: CancellationToken,
     waiting: VecDeque<ServerEvent>,
     /// What the client knows once it has seen everything in `waiting`.
     told: Digests,
 }
 
-impl Heard {
+impl SessionStream {
     /// An id for the next event, where events have one.
     fn id(&self) -> Option<String> {
         let session = self.listening.as_ref()?.session();
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn the_id_of_an_event_holds_what_the_client_knows() {
         let session = crate::mcp::sessions::Sessions::default().begin(
-            crate::mcp::sessions::Holder::of("a", 0, portico_actors::principal::Scope::Read),
+            crate::mcp::sessions::Owner::of("a", 0, portico_actors::principal::Scope::Read),
             "2025-11-25",
             Value::Null,
         );

@@ -23,7 +23,7 @@ pub enum TaskSupport {
 
 /// What has been decided for a call.
 #[derive(Clone, Debug, Default)]
-pub enum Deferral {
+pub enum TaskPromotion {
     /// It is answered when it is done.
     #[default]
     Never,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::task::Task;
 use crate::mcp::lock::lock;
-use crate::mcp::sessions::Holder;
+use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
 
 /// Tasks of all callers on all connections. Each running one holds a place for its record in the
@@ -69,13 +69,13 @@ impl Tasks {
         &self.0.bounds
     }
 
-    /// Begins a task of `holder`, whose call tells of itself in `progress`; `None` where there is no
+    /// Begins a task of `owner`, whose call tells of itself in `progress`; `None` where there is no
     /// room for one more.
-    pub fn begin(&self, holder: Holder, progress: Arc<Progress>) -> Option<Arc<Task>> {
+    pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
         let bounds = &self.0.bounds;
         let mut table = lock(&self.0.table);
-        let own = || table.values().filter(|task| task.holder().subject == holder.subject);
-        let here = table.values().filter(|task| task.holder().connection == holder.connection).count();
+        let own = || table.values().filter(|task| task.owner().subject == owner.subject);
+        let here = table.values().filter(|task| task.owner().connection == owner.connection).count();
         let bytes: usize = own().map(|task| task.bytes()).sum();
         if own().count() >= bounds.per_principal
             || here >= bounds.per_connection
@@ -84,14 +84,14 @@ impl Tasks {
         {
             return None;
         }
-        let task = Arc::new(Task::new(holder, progress, bounds.keep));
+        let task = Arc::new(Task::new(owner, progress, bounds.keep));
         table.insert(task.id().to_owned(), Arc::clone(&task));
         Some(task)
     }
 
-    /// The task with this id, if it is `holder`'s: nobody else can tell that there is one.
-    pub fn find(&self, id: &str, holder: &Holder) -> Option<Arc<Task>> {
-        lock(&self.0.table).get(id).filter(|task| task.holder().shares_with(holder)).map(Arc::clone)
+    /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
+    pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
+        lock(&self.0.table).get(id).filter(|task| task.owner().shares_with(owner)).map(Arc::clone)
     }
 
     /// Whether there is room for so many bytes of one more result.
@@ -116,30 +116,30 @@ mod tests {
 
     use super::*;
 
-    fn holder(subject: &str, connection: u128) -> Holder {
-        Holder::of(subject, connection, Scope::Write)
+    fn owner(subject: &str, connection: u128) -> Owner {
+        Owner::of(subject, connection, Scope::Write)
     }
 
     #[test]
     fn a_task_is_found_by_its_holder_alone() {
         let tasks = Tasks::default();
-        let task = tasks.begin(holder("a", 1), Arc::default()).unwrap();
+        let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
         assert!(task.id().len() >= 32, "an id that could be guessed");
-        assert!(tasks.find(task.id(), &holder("a", 1)).is_some());
-        let narrower = Holder { scope: Scope::Read, ..holder("a", 1) };
-        let reconfigured = Holder { configuration: (0, 1), ..holder("a", 1) };
-        for other in [holder("b", 1), holder("a", 2), narrower, reconfigured] {
+        assert!(tasks.find(task.id(), &owner("a", 1)).is_some());
+        let narrower = Owner { scope: Scope::Read, ..owner("a", 1) };
+        let reconfigured = Owner { configuration: (0, 1), ..owner("a", 1) };
+        for other in [owner("b", 1), owner("a", 2), narrower, reconfigured] {
             assert!(tasks.find(task.id(), &other).is_none());
         }
         tasks.remove(&task);
-        assert!(tasks.find(task.id(), &holder("a", 1)).is_none());
+        assert!(tasks.find(task.id(), &owner("a", 1)).is_none());
     }
 
     #[test]
     fn each_bound_is_kept_and_what_goes_makes_room() {
         let bounds = Bounds { per_principal: 2, per_connection: 3, ..Bounds::default() };
         let tasks = Tasks::new(bounds);
-        let begin = |subject, connection| tasks.begin(holder(subject, connection), Arc::default());
+        let begin = |subject, connection| tasks.begin(owner(subject, connection), Arc::default());
         let first = begin("a", 1).unwrap();
         assert!(begin("a", 2).is_some() && begin("a", 3).is_none(), "two of one principal, wherever");
         assert!(
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn results_are_kept_within_their_bytes() {
         let tasks = Tasks::new(Bounds { kept_bytes: 400, ..Bounds::default() });
-        let task = tasks.begin(holder("a", 1), Arc::default()).unwrap();
+        let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
         let result = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(98))).unwrap();
         task.complete(result);
         assert_eq!((task.bytes(), tasks.running()), (100, 0));
-        assert!(tasks.begin(holder("a", 1), Arc::default()).is_none(), "its share is used up");
-        assert!(tasks.begin(holder("b", 1), Arc::default()).is_some());
+        assert!(tasks.begin(owner("a", 1), Arc::default()).is_none(), "its share is used up");
+        assert!(tasks.begin(owner("b", 1), Arc::default()).is_some());
         assert!(tasks.has_room(300) && !tasks.has_room(301));
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::mcp::lock::lock;
-use crate::mcp::sessions::Holder;
+use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
 
 /// How often a client should ask how a task is, in milliseconds.
@@ -34,7 +34,7 @@ enum End {
 
 /// A request to the client that waits for its answer.
 #[derive(Debug)]
-struct Question {
+struct PendingInput {
     /// Method and parameters.
     request: Value,
     answer: oneshot::Sender<Value>,
@@ -48,7 +48,7 @@ struct State {
     /// How long the task ran.
     ran: Option<Duration>,
     /// By their keys, none of which is used twice.
-    questions: BTreeMap<String, Question>,
+    pending: BTreeMap<String, PendingInput>,
     asked: u64,
 }
 
@@ -56,7 +56,7 @@ struct State {
 #[derive(Debug)]
 pub struct Task {
     id: String,
-    holder: Holder,
+    owner: Owner,
     created: SystemTime,
     started: Instant,
     keep: Duration,
@@ -67,17 +67,17 @@ pub struct Task {
 }
 
 impl Task {
-    pub(super) fn new(holder: Holder, progress: Arc<Progress>, keep: Duration) -> Self {
+    pub(super) fn new(owner: Owner, progress: Arc<Progress>, keep: Duration) -> Self {
         let created = SystemTime::now();
         Self {
             // 122 random bits.
             id: Uuid::new_v4().to_string(),
-            holder,
+            owner,
             created,
             started: Instant::now(),
             keep,
             progress,
-            state: Mutex::new(State { end: None, updated: created, ran: None, questions: BTreeMap::new(), asked: 0 }),
+            state: Mutex::new(State { end: None, updated: created, ran: None, pending: BTreeMap::new(), asked: 0 }),
             changed: watch::Sender::new(()),
             cancelled: CancellationToken::new(),
         }
@@ -88,8 +88,8 @@ impl Task {
         &self.id
     }
 
-    pub(super) fn holder(&self) -> &Holder {
-        &self.holder
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Whether it has ended, in whichever way.
@@ -127,7 +127,7 @@ impl Task {
             state.ran = Some(self.started.elapsed());
             self.touch(&mut state);
             // Whoever waits for an answer is told that none comes.
-            state.questions.clear();
+            state.pending.clear();
         }
         drop(state);
         self.changed.send_replace(());
@@ -167,7 +167,7 @@ impl Task {
             state.asked += 1;
             let key = format!("input-{}", state.asked);
             let request = json!({"method": method, "params": params});
-            state.questions.insert(key.clone(), Question { request, answer: sender });
+            state.pending.insert(key.clone(), PendingInput { request, answer: sender });
             self.touch(&mut state);
             key
         };
@@ -175,7 +175,7 @@ impl Task {
         let answered = tokio::time::timeout(patience, answer).await;
         if answered.is_err() {
             let mut state = lock(&self.state);
-            state.questions.remove(&key);
+            state.pending.remove(&key);
             self.touch(&mut state);
             drop(state);
             self.changed.send_replace(());
@@ -193,7 +193,7 @@ impl Task {
     /// The key of an answer that is no object; then none is handed on.
     pub(super) fn answer(&self, mut answers: Map<String, Value>) -> Result<(), String> {
         let mut state = lock(&self.state);
-        answers.retain(|key, _| state.questions.contains_key(key));
+        answers.retain(|key, _| state.pending.contains_key(key));
         if let Some((key, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
             return Err(key.clone());
         }
@@ -201,8 +201,8 @@ impl Task {
             return Ok(());
         }
         for (key, answer) in answers {
-            if let Some(question) = state.questions.remove(&key) {
-                let _ = question.answer.send(answer);
+            if let Some(input) = state.pending.remove(&key) {
+                let _ = input.answer.send(answer);
             }
         }
         self.touch(&mut state);
@@ -213,8 +213,8 @@ impl Task {
 
     /// The members of a `Task`, as JSON text without its closing brace.
     fn members(&self, state: &State) -> String {
-        let (status, words) = match (&state.end, state.questions.len()) {
-            (None, 0) => ("working", Some(self.progress.words())),
+        let (status, words) = match (&state.end, state.pending.len()) {
+            (None, 0) => ("working", Some(self.progress.message())),
             (None, 1) => ("input_required", Some("one answer is waited for".to_owned())),
             (None, more) => ("input_required", Some(format!("{more} answers are waited for"))),
             (Some(End::Completed(_)), _) => ("completed", None),
@@ -257,11 +257,11 @@ impl Task {
                 details.push_str(",\"error\":");
                 details.push_str(error.get());
             }
-            None if !state.questions.is_empty() => {
-                let questions: Map<String, Value> =
-                    state.questions.iter().map(|(key, question)| (key.clone(), question.request.clone())).collect();
+            None if !state.pending.is_empty() => {
+                let pending: Map<String, Value> =
+                    state.pending.iter().map(|(key, input)| (key.clone(), input.request.clone())).collect();
                 details.push_str(",\"inputRequests\":");
-                details.push_str(&Value::Object(questions).to_string());
+                details.push_str(&Value::Object(pending).to_string());
             }
             Some(End::Cancelled(_)) | None => {}
         }
@@ -272,7 +272,7 @@ impl Task {
     /// Whether there is more to tell of it than that it runs.
     pub(super) fn is_remarkable(&self) -> bool {
         let state = lock(&self.state);
-        state.end.is_some() || !state.questions.is_empty()
+        state.end.is_some() || !state.pending.is_empty()
     }
 }
 
@@ -283,8 +283,8 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let holder = Holder::of("a", 0, portico_actors::principal::Scope::Read);
-        Task::new(holder, Arc::default(), Duration::from_secs(10))
+        let owner = Owner::of("a", 0, portico_actors::principal::Scope::Read);
+        Task::new(owner, Arc::default(), Duration::from_secs(10))
     }
 
     fn details(task: &Task) -> Value {
@@ -309,7 +309,7 @@ mod tests {
     #[actix::test]
     async fn each_answer_goes_to_its_question_and_the_rest_to_nobody() {
         let task = task();
-        let questions = async {
+        let pending = async {
             let ask = |words: &'static str| task.ask("elicitation/create", json!(words), PATIENCE);
             futures_util::join!(ask("first"), ask("second"))
         };
@@ -336,7 +336,7 @@ mod tests {
             assert_eq!(answer(json!({"input-2": {"n": 3}, "input-1": {"n": 1}})), Ok(()));
             assert_eq!(details(&task)["status"], "working");
         };
-        let ((first, second), ()) = futures_util::join!(questions, client);
+        let ((first, second), ()) = futures_util::join!(pending, client);
         assert_eq!((first.unwrap(), second.unwrap()), (json!({"n": 1}), json!({"n": 2})));
         let (left, ()) = futures_util::join!(task.ask("m", json!({}), PATIENCE), async { task.stop("enough") });
         assert_eq!(left.unwrap_err().kind, Kind::Abandoned, "a task that is over asks nobody");

@@ -10,9 +10,9 @@ use super::task::Task;
 
 /// Tasks, each with what tells of its changes.
 #[derive(Debug, Default)]
-pub(in crate::mcp) struct Following(Vec<(Arc<Task>, watch::Receiver<()>)>);
+pub(in crate::mcp) struct TaskSubscription(Vec<(Arc<Task>, watch::Receiver<()>)>);
 
-impl Following {
+impl TaskSubscription {
     /// What has happened already is told first: the client may have missed it.
     pub(in crate::mcp) fn new(tasks: Vec<Arc<Task>>) -> Self {
         let watched = tasks.into_iter().map(|task| {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 /// Whose a session is: an id alone opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Holder {
+pub struct Owner {
     /// The principal's subject.
     pub subject: String,
     /// The connection.
@@ -18,7 +18,7 @@ pub struct Holder {
     pub configuration: (u64, u64),
 }
 
-impl Holder {
+impl Owner {
     /// Whether `by` may go on with what this one began: the same principal, as whom databases know
     /// them, with no less.
     pub fn admits(&self, by: &Self) -> bool {

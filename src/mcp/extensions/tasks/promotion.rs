@@ -12,43 +12,43 @@ use futures_util::future::LocalBoxFuture;
 use portico_actors::error::{Error, Kind};
 use tokio::time::{Sleep, sleep};
 
-use super::support::{Deferral, EXTENSION, TaskSupport};
+use super::support::{EXTENSION, TaskPromotion, TaskSupport};
 use super::table::Tasks;
 use super::task::Task;
 use crate::mcp::call::MethodCall;
-use crate::mcp::envelope::{self, Failure, Standing};
-use crate::mcp::exchange::Exchange;
-use crate::mcp::features::{Asked, Refusal};
+use crate::mcp::envelope::{self, ResponseStatus, RpcError};
+use crate::mcp::features::{FeatureRequest, RequestError};
 use crate::mcp::model::Id;
 use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::RequestContext;
 use crate::mcp::rim::stateless;
-use crate::mcp::sessions::Holder;
+use crate::mcp::sessions::Owner;
 
 /// Decides for the call that `asked` is about, before it runs.
 ///
 /// # Errors
 /// The client has to know tasks, or has too many.
-pub(in crate::mcp) fn prepare(call: &MethodCall<'_>, asked: &Asked) -> Result<(), Refusal> {
+pub(in crate::mcp) fn prepare(call: &MethodCall<'_>, asked: &FeatureRequest) -> Result<(), RequestError> {
     let context = call.context;
-    let (exchange, tasks) = (context.exchange, context.tasks);
+    let (request, tasks) = (context.request, context.tasks);
     if !tasks.are_on() {
         return Ok(());
     }
     let support = call.features.task_support(asked);
-    if !exchange.client_extends(EXTENSION) {
+    if !request.client_extends(EXTENSION) {
         return match support {
-            TaskSupport::Required => Err(Failure::extension(EXTENSION).into()),
+            TaskSupport::Required => Err(RpcError::extension(EXTENSION).into()),
             _ => Ok(()),
         };
     }
     match support {
         TaskSupport::Never => {}
-        TaskSupport::WhenSlow => exchange.defer(Deferral::After(tasks.bounds().after)),
+        TaskSupport::WhenSlow => request.promote(TaskPromotion::After(tasks.bounds().after)),
         TaskSupport::AtOnce | TaskSupport::Required => {
-            match tasks.begin(context.holder(), Arc::clone(&exchange.progress)) {
-                Some(task) => exchange.defer(Deferral::Begun(task)),
+            match tasks.begin(context.owner(), Arc::clone(&request.progress)) {
+                Some(task) => request.promote(TaskPromotion::Begun(task)),
                 None if support == TaskSupport::AtOnce => {}
-                None => return Err(Refusal::Tool(no_room())),
+                None => return Err(RequestError::Tool(no_room())),
             }
         }
     }
@@ -65,23 +65,23 @@ fn no_room() -> Error {
 const BY_CLIENT: &str = "cancelled by the client";
 const BY_ACCESS: &str = "cancelled: the caller is no longer let in";
 
-/// Gives the outcome of `call`, which answers the request `id` of `holder`; or the handle of a
+/// Gives the outcome of `call`, which answers the request `id` of `owner`; or the handle of a
 /// task, which goes on with it by itself, until it is cancelled or `gone` completes: then the caller
 /// is not let in any more. Dropped before, it drops the call.
-pub async fn defer(
+pub async fn promote(
     tasks: Tasks,
     mut call: LocalBoxFuture<'static, Outcome>,
-    exchange: Arc<Exchange>,
-    (id, holder): (Id, Holder),
+    request: Arc<RequestContext>,
+    (id, owner): (Id, Owner),
     gone: impl Future<Output = ()> + 'static,
 ) -> Outcome {
-    let unheard = Unheard(&tasks, &exchange);
-    let task = match decided(&mut call, &exchange).await {
+    let unheard = Unheard(&tasks, &request);
+    let task = match decided(&mut call, &request).await {
         Ok(outcome) => return outcome,
-        Err(Deferral::Begun(task)) => task,
-        Err(_) => match tasks.begin(holder, Arc::clone(&exchange.progress)) {
+        Err(TaskPromotion::Begun(task)) => task,
+        Err(_) => match tasks.begin(owner, Arc::clone(&request.progress)) {
             Some(task) => {
-                exchange.defer(Deferral::Begun(Arc::clone(&task)));
+                request.promote(TaskPromotion::Begun(Arc::clone(&task)));
                 task
             }
             None => return call.await,
@@ -97,33 +97,37 @@ pub async fn defer(
         sleep(tasks.bounds().keep).await;
         tasks.remove(&task);
     });
-    Outcome::Response(Standing::Answered, handle)
+    Outcome::Response(ResponseStatus::Answered, handle)
 }
 
 /// Forgets the task of a call when it is dropped: its client has not heard of it.
-struct Unheard<'a>(&'a Tasks, &'a Exchange);
+struct Unheard<'a>(&'a Tasks, &'a RequestContext);
 
 impl Drop for Unheard<'_> {
     fn drop(&mut self) {
-        if let Deferral::Begun(task) = self.1.deferral() {
+        if let TaskPromotion::Begun(task) = self.1.promotion() {
             self.0.remove(&task);
         }
     }
 }
 
 /// Runs `call` until it is done, or is to become a task now.
-async fn decided(call: &mut LocalBoxFuture<'static, Outcome>, exchange: &Exchange) -> Result<Outcome, Deferral> {
+async fn decided(
+    call: &mut LocalBoxFuture<'static, Outcome>,
+    request: &RequestContext,
+) -> Result<Outcome, TaskPromotion> {
     let mut slow: Option<Pin<Box<Sleep>>> = None;
     poll_fn(|cx| {
         if let Poll::Ready(outcome) = call.poll_unpin(cx) {
             return Poll::Ready(Ok(outcome));
         }
-        match exchange.deferral() {
-            Deferral::Never => Poll::Pending,
-            Deferral::After(long) => {
-                slow.get_or_insert_with(|| Box::pin(sleep(long))).poll_unpin(cx).map(|()| Err(Deferral::After(long)))
-            }
-            begun @ Deferral::Begun(_) => Poll::Ready(Err(begun)),
+        match request.promotion() {
+            TaskPromotion::Never => Poll::Pending,
+            TaskPromotion::After(long) => slow
+                .get_or_insert_with(|| Box::pin(sleep(long)))
+                .poll_unpin(cx)
+                .map(|()| Err(TaskPromotion::After(long))),
+            begun @ TaskPromotion::Begun(_) => Poll::Ready(Err(begun)),
         }
     })
     .await

@@ -12,23 +12,23 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::mcp::envelope::Standing;
-use crate::mcp::exchange::{Exchange, Telling, Told};
+use crate::mcp::envelope::ResponseStatus;
 use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::{OutboundMessage, OutboundMessages, RequestContext};
 
 /// The least time between two notifications of one call.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A call as a stream of messages: whatever it tells, its progress at most twice a second and once
 /// more when it ends where the caller asked for it, and then its response. Dropping it drops the call.
-pub struct Narration {
+pub struct ProgressStream {
     call: LocalBoxFuture<'static, Outcome>,
-    exchange: Arc<Exchange>,
-    telling: Telling,
+    request: Arc<RequestContext>,
+    outbound: OutboundMessages,
     ticks: Interval,
     last: u128,
     /// What was told and not yet passed on.
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<OutboundMessage>,
     place: Place,
 }
 
@@ -38,12 +38,16 @@ enum Place {
     Ended,
 }
 
-impl Narration {
-    /// Tells of `call`, which tells of itself through `exchange`; that comes out of `telling`.
-    pub fn new(call: LocalBoxFuture<'static, Outcome>, exchange: Arc<Exchange>, telling: Telling) -> Self {
+impl ProgressStream {
+    /// Tells of `call`, which tells of itself through `request`; that comes out of `outbound`.
+    pub fn new(
+        call: LocalBoxFuture<'static, Outcome>,
+        request: Arc<RequestContext>,
+        outbound: OutboundMessages,
+    ) -> Self {
         let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { call, exchange, telling, ticks, last: 0, waiting: VecDeque::new(), place: Place::Running }
+        Self { call, request, outbound, ticks, last: 0, waiting: VecDeque::new(), place: Place::Running }
     }
 
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
@@ -56,7 +60,7 @@ impl Narration {
         self.advance(cx);
         match std::mem::replace(&mut self.place, Place::Ended) {
             // Only an answer like any other may be the end of a stream: others have their status.
-            Place::Done(outcome @ Outcome::Response(Standing::Answered, _)) if self.has_told() => {
+            Place::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _)) if self.has_outbound() => {
                 self.place = Place::Done(outcome);
                 Poll::Ready(None)
             }
@@ -68,8 +72,8 @@ impl Narration {
         }
     }
 
-    fn has_told(&self) -> bool {
-        !self.waiting.is_empty() || self.exchange.token().is_some()
+    fn has_outbound(&self) -> bool {
+        !self.waiting.is_empty() || self.request.token().is_some()
     }
 
     /// Gathers what has happened.
@@ -80,31 +84,31 @@ impl Narration {
             self.place = Place::Done(outcome);
         }
         // Behind the call: what it told last comes before its response.
-        while let Poll::Ready(Some(told)) = self.telling.poll_recv(cx) {
-            self.waiting.push_back(told);
+        while let Poll::Ready(Some(outgoing)) = self.outbound.poll_recv(cx) {
+            self.waiting.push_back(outgoing);
         }
-        let Some(token) = self.exchange.token().filter(|_| !self.exchange.tells_own_progress()) else { return };
+        let Some(token) = self.request.token().filter(|_| !self.request.reports_own_progress()) else { return };
         let due = match &self.place {
             Place::Running => self.ticks.poll_tick(cx).is_ready(),
             Place::Done(_) | Place::Ended => false,
         };
         if due {
-            let notification = self.exchange.progress.notification(token, &mut self.last);
-            self.waiting.push_back(Told::Message(notification));
+            let notification = self.request.progress.notification(token, &mut self.last);
+            self.waiting.push_back(OutboundMessage::Message(notification));
             // The next tick is to wake us too.
             let _ = self.ticks.poll_tick(cx);
         }
     }
 }
 
-impl Stream for Narration {
-    type Item = Told;
+impl Stream for ProgressStream {
+    type Item = OutboundMessage;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Told>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<OutboundMessage>> {
         let this = &mut *self;
         this.advance(cx);
-        if let Some(told) = this.waiting.pop_front() {
-            return Poll::Ready(Some(told));
+        if let Some(outgoing) = this.waiting.pop_front() {
+            return Poll::Ready(Some(outgoing));
         }
         match std::mem::replace(&mut this.place, Place::Ended) {
             Place::Running => {
@@ -115,10 +119,12 @@ impl Stream for Narration {
             Place::Done(outcome) => match outcome.into_body() {
                 None => Poll::Ready(None),
                 Some(body) => {
-                    let token = this.exchange.token().filter(|_| !this.exchange.tells_own_progress());
-                    let Some(token) = token else { return Poll::Ready(Some(Told::Message(body))) };
-                    this.waiting.push_back(Told::Message(body));
-                    Poll::Ready(Some(Told::Message(this.exchange.progress.notification(token, &mut this.last))))
+                    let token = this.request.token().filter(|_| !this.request.reports_own_progress());
+                    let Some(token) = token else { return Poll::Ready(Some(OutboundMessage::Message(body))) };
+                    this.waiting.push_back(OutboundMessage::Message(body));
+                    Poll::Ready(Some(OutboundMessage::Message(
+                        this.request.progress.notification(token, &mut this.last),
+                    )))
                 }
             },
         }

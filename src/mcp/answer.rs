@@ -9,14 +9,14 @@ use portico_actors::trace::TraceParent;
 use crate::audit;
 use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::context::Context;
-use crate::mcp::envelope::{self, Failure, Standing, wrong};
+use crate::mcp::envelope::{self, ResponseStatus, RpcError, params_error};
 use crate::mcp::era::{self, Era};
-use crate::mcp::exchange::Reception;
-use crate::mcp::features::{Features, Refusal, tool_result};
+use crate::mcp::features::{Features, RequestError, tool_result};
 use crate::mcp::logging::Level;
 use crate::mcp::methods::{self, Handler, Method};
 use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
 use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::ParsedRequest;
 use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress::Token;
@@ -26,7 +26,7 @@ use crate::mcp::summary::Summary;
 ///
 /// # Errors
 /// There is no such session, or it is not this caller's.
-pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> Result<Reception, Error> {
+pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> Result<ParsedRequest, Error> {
     let none = Meta::default();
     let (method, meta) = match message {
         Message::Request { method, params, .. } | Message::Notification { method, params } => {
@@ -42,20 +42,20 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         Era::Session if method != "initialize" => find_session(context, &headers.session)?,
         _ => None,
     };
-    let mut reception = Reception::quiet(era, session);
+    let mut parsed = ParsedRequest::quiet(era, session);
     if era == Era::Stateless {
         // A level that is none is refused behind everything else that may be wrong.
-        reception.level = log_level(meta).unwrap_or_default();
-        reception.capabilities = meta.capabilities();
+        parsed.level = log_level(meta).unwrap_or_default();
+        parsed.capabilities = meta.capabilities();
     }
     if method == "tools/call" {
-        reception.token = meta.progress_token.as_deref().and_then(Token::read);
+        parsed.token = meta.progress_token.as_deref().and_then(Token::read);
     }
-    Ok(reception)
+    Ok(parsed)
 }
 
 /// From which severity on the client wants log messages of this request.
-fn log_level(meta: &Meta) -> Result<Option<Level>, Failure> {
+fn log_level(meta: &Meta) -> Result<Option<Level>, RpcError> {
     Level::read(meta.log_level.as_deref(), META_LOG_LEVEL)
 }
 
@@ -66,7 +66,7 @@ fn log_level(meta: &Meta) -> Result<Option<Level>, Failure> {
 pub fn find_session(context: &Context<'_>, header: &Header) -> Result<Option<Arc<Session>>, Error> {
     let found = match header {
         Header::Absent => return Ok(None),
-        Header::One(id) => context.sessions.find(id, &context.holder()),
+        Header::One(id) => context.sessions.find(id, &context.owner()),
         Header::Invalid => None,
     };
     found
@@ -81,7 +81,7 @@ pub fn find_session(context: &Context<'_>, header: &Header) -> Result<Option<Arc
 pub fn end_session(context: &Context<'_>, header: &Header) -> Result<(), Error> {
     let session = find_session(context, header)?
         .ok_or_else(|| Error::invalid("the header Mcp-Session-Id is missing").hint("it names the session to end"))?;
-    context.sessions.end(session.id(), &context.holder());
+    context.sessions.end(session.id(), &context.owner());
     Ok(())
 }
 
@@ -90,7 +90,7 @@ pub async fn answer(
     context: &Context<'_>,
     features: &dyn Features,
     headers: &Headers,
-    reception: &Reception,
+    parsed: &ParsedRequest,
     message: Message,
     summary: &mut Summary,
 ) -> Outcome {
@@ -98,7 +98,7 @@ pub async fn answer(
         Message::Request { id, method, params } => (id, method, params),
         Message::Notification { method, params } => {
             if method == "notifications/cancelled"
-                && let (Some(session), Ok(mut fields)) = (&reception.session, params.fields)
+                && let (Some(session), Ok(mut fields)) = (&parsed.session, params.fields)
             {
                 session::cancel(session, &mut fields);
             }
@@ -106,7 +106,7 @@ pub async fn answer(
             return Outcome::Accepted;
         }
         Message::Response { id, answer } => {
-            if let (Some(session), Some(id)) = (&reception.session, id) {
+            if let (Some(session), Some(id)) = (&parsed.session, id) {
                 session.answered(&id, answer);
             }
             summary.what.push_str("response");
@@ -116,8 +116,8 @@ pub async fn answer(
     summary.what.clone_from(&method);
     summary.parent = params.meta.traceparent.as_deref().and_then(TraceParent::parse);
     summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
-    let call = MethodCall { context, features, headers, era: reception.era, id: &id, method: &method };
-    let Some(session) = &reception.session else {
+    let call = MethodCall { context, features, headers, era: parsed.era, id: &id, method: &method };
+    let Some(session) = &parsed.session else {
         return respond(&call, params, summary).await;
     };
     let running = session.run(id.as_json());
@@ -145,24 +145,24 @@ async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -
     };
     match result {
         Ok(MethodResult::Complete(result)) => {
-            Outcome::Response(Standing::Answered, envelope::success(id, &complete(result)))
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &complete(result)))
         }
         Ok(MethodResult::InputRequired(result)) => {
-            Outcome::Response(Standing::Answered, envelope::success(id, &stateless::input_required(result)))
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &stateless::input_required(result)))
         }
         Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, &result)),
         Ok(MethodResult::Listening(subscription)) => Outcome::Listening(subscription),
-        Err(Refusal::Protocol(failure)) => {
+        Err(RequestError::Protocol(failure)) => {
             summary.failure = summary.failure.or(Some(Kind::Invalid));
-            Outcome::Response(failure.standing, failure.body(Some(id)))
+            Outcome::Response(failure.status, failure.body(Some(id)))
         }
-        Err(Refusal::Tool(error)) => {
+        Err(RequestError::Tool(error)) => {
             summary.failure = Some(error.kind);
             summary.reason = audit::reason(&error);
             let result = complete(tool_result::error(&error));
-            Outcome::Response(Standing::Answered, envelope::success(id, &result))
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &result))
         }
-        Err(Refusal::Scope(error)) => {
+        Err(RequestError::Scope(error)) => {
             summary.failure = Some(error.kind);
             summary.reason = audit::reason(&error);
             let body = envelope::success(id, &complete(tool_result::error(&error)));
@@ -176,7 +176,7 @@ fn checked(
     call: &MethodCall<'_>,
     method: Option<&'static Method>,
     params: &Params,
-) -> Result<&'static Method, Refusal> {
+) -> Result<&'static Method, RequestError> {
     if call.era == Era::Session {
         return method.ok_or_else(|| call.unknown());
     }
@@ -195,12 +195,12 @@ async fn handled(
     method: &Method,
     params: Params,
     summary: &mut Summary,
-) -> Result<MethodResult, Refusal> {
+) -> Result<MethodResult, RequestError> {
     let context = call.context;
     let held = if method.needs_source { context.directory.hold(context.entry).await.ok() } else { None };
     let entry = held.as_ref().map_or(context.entry, |(entry, _)| entry);
     let call = MethodCall { context: &Context { entry, by: Arc::clone(&context.by), ..*context }, ..*call };
-    let fields = params.fields.map_err(wrong);
+    let fields = params.fields.map_err(params_error);
     match method.handler {
         Handler::Sync(answer) => answer(&call, fields),
         Handler::Async(answer) => answer(&call, fields, summary).await,

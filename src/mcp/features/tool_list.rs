@@ -19,24 +19,25 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
 /// A tool as it is listed.
 #[derive(Debug)]
-pub(in crate::mcp) struct Listed {
+pub(in crate::mcp) struct ListedTool {
     pub(in crate::mcp) name: String,
     pub(in crate::mcp) json: String,
 }
 
 /// A list of tools.
 #[derive(Debug)]
-pub struct Listing {
-    pub(in crate::mcp) tools: Vec<Listed>,
+pub struct ToolList {
+    pub(in crate::mcp) tools: Vec<ListedTool>,
     pub(in crate::mcp) digest: u64,
 }
 
-impl FromIterator<Value> for Listing {
+impl FromIterator<Value> for ToolList {
     /// From objects as `tools/list` shows them, in their order.
     fn from_iter<T: IntoIterator<Item = Value>>(tools: T) -> Self {
         let mut hasher = DefaultHasher::new();
         let mut list = |tool: Value| {
-            let listed = Listed { name: tool["name"].as_str().unwrap_or_default().to_owned(), json: tool.to_string() };
+            let listed =
+                ListedTool { name: tool["name"].as_str().unwrap_or_default().to_owned(), json: tool.to_string() };
             listed.json.hash(&mut hasher);
             listed
         };
@@ -47,17 +48,17 @@ impl FromIterator<Value> for Listing {
 
 /// The lists that were written last.
 #[derive(Debug)]
-pub(in crate::mcp) struct Listings(Mutex<LruCache<Key, Arc<Listing>>>);
+pub(in crate::mcp) struct ToolListCache(Mutex<LruCache<Key, Arc<ToolList>>>);
 
-impl Default for Listings {
+impl Default for ToolListCache {
     fn default() -> Self {
         Self(Mutex::new(LruCache::new(KEPT)))
     }
 }
 
-impl Listings {
+impl ToolListCache {
     /// The list of `key`, which `write` writes where it is not kept.
-    pub(in crate::mcp) fn get(&self, key: Key, write: impl FnOnce() -> Listing) -> Arc<Listing> {
+    pub(in crate::mcp) fn get(&self, key: Key, write: impl FnOnce() -> ToolList) -> Arc<ToolList> {
         if let Some(kept) = lock(&self.0).get(&key) {
             return Arc::clone(kept);
         }
@@ -142,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_list_is_written_once_for_whom_it_is_the_same() {
-        let listings = Listings::default();
-        let write = |name: &str| [json!({"name": name})].into_iter().collect::<Listing>();
+        let listings = ToolListCache::default();
+        let write = |name: &str| [json!({"name": name})].into_iter().collect::<ToolList>();
         let (profile, other) = (Arc::new(Profile::default()), Arc::new(Profile::default()));
         let first = listings.get(key(&profile, None), || write("one"));
         assert_eq!((first.tools[0].name.as_str(), first.tools[0].json.as_str()), ("one", "{\"name\":\"one\"}"));

@@ -10,22 +10,22 @@ use tokio::sync::oneshot;
 use crate::mcp::lock::lock;
 
 /// A result, or an error object.
-pub type Answer = Result<Value, Value>;
+pub type PeerResponse = Result<Value, Value>;
 
 /// What a session has asked and was not answered yet, by the request's id.
 #[derive(Debug, Default)]
-pub(super) struct Open(Mutex<HashMap<String, oneshot::Sender<Answer>>>);
+pub(super) struct PendingRequests(Mutex<HashMap<String, oneshot::Sender<PeerResponse>>>);
 
-impl Open {
+impl PendingRequests {
     /// Notes a request with the id `id`.
-    pub(super) fn ask(self: &Arc<Self>, id: String) -> Asking {
+    pub(super) fn ask(self: &Arc<Self>, id: String) -> PendingRequest {
         let (sender, answer) = oneshot::channel();
         lock(&self.0).insert(id.clone(), sender);
-        Asking { open: Arc::clone(self), id, answer }
+        PendingRequest { open: Arc::clone(self), id, answer }
     }
 
     /// Hands the client's answer to whoever waits for it; others are ignored.
-    pub(super) fn answer(&self, id: &str, answer: Answer) {
+    pub(super) fn answer(&self, id: &str, answer: PeerResponse) {
         if let Some(waiting) = lock(&self.0).remove(id) {
             let _ = waiting.send(answer);
         }
@@ -39,25 +39,25 @@ impl Open {
 
 /// One request to the client, until it is dropped.
 #[derive(Debug)]
-pub struct Asking {
-    open: Arc<Open>,
+pub struct PendingRequest {
+    open: Arc<PendingRequests>,
     id: String,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<PeerResponse>,
 }
 
-impl Asking {
+impl PendingRequest {
     /// The request's id.
     pub fn id(&self) -> String {
         self.id.clone()
     }
 
     /// The client's answer; `None` when the session ends before.
-    pub async fn answer(mut self) -> Option<Answer> {
+    pub async fn answer(mut self) -> Option<PeerResponse> {
         (&mut self.answer).await.ok()
     }
 }
 
-impl Drop for Asking {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         lock(&self.open.0).remove(&self.id);
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[actix::test]
     async fn an_answer_reaches_the_one_who_asked_and_nobody_else() {
-        let open = Arc::new(Open::default());
+        let open = Arc::new(PendingRequests::default());
         let (one, two) = (open.ask("1".to_owned()), open.ask("2".to_owned()));
         open.answer("3", Ok(Value::Null));
         open.answer("2", Ok(Value::from(2)));
