@@ -2,10 +2,10 @@
 //!
 //! **Why is this no observer of events?** An observer is told afterwards, and must return at once:
 //! when the disk is slow it could only lose records, or hold up the thread that told it. Here a
-//! request takes a [`Place`] in a bounded queue *before* it is worked on. Where there is none it
+//! request takes a [`AuditPermit`] in a bounded queue *before* it is worked on. Where there is none it
 //! waits, and that is the back-pressure; once it has one, its end is recorded without waiting,
 //! however it ends, also by being dropped. The last byte of an answer is sent when its record is
-//! [`Written`]. One thread of its own writes the queue to its file and its store (`writer`): all that
+//! [`PendingWrite`]. One thread of its own writes the queue to its file and its store (`writer`): all that
 //! is in it at once, so that many who wait for their records wait for one write.
 
 pub mod file;
@@ -19,8 +19,8 @@ pub mod statement;
 mod trail;
 mod writer;
 
-pub use place::{Place, Written};
-pub use record::{Happening, Record, Request, reason, shortened};
+pub use place::{AuditPermit, PendingWrite};
+pub use record::{AuditEvent, Record, Request, reason, shortened};
 pub use settings::{OnFailure, Settings};
-pub use statement::{Detail, Said};
+pub use statement::{Detail, StatementRecord};
 pub use trail::{Audit, Changes};

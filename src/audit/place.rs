@@ -13,16 +13,16 @@ use super::record::Record;
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Room for one record. Dropped without one, it is given back.
-pub struct Place {
+pub struct AuditPermit {
     pub(super) permit: OwnedPermit<Message>,
     pub(super) room: Option<OwnedSemaphorePermit>,
     pub(super) shared: Arc<Shared>,
 }
 
-impl Place {
+impl AuditPermit {
     /// Queues the record, and tells when it is written. What strangers bring about too fast is only
     /// counted: nothing is written of it.
-    pub fn keep(self, record: Record) -> Option<Written> {
+    pub fn keep(self, record: Record) -> Option<PendingWrite> {
         if self.shared.takes(&record) {
             return Some(self.send(record));
         }
@@ -33,21 +33,21 @@ impl Place {
         None
     }
 
-    pub(super) fn send(self, record: Record) -> Written {
+    pub(super) fn send(self, record: Record) -> PendingWrite {
         let (tell, written) = oneshot::channel();
         let failing = self.shared.failing.subscribe();
         self.permit.send(Message::Record(Queued { record: Box::new(record), room: self.room, written: Some(tell) }));
-        Written { written, failing }
+        PendingWrite { written, failing }
     }
 }
 
 /// A record on its way to where it is kept.
-pub struct Written {
+pub struct PendingWrite {
     written: oneshot::Receiver<()>,
     failing: watch::Receiver<bool>,
 }
 
-impl Written {
+impl PendingWrite {
     /// Completes when the record was handed to the operating system, or to the store. Where records
     /// cannot be written now, what was done cannot be refused any more, and is not waited for.
     pub async fn wait(self) {

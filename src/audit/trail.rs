@@ -15,12 +15,12 @@ use portico_actors::event::Observer;
 use portico_actors::sql::Dialect;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use super::place::{PATIENCE, Place, Written};
+use super::place::{AuditPermit, PATIENCE, PendingWrite};
 use super::queue::{Message, Queued, Shared};
-use super::record::{Happening, Record};
+use super::record::{AuditEvent, Record};
 use super::settings::{OnFailure, Settings};
 use super::sinks::Sinks;
-use super::statement::Said;
+use super::statement::StatementRecord;
 use super::writer;
 use crate::strangers::Bucket;
 
@@ -66,7 +66,7 @@ impl Audit {
         let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
         let audit = Self { settings: settings.clone(), sender, rooms, shared, thread };
         // The queue is empty: there is room.
-        let _ = audit.sender.try_send(Message::Record(Record::of(Happening::Start, "ok").into()));
+        let _ = audit.sender.try_send(Message::Record(Record::of(AuditEvent::Start, "ok").into()));
         Ok(Some(Arc::new(audit)))
     }
 
@@ -76,7 +76,7 @@ impl Audit {
     /// # Errors
     /// [`Kind::Unavailable`] when records cannot be written and calls are refused for that,
     /// [`Kind::Busy`] when the writer is too far behind.
-    pub async fn place(&self) -> Result<Option<Place>> {
+    pub async fn reserve(&self) -> Result<Option<AuditPermit>> {
         let refuses = self.settings.on_failure == OnFailure::Refuse;
         let mut failing = self.shared.failing.subscribe();
         let failed = async {
@@ -100,7 +100,7 @@ impl Audit {
             }
         };
         match place {
-            Ok((permit, room)) => Ok(Some(Place { permit, room, shared: Arc::clone(&self.shared) })),
+            Ok((permit, room)) => Ok(Some(AuditPermit { permit, room, shared: Arc::clone(&self.shared) })),
             Err(_) if refuses => Err(cannot_record()),
             Err(_) => Ok(None),
         }
@@ -111,7 +111,7 @@ impl Audit {
     ///
     /// # Errors
     /// As [`Audit::place`] has them.
-    pub async fn record(&self, record: Record) -> Result<Option<Written>> {
+    pub async fn record(&self, record: Record) -> Result<Option<PendingWrite>> {
         if !self.shared.takes(&record) {
             if self.shared.is_due() {
                 // Where there is no room, somebody else wakes it.
@@ -119,7 +119,7 @@ impl Audit {
             }
             return Ok(None);
         }
-        Ok(self.place().await?.map(|place| place.send(record)))
+        Ok(self.reserve().await?.map(|place| place.send(record)))
     }
 
     /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
@@ -128,7 +128,7 @@ impl Audit {
         let room = Arc::clone(&self.rooms).try_acquire_owned().ok();
         let permit = room.as_ref().and_then(|_| self.sender.clone().try_reserve_owned().ok());
         match permit {
-            Some(permit) => drop(Place { permit, room, shared: Arc::clone(&self.shared) }.keep(record)),
+            Some(permit) => drop(AuditPermit { permit, room, shared: Arc::clone(&self.shared) }.keep(record)),
             None => {
                 self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
             }
@@ -157,9 +157,9 @@ impl Audit {
     }
 
     /// What is recorded of the statement of `op`, on a source of this kind.
-    pub fn said(&self, op: &Op, kind: &str) -> Option<Said> {
+    pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
         let dialect = if kind == "sqlite" { Dialect::Sqlite } else { Dialect::PostgreSql };
-        Said::by(op, dialect, self.settings.statement, self.settings.parameters)
+        StatementRecord::by(op, dialect, self.settings.statement, self.settings.parameters)
     }
 
     /// Has the file opened anew before the next record: somebody has moved it away.
@@ -174,7 +174,7 @@ impl Audit {
         self.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = async {
-            let _ = self.sender.send(Message::Record(Record::of(Happening::Stop, "ok").into())).await;
+            let _ = self.sender.send(Message::Record(Record::of(AuditEvent::Stop, "ok").into())).await;
             let _ = self.sender.send(Message::Stop).await;
             if let Some(thread) = thread {
                 let _ = tokio::task::spawn_blocking(move || thread.join()).await;

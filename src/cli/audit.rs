@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{Common, Failure, existing_store, is_read, read_config};
 use crate::audit::reading::{self, Follower, Wanted};
 use crate::audit::sinks::Sinks;
-use crate::audit::{Happening, OnFailure, Record};
+use crate::audit::{AuditEvent, OnFailure, Record};
 use crate::config::Config;
 
 /// How often a trail that is followed is looked at.
@@ -79,7 +79,7 @@ pub(super) struct Filter {
     #[arg(long, value_parser = outcomes())]
     outcome: Option<String>,
     /// What happened.
-    #[arg(long, value_parser = PossibleValuesParser::new(Happening::WORDS))]
+    #[arg(long, value_parser = PossibleValuesParser::new(AuditEvent::WORDS))]
     event: Option<String>,
     /// The request's id.
     #[arg(long)]

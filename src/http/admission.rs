@@ -12,7 +12,7 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use super::caller;
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::error::Challenge;
 use crate::app::App;
 
@@ -48,9 +48,14 @@ impl<'a> Word<'a> {
 }
 
 /// Lets the caller of `request` in to the connection `word`, its id or its name.
-pub(super) async fn admit(request: &HttpRequest, app: &App, word: &str, ending: &mut Ending) -> Result<Admitted> {
+pub(super) async fn admit(
+    request: &HttpRequest,
+    app: &App,
+    word: &str,
+    recorder: &mut CallRecorder,
+) -> Result<Admitted> {
     let by = caller::authenticate(request, app, Endpoint::Mcp).await?;
-    ending.note_caller(&by);
+    recorder.note_caller(&by);
     let id = match Word::read(word) {
         Some(Word::Id(id)) => Some(id),
         // A name that the caller may not use is told as one that nothing has.
@@ -61,13 +66,13 @@ pub(super) async fn admit(request: &HttpRequest, app: &App, word: &str, ending: 
         Error::invalid("connectionId: this is neither a UUID nor the name of a connection that this credential opens")
             .hint("the address is /mcp/connections/{connectionId}")
     })?;
-    ending.note(|event| event.connection_id = Some(id));
+    recorder.note(|event| event.connection_id = Some(id));
     if !by.rights.covers(id) {
         return Err(Error::forbidden("this credential does not open this connection")
             .hint("use a credential of this connection; GET /api/connections lists those of any credential that opens the SQL API too"));
     }
     let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
-    ending.note_connection(app, &entry, &by);
+    recorder.note_connection(app, &entry, &by);
     // From here on nobody asks for more than the caller may do at this connection.
     Ok(Admitted { by: by.at(id), entry })
 }

@@ -9,7 +9,7 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::Principal;
 use portico_actors::reply::{Part, Results};
 
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::late_failure::LateFailure;
 use super::media::{self, Form};
 use super::{caller, ending, error, socket};
@@ -56,10 +56,10 @@ pub(super) async fn begin(mut results: Results) -> Result<Results> {
 }
 
 /// The same for results that were asked for at a time, and notes where it went since.
-pub(super) async fn begin_timed(asked: Instant, results: Results, ending: &mut Ending) -> Result<Results> {
+pub(super) async fn begin_timed(asked: Instant, results: Results, recorder: &mut CallRecorder) -> Result<Results> {
     let queued = results.queued;
     let begun = begin(results).await;
-    ending.note(|event| {
+    recorder.note(|event| {
         event.queued = Some(queued);
         event.source = Some(asked.elapsed().saturating_sub(queued));
     });
@@ -97,28 +97,28 @@ pub(super) async fn send(
     request: &HttpRequest,
     app: &App,
     by: &Principal,
-    work: impl AsyncFnOnce(&mut Ending) -> Result<Results>,
+    work: impl AsyncFnOnce(&mut CallRecorder) -> Result<Results>,
 ) -> HttpResponse {
-    let mut ending = Ending::begin(request, app);
-    ending.note_caller(by);
+    let mut recorder = CallRecorder::begin(request, app);
+    recorder.note_caller(by);
     let id = ending::request_id(request);
     let Some(form) = media::choose(request) else {
         let refusal = Error::invalid("Accept: no form of a result that this service has")
             .hint("application/json, text/csv, application/x-ndjson or application/vnd.apache.arrow.stream");
-        ending.finish(0, Some(&refusal));
+        recorder.finish(0, Some(&refusal));
         return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
     };
-    let begun = socket::while_present(request, work(&mut ending)).await.and_then(|begun| begun);
+    let begun = socket::while_present(request, work(&mut recorder)).await.and_then(|begun| begun);
     match begun {
         Ok(results) => {
             let class = results.class;
-            ending.note(|event| event.class = class);
+            recorder.note(|event| event.class = class);
             let failed = LateFailure::default();
             let mut response = HttpResponse::Ok();
             response.extensions_mut().insert(failed.clone());
             let ended = move |rows, bytes, failure: Option<&Error>| {
-                ending.record(|request| request.bytes = bytes);
-                ending.finish(rows, failure);
+                recorder.record(|request| request.bytes = bytes);
+                recorder.finish(rows, failure);
                 if failure.is_some() {
                     failed.set();
                 }
@@ -144,7 +144,7 @@ pub(super) async fn send(
             }
         }
         Err(failure) => {
-            ending.finish(0, Some(&failure));
+            recorder.finish(0, Some(&failure));
             error::api(&failure, id, Some(&caller::api_challenge(request, app)))
         }
     }

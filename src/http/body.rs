@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Principal;
 
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::load::busy;
 use super::policy::{Form, Policy};
 use super::{ending, error, peer};
@@ -158,7 +158,7 @@ pub(super) async fn uncoded(
     let Some((refusal, app)) = coded(request.request()).zip(request.app_data::<Data<App>>().cloned()) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    Ending::begin(request.request(), &app).finish(0, Some(&refusal));
+    CallRecorder::begin(request.request(), &app).finish(0, Some(&refusal));
     let id = ending::request_id(request.request());
     let response = error::coding_refused(error::with_status(error::UNSUPPORTED_MEDIA_TYPE, &refusal, id));
     Ok(request.into_response(response))
@@ -183,7 +183,7 @@ pub(super) async fn check(
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let refusal = Error::invalid(format!("Content-Type: the body must be {media}"));
-    Ending::begin(request.request(), &app).finish(0, Some(&refusal));
+    CallRecorder::begin(request.request(), &app).finish(0, Some(&refusal));
     let response = error::type_refused(request.request(), &refusal, media);
     Ok(request.into_response(response))
 }

@@ -44,7 +44,7 @@ impl FromRequest for Caller {
                     challenge: None,
                 });
             };
-            let mut ended = ending::Ending::begin(&request, app);
+            let mut ended = ending::CallRecorder::begin(&request, app);
             match authenticate(&request, app, Endpoint::Api).await {
                 Ok(principal) => {
                     // The handler tells of the end itself.

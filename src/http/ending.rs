@@ -18,7 +18,7 @@ use super::request_id::path;
 pub(super) use super::request_id::request_id;
 use super::span::Span;
 use super::timing::Timing;
-use super::trail::{self, Slot};
+use super::trail::{self, AuditReservation};
 use crate::app::App;
 use crate::audit::{self, Record, Request};
 
@@ -37,34 +37,35 @@ pub(super) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) ->
 /// that there is, or its page may not call. The audit trail records those by their status and
 /// the reason.
 pub(super) fn refused(request: &HttpRequest, refusal: &Error) {
-    Slot::explain(request, refusal);
+    AuditReservation::explain(request, refusal);
     if let Some(app) = request.app_data::<web::Data<App>>() {
-        Ending::beside(request, app).finish(0, Some(refusal));
+        CallRecorder::beside(request, app).finish(0, Some(refusal));
     }
 }
 
 /// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
-pub(super) struct Ending {
+pub(super) struct CallRecorder {
     event: Option<CallEnded>,
     observer: Observer,
     timing: Timing,
     span: Rc<Span>,
     started: Instant,
-    trail: Option<Trail>,
+    trail: Option<Reserved>,
 }
 
 /// The request's place in the audit trail, and what its record says beyond the event.
-struct Trail {
-    slot: Rc<Slot>,
+struct Reserved {
+    reservation: Rc<AuditReservation>,
     request: Request,
 }
 
-impl Ending {
+impl CallRecorder {
     /// Begins to measure a request.
     pub(super) fn begin(request: &HttpRequest, app: &App) -> Self {
-        let mut ending = Self::beside(request, app);
-        ending.trail = Slot::claim(request).map(|slot| Trail { slot, request: trail::introduce(request, app) });
-        ending
+        let mut recorder = Self::beside(request, app);
+        recorder.trail = AuditReservation::claim(request)
+            .map(|reservation| Reserved { reservation, request: trail::introduce(request, app) });
+        recorder
     }
 
     /// The same for a request whose record in the audit trail is not ours to write.
@@ -171,15 +172,15 @@ impl Ending {
     }
 
     /// The request's place in the audit trail.
-    pub(super) fn slot(&self) -> Option<Rc<Slot>> {
-        self.trail.as_ref().map(|trail| Rc::clone(&trail.slot))
+    pub(super) fn reservation(&self) -> Option<Rc<AuditReservation>> {
+        self.trail.as_ref().map(|trail| Rc::clone(&trail.reservation))
     }
 
     /// Somebody else tells of the end.
     pub(super) fn forget(&mut self) {
         self.event = None;
         if let Some(trail) = self.trail.take() {
-            trail.slot.disclaim();
+            trail.reservation.disclaim();
         }
     }
 
@@ -187,8 +188,8 @@ impl Ending {
     pub(super) fn emit(&mut self) {
         if let Some(mut event) = self.event.take() {
             event.took = self.started.elapsed();
-            if let Some(Trail { slot, request }) = self.trail.take() {
-                slot.keep(|| Record::of_call(&event, request));
+            if let Some(Reserved { reservation, request }) = self.trail.take() {
+                reservation.keep(|| Record::of_call(&event, request));
             }
             self.span.ended(&event);
             (self.observer)(&Event::CallEnded(Box::new(event)));
@@ -196,7 +197,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for CallRecorder {
     fn drop(&mut self) {
         self.emit();
     }

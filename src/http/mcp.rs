@@ -11,9 +11,9 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::Validity;
 
 use super::accept::takes;
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::load::Prepared;
-use super::visit::{Account, Visit, enter, refuse};
+use super::visit::{McpRequest, MessageRecorder, enter, refuse};
 use super::{admission, body, error, socket, sse, streaming};
 use crate::app::App;
 use crate::audit;
@@ -30,8 +30,8 @@ pub(super) async fn post(
     payload: web::Payload,
     app: web::Data<App>,
 ) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
-    let (visit, parsed, body) = match take(&request, payload, &app, &id, &mut ending).await {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let (mcp_request, parsed, body) = match take(&request, payload, &app, &id, &mut recorder).await {
         Ok(taken) => taken,
         Err(response) => return response,
     };
@@ -41,22 +41,23 @@ pub(super) async fn post(
         Body::One(message) => message.id().cloned(),
         Body::Several(_) => None,
     };
-    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(visit.by()));
-    let (visit, request_context) = (Rc::new(visit), Arc::new(request_context));
-    let mut call = call(Rc::clone(&visit), parsed, body, Arc::clone(&request_context), ending);
+    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(mcp_request.by()));
+    let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
+    let mut call = call(Rc::clone(&mcp_request), parsed, body, Arc::clone(&request_context), recorder);
     if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
-        let (asked, validity) = ((message, visit.context(&request_context).owner()), visit.validity().clone());
+        let (asked, validity) =
+            ((message, mcp_request.context(&request_context).owner()), mcp_request.validity().clone());
         let lost = async move { validity.lost().await };
         call = tasks::promote(app.tasks.clone(), call, Arc::clone(&request_context), asked, lost).boxed_local();
     }
     let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
     // As long as nothing is to be told before the answer, its status can still be chosen.
     let outcome = match socket::while_present(&request, messages.outcome()).await {
-        Ok(None) => return streaming::stream(&request, &visit, messages, session),
+        Ok(None) => return streaming::stream(&request, &mcp_request, messages, session),
         Ok(Some(outcome)) => Ok(outcome),
         Err(left) => Err(left),
     };
-    let mut response = respond(&request, &visit, &id, outcome).await;
+    let mut response = respond(&request, &mcp_request, &id, outcome).await;
     if let Some(room) = request_context.take_room() {
         response.extensions_mut().insert(Prepared(room));
     }
@@ -69,56 +70,56 @@ async fn take(
     payload: web::Payload,
     app: &web::Data<App>,
     id: &str,
-    ending: &mut Ending,
-) -> Result<(Visit, ParsedRequest, Body), HttpResponse> {
-    let visit = enter(request, app, id, ending).await?;
-    if let Some(response) = media_types(request, ending) {
+    recorder: &mut CallRecorder,
+) -> Result<(McpRequest, ParsedRequest, Body), HttpResponse> {
+    let mcp_request = enter(request, app, id, recorder).await?;
+    if let Some(response) = media_types(request, recorder) {
         return Err(response);
     }
     let read = body::read(request, payload).await;
-    let bytes = read.map_err(|refusal| refuse(&refusal, ending))?;
+    let bytes = read.map_err(|refusal| refuse(&refusal, recorder))?;
     let request_context = RequestContext::default();
-    let context = visit.context(&request_context);
+    let context = mcp_request.context(&request_context);
     let batches = if bytes.trim_ascii_start().starts_with(b"[") {
-        mcp::receive_batch(&context, &visit.headers).map_err(|refusal| refuse(&refusal, ending))?
+        mcp::receive_batch(&context, &mcp_request.headers).map_err(|refusal| refuse(&refusal, recorder))?
     } else {
         None
     };
     let read = envelope::read_body(&bytes, batches.is_some()).map_err(|(id, failure)| {
-        ending.finish(0, Some(&Error::invalid("envelope")));
+        recorder.finish(0, Some(&Error::invalid("envelope")));
         error::protocol(error::rpc_status(failure.status), &failure, id.as_ref())
     })?;
     let message = match &read {
         Body::One(message) => Some(message),
         Body::Several(_) => None,
     };
-    if let Some(response) = visit.check_filter(message.and_then(|message| message.id()), ending) {
+    if let Some(response) = mcp_request.check_filter(message.and_then(|message| message.id()), recorder) {
         return Err(response);
     }
     let parsed = match (message, batches) {
         (None, Some(parsed)) => parsed,
-        (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), ending)),
+        (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), recorder)),
         (Some(message), _) => {
-            mcp::receive(&context, &visit.headers, message).map_err(|refusal| refuse(&refusal, ending))?
+            mcp::receive(&context, &mcp_request.headers, message).map_err(|refusal| refuse(&refusal, recorder))?
         }
     };
-    Ok((visit, parsed, read))
+    Ok((mcp_request, parsed, read))
 }
 
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
 fn call(
-    visit: Rc<Visit>,
+    mcp_request: Rc<McpRequest>,
     parsed: ParsedRequest,
     body: Body,
     request_context: Arc<RequestContext>,
-    ending: Ending,
+    recorder: CallRecorder,
 ) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
     async move {
         // It can go on when its client has lost the stream, and the end of the service waits for it.
-        let _running = visit.app.begin();
-        let mut account = Account::of(ending);
-        let (context, features) = (visit.context(&request_context), visit.app.features().as_ref());
-        let (headers, summary) = (&visit.headers, &mut account.summary);
+        let _running = mcp_request.app.begin();
+        let mut message_recorder = MessageRecorder::of(recorder);
+        let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
+        let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
         let asked = match &body {
             Body::One(message) => message.id().cloned(),
             Body::Several(_) => None,
@@ -133,26 +134,31 @@ fn call(
         };
         let outcome = tokio::select! {
             biased;
-            () = visit.validity().lost() => None,
+            () = mcp_request.validity().lost() => None,
             outcome = answered => Some(outcome),
         };
         let outcome = outcome.unwrap_or_else(|| {
             let refusal = Validity::refusal();
-            account.summary.failure = Some(refusal.kind);
-            account.summary.reason = audit::reason(&refusal);
+            message_recorder.summary.failure = Some(refusal.kind);
+            message_recorder.summary.reason = audit::reason(&refusal);
             let body = RpcError::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
             Outcome::Denied(refusal, body)
         });
-        account.answered = true;
-        account.bytes = outcome.bytes();
-        account.close().await;
+        message_recorder.answered = true;
+        message_recorder.bytes = outcome.bytes();
+        message_recorder.close().await;
         outcome
     }
     .boxed_local()
 }
 
 /// The response to a message, where it is no stream of a call.
-async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Result<Outcome>) -> HttpResponse {
+async fn respond(
+    request: &HttpRequest,
+    mcp_request: &Rc<McpRequest>,
+    id: &str,
+    outcome: Result<Outcome>,
+) -> HttpResponse {
     let json =
         |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
     match outcome {
@@ -167,15 +173,15 @@ async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Re
         Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => {
             not_acceptable("Accept must allow text/event-stream: subscriptions/listen is answered with a stream")
         }
-        Ok(Outcome::Listening(subscription)) => match visit.ground(request) {
-            Ok(ground) => {
-                let events = subscription.events(visit.changes().await, ground.ending());
-                sse::open_idle(request, events, ground)
+        Ok(Outcome::Listening(subscription)) => match mcp_request.guard(request) {
+            Ok(guard) => {
+                let events = subscription.events(mcp_request.changes().await, guard.closing());
+                sse::open_idle(request, events, guard)
             }
             Err(refusal) => error::transport(&refusal, None),
         },
         Ok(Outcome::Denied(refusal, _)) => {
-            error::transport(&refusal, Some(&admission::challenge(request, &visit.app, id)))
+            error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, id)))
         }
         Err(left) => error::transport(&left, None),
     }
@@ -183,10 +189,10 @@ async fn respond(request: &HttpRequest, visit: &Rc<Visit>, id: &str, outcome: Re
 
 /// Every method that the endpoint does not have.
 pub(super) async fn other(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
-    match enter(&request, &app, &id, &mut ending).await {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    match enter(&request, &app, &id, &mut recorder).await {
         Ok(_) => {
-            ending.finish(0, Some(&Error::invalid("method")));
+            recorder.finish(0, Some(&Error::invalid("method")));
             error::method_not_allowed("GET, POST, DELETE")
         }
         Err(response) => response,
@@ -194,7 +200,7 @@ pub(super) async fn other(request: HttpRequest, id: web::Path<String>, app: web:
 }
 
 /// Refuses what the client sends or takes, if it is neither JSON nor a stream.
-fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpResponse> {
+fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Option<HttpResponse> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let refused = if !media.eq_ignore_ascii_case("application/json") {
@@ -208,7 +214,7 @@ fn media_types(request: &HttpRequest, ending: &mut Ending) -> Option<HttpRespons
     } else {
         return None;
     };
-    ending.finish(0, Some(&Error::invalid("media type")));
+    recorder.finish(0, Some(&Error::invalid("media type")));
     Some(refused)
 }
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::answer;
 use super::body::Limit;
 use super::caller::Caller;
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::table::Part;
 use super::{ending, error, merged, parameters, routing};
 use crate::app::App;
@@ -87,10 +87,10 @@ pub(super) struct Reachable {
 
 /// `GET /api/connections`.
 pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
-    ending.note_caller(&by);
+    let mut recorder = CallRecorder::begin(&request, &app);
+    recorder.note_caller(&by);
     if let Err(refusal) = parameters::read(request.query_string(), &[]) {
-        ending.finish(0, Some(&refusal));
+        recorder.finish(0, Some(&refusal));
         return error::api(&refusal, ending::request_id(&request), None);
     }
     let connections: Vec<Reachable> = app
@@ -104,7 +104,7 @@ pub(super) async fn connections(Caller(by): Caller, request: HttpRequest, app: w
             status: status(entry),
         })
         .collect();
-    ending.finish(connections.len() as u64, None);
+    recorder.finish(connections.len() as u64, None);
     HttpResponse::Ok().json(Connections { connections })
 }
 
@@ -119,7 +119,7 @@ fn status(entry: &Entry) -> &'static str {
 
 /// `GET /api/catalogs` … `GET /api/procedureParameters`.
 async fn list(facet: Facet, Caller(by): Caller, request: HttpRequest, app: web::Data<App>) -> HttpResponse {
-    let work = async |ending: &mut Ending| begin(facet, &by, &request, &app, ending).await;
+    let work = async |recorder: &mut CallRecorder| begin(facet, &by, &request, &app, recorder).await;
     answer::send(&request, &app, &by, work).await
 }
 
@@ -128,7 +128,7 @@ async fn begin(
     by: &Arc<Principal>,
     request: &HttpRequest,
     app: &web::Data<App>,
-    ending: &mut Ending,
+    recorder: &mut CallRecorder,
 ) -> Result<Results> {
     let known: Vec<&str> = filters_of(facet).into_iter().map(|(name, _)| name).chain(["timeout"]).collect();
     let mut fields = parameters::read(request.query_string(), &known)?;
@@ -146,11 +146,11 @@ async fn begin(
     let op = move || Op::Describe(facet, Narrow { catalog: None, ..narrow.clone() });
     let origin = ending::origin(request);
     let results = if let [only] = wanted.as_slice() {
-        ending.note_connection(app, only, by);
+        recorder.note_connection(app, only, by);
         let asked = Instant::now();
-        ending.note(|event| event.asked = Some(asked));
+        recorder.note(|event| event.asked = Some(asked));
         let results = rows(app.directory.ask(only, origin, Arc::clone(by), op(), limits).await?)?;
-        return answer::begin_timed(asked, results, ending).await;
+        return answer::begin_timed(asked, results, recorder).await;
     } else {
         let (app, by) = (app.clone(), Arc::clone(by));
         merged::rows(facet, wanted, move |entry| {

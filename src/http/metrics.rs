@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Scope};
 
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::{caller, ending, error, fallback};
 use crate::app::App;
 use crate::config::MetricsAccess;
@@ -16,25 +16,25 @@ pub(super) async fn metrics(request: HttpRequest, app: web::Data<App>) -> HttpRe
     if app.config().server.metrics == MetricsAccess::Off {
         return fallback::no_such_path(request).await;
     }
-    let mut ending = Ending::begin(&request, &app);
-    match tell(&request, &app, &mut ending).await {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    match tell(&request, &app, &mut recorder).await {
         Ok(text) => {
             // Asked for every few seconds: no line of the log for each.
-            ending.forget();
+            recorder.forget();
             HttpResponse::Ok().insert_header((header::CONTENT_TYPE, CONTENT_TYPE)).body(text)
         }
         Err(refusal) => {
-            ending.finish(0, Some(&refusal));
+            recorder.finish(0, Some(&refusal));
             let challenge = caller::api_challenge(&request, &app);
             error::api(&refusal, ending::request_id(&request), Some(&challenge))
         }
     }
 }
 
-async fn tell(request: &HttpRequest, app: &web::Data<App>, ending: &mut Ending) -> Result<String> {
+async fn tell(request: &HttpRequest, app: &web::Data<App>, recorder: &mut CallRecorder) -> Result<String> {
     if app.config().server.metrics == MetricsAccess::Admin {
         let by = caller::authenticate(request, app, Endpoint::Api).await?;
-        ending.note(|event| event.subject.clone_from(&by.subject));
+        recorder.note(|event| event.subject.clone_from(&by.subject));
         // They tell of every connection.
         let every = app.directory.list().iter().all(|entry| by.rights.scope_at(entry.id) == Some(Scope::Admin));
         if !(every && by.rights.administer()) {

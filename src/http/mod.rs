@@ -134,7 +134,7 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
     let bounds = app.config().server.bounds.clone();
     let (terms, most) = (socket::Terms::new(Arc::clone(&app)), descriptors::connections(&app));
     let data = web::Data::from(app);
-    let memory = web::Data::new(repeats::Memory::default());
+    let memory = web::Data::new(repeats::IdempotencyStore::default());
     let streams = web::Data::new(open_streams::OpenStreams::default());
     let mut server = HttpServer::new(move || {
         // On the thread of each worker, for each listener.

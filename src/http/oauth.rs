@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::ending::{self, Ending};
+use super::ending::{self, CallRecorder};
 use super::oauth_form::{self, Form};
 use super::{admission, error};
 use crate::app::App;
@@ -79,10 +79,10 @@ pub(super) enum Audience {
 
 /// `POST /oauth/token`.
 pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
+    let mut recorder = CallRecorder::begin(&request, &app);
     let result = async {
         let asked = asked(&request, &app, oauth_form::read(&request, payload).await?)?;
-        exchange(asked, &request, &app, &mut ending).await
+        exchange(asked, &request, &app, &mut recorder).await
     };
     let result = result.await.map(|(token, refresh)| {
         Some(TokenAnswer {
@@ -93,16 +93,16 @@ pub(super) async fn token(request: HttpRequest, payload: web::Payload, app: web:
             refresh_token: refresh.map(|refresh| refresh.expose_secret().to_owned()),
         })
     });
-    answer(result, ending)
+    answer(result, recorder)
 }
 
 /// `POST /oauth/revoke` (RFC 7009): a token that is none any more is as good as revoked.
 pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
+    let mut recorder = CallRecorder::begin(&request, &app);
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
         let client = oauth_form::client(&request, &app, &mut form)?;
-        ending.note_claim(&client.client_id);
+        recorder.note_claim(&client.client_id);
         let (name, has_secret) = (client.client_id.clone(), client.secret.is_some());
         let token = shown(&mut form)?;
         let door = ending::door(&request, &app, None);
@@ -114,31 +114,31 @@ pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: web
         }
         // A client without a secret has only said who it is.
         if has_secret {
-            ending.note(|event| event.subject = name);
+            recorder.note(|event| event.subject = name);
         }
         Ok(())
     };
     let result = result.await.map(|()| None::<Value>);
-    answer(result, ending)
+    answer(result, recorder)
 }
 
 /// `POST /oauth/introspect` (RFC 7662).
 pub(super) async fn introspect(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
+    let mut recorder = CallRecorder::begin(&request, &app);
     let result = async {
         let mut form = oauth_form::read(&request, payload).await?;
         let client = oauth_form::proof(oauth_form::client(&request, &app, &mut form)?)?;
-        ending.note_claim(&client.client_id);
+        recorder.note_claim(&client.client_id);
         let name = client.client_id.clone();
         let token = shown(&mut form)?;
         let described = app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))?;
-        ending.note(|event| event.subject = name);
+        recorder.note(|event| event.subject = name);
         Ok(described)
     };
     let result = result.await.map(|token| {
         Some(token.map_or_else(Described::default, |token| Described { active: true, token: Some(described(token)) }))
     });
-    answer(result, ending)
+    answer(result, recorder)
 }
 
 fn described(token: Introspection) -> DescribedToken {
@@ -164,10 +164,10 @@ fn described(token: Introspection) -> DescribedToken {
 }
 
 /// The response: a document or nothing, or what went wrong (RFC 6749 §5).
-fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Ending) -> HttpResponse {
+fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut recorder: CallRecorder) -> HttpResponse {
     match result {
         Ok(document) => {
-            ending.finish(0, None);
+            recorder.finish(0, None);
             let mut response = HttpResponse::Ok();
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             match document {
@@ -176,11 +176,11 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut ending: Endin
             }
         }
         Err(refusal) => {
-            ending.record(|request| {
+            recorder.record(|request| {
                 request.code = Some(refusal.code.to_owned());
                 request.reason = Some(audit::shortened(&refusal.description));
             });
-            ending.finish(0, Some(&Error::new(kind(&refusal), refusal.code)));
+            recorder.finish(0, Some(&Error::new(kind(&refusal), refusal.code)));
             let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
@@ -230,28 +230,28 @@ async fn exchange(
     asked: Asked,
     request: &HttpRequest,
     app: &App,
-    ending: &mut Ending,
+    recorder: &mut CallRecorder,
 ) -> Result<(AccessToken, Option<SecretString>), GrantError> {
     let people = app.people.at(ending::door(request, app, None));
     let issued = match asked {
         Asked::Machine(grant) => {
             let Grant::ClientCredentials { client, .. } = &grant;
             let name = client.client_id.clone();
-            ending.note_claim(&name);
+            recorder.note_claim(&name);
             let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
-            ending.note(|event| event.subject = name);
+            recorder.note(|event| event.subject = name);
             return Ok((token, None));
         }
         Asked::Code(redemption) => {
-            note_client(ending, &redemption.client.client_id);
+            note_client(recorder, &redemption.client.client_id);
             people.redeem(redemption).await?
         }
         Asked::Refresh(refresh) => {
-            note_client(ending, &refresh.client.client_id);
+            note_client(recorder, &refresh.client.client_id);
             people.refresh(refresh).await?
         }
     };
-    ending.note(|event| event.subject.clone_from(&issued.subject));
+    recorder.note(|event| event.subject.clone_from(&issued.subject));
     Ok((issued.access, Some(issued.refresh)))
 }
 
@@ -261,9 +261,9 @@ fn resource(app: &App, form: &mut Form) -> Option<String> {
 }
 
 /// Whose client it is is told by what it shows; until then it has only a name.
-fn note_client(ending: &mut Ending, client_id: &str) {
-    ending.note_claim(client_id);
-    ending.record(|request| request.client = Some(client_id.to_owned()));
+fn note_client(recorder: &mut CallRecorder, client_id: &str) {
+    recorder.note_claim(client_id);
+    recorder.record(|request| request.client = Some(client_id.to_owned()));
 }
 
 fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {

@@ -40,7 +40,7 @@ impl OpenStreams {
 }
 
 /// The credential that something was begun with, and what it opened then.
-pub(super) struct Footing {
+pub(super) struct AuthLease {
     app: web::Data<App>,
     credential: Credential,
     from: Option<IpAddr>,
@@ -48,7 +48,7 @@ pub(super) struct Footing {
     connection: Uuid,
 }
 
-impl Footing {
+impl AuthLease {
     /// Of what `by` begins with `request` at `connection`.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Footing {
 
     /// Whether the caller is still who it was, and may do the same. Where nobody can tell, what was stays
     /// in force.
-    async fn stands(&self) -> bool {
+    async fn is_valid(&self) -> bool {
         let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
         match self.app.auth.authenticate(asked).await {
             Ok(now) => now.at(self.connection) == self.by,
@@ -76,39 +76,39 @@ impl Footing {
 
 /// What an open stream stands on: its place among its principal's streams, and the credential that
 /// it was opened with.
-pub(super) struct Ground {
-    footing: Rc<Footing>,
-    ending: CancellationToken,
+pub(super) struct StreamGuard {
+    lease: Rc<AuthLease>,
+    closing: CancellationToken,
     _held: Share<String>,
 }
 
-impl Ground {
+impl StreamGuard {
     /// The ground of a stream that is opened with `request`.
     ///
     /// # Errors
     /// The principal has too many streams open.
-    pub(super) fn take(request: &HttpRequest, footing: Footing) -> Result<Self> {
+    pub(super) fn take(request: &HttpRequest, lease: AuthLease) -> Result<Self> {
         let streams = request.app_data::<web::Data<OpenStreams>>();
         let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
-        let app = &footing.app;
+        let app = &lease.app;
         Ok(Self {
-            _held: streams.take(&footing.by.subject, app.config().server.max_streams)?,
-            ending: app.closing().child_token(),
-            footing: Rc::new(footing),
+            _held: streams.take(&lease.by.subject, app.config().server.max_streams)?,
+            closing: app.closing().child_token(),
+            lease: Rc::new(lease),
         })
     }
 
     /// Cancelled when the stream is to end: the service goes down, or the caller is no longer let in.
-    pub(super) fn ending(&self) -> CancellationToken {
-        self.ending.clone()
+    pub(super) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
     }
 
     /// Ends the stream when its credential is revoked, or opens less.
     pub(super) fn lost(&self) -> LocalBoxFuture<'static, ()> {
-        let (validity, ending) = (self.footing.by.validity.clone(), self.ending.clone());
+        let (validity, closing) = (self.lease.by.validity.clone(), self.closing.clone());
         async move {
             validity.lost().await;
-            ending.cancel();
+            closing.cancel();
         }
         .boxed_local()
     }
@@ -116,10 +116,10 @@ impl Ground {
     /// Asks whether the caller is still let in as when the stream was opened; ends the stream if not: its
     /// credential's time may be over.
     pub(super) fn check(&self) -> LocalBoxFuture<'static, ()> {
-        let (footing, ending) = (Rc::clone(&self.footing), self.ending.clone());
+        let (lease, closing) = (Rc::clone(&self.lease), self.closing.clone());
         async move {
-            if !footing.stands().await {
-                ending.cancel();
+            if !lease.is_valid().await {
+                closing.cancel();
             }
         }
         .boxed_local()

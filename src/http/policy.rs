@@ -6,7 +6,7 @@ use std::fmt;
 
 use actix_web::HttpRequest;
 
-use crate::audit::Happening;
+use crate::audit::AuditEvent;
 
 /// The policy of a scope, or of a route by itself. What it goes without it says, and why.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ pub(super) enum Form {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Recording {
     /// A place is taken for a caller who is known, before the request is worked on.
-    Before(Happening),
+    Before(AuditEvent),
     /// A place is taken when the request has ended: until then nothing is known of strangers, who must
     /// not hold the places of others by sending their body slowly.
-    After(Happening),
+    After(AuditEvent),
     /// Nothing.
     No(&'static str),
 }
@@ -124,7 +124,7 @@ impl fmt::Display for Policy {
 pub(super) static API: Policy = BASE;
 const BASE: Policy = Policy {
     form: Form::Api,
-    audit: Recording::Before(Happening::Call),
+    audit: Recording::Before(AuditEvent::Call),
     origin: OriginCheck::Allowed,
     cors: true,
     calls: Calls::Counted,
@@ -139,7 +139,7 @@ pub(super) static MCP: Policy = Policy { form: Form::Mcp, head: false, ..BASE };
 /// Tokens and clients.
 pub(super) static OAUTH: Policy = Policy {
     form: Form::OAuth,
-    audit: Recording::After(Happening::Token),
+    audit: Recording::After(AuditEvent::Token),
     calls: Calls::Uncounted("a small form, and attempts are limited"),
     caller: Authentication::Handler("the client's secret, code or token"),
     ..BASE
@@ -147,21 +147,21 @@ pub(super) static OAUTH: Policy = Policy {
 
 /// Where people agree to what a client asks for.
 pub(super) static AUTHORIZE: Policy = Policy {
-    audit: Recording::After(Happening::Token),
+    audit: Recording::After(AuditEvent::Token),
     caller: Authentication::Handler("the session, where there is one; else it is begun here"),
     ..PAGE
 };
 
 /// Where people sign in and out.
 pub(super) static SIGN_IN: Policy = Policy {
-    audit: Recording::After(Happening::Call),
+    audit: Recording::After(AuditEvent::Call),
     caller: Authentication::Handler("the password that is shown here, or the session that is ended"),
     ..PAGE
 };
 
 /// What people change on their pages. What is changed has its own record, which waits for no place.
 pub(super) static CHANGES: Policy =
-    Policy { audit: Recording::After(Happening::Call), caller: Authentication::Session, ..PAGE };
+    Policy { audit: Recording::After(AuditEvent::Call), caller: Authentication::Session, ..PAGE };
 
 /// What people look at.
 pub(super) static PAGES: Policy = PAGE;

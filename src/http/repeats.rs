@@ -23,9 +23,9 @@ use futures_util::{StreamExt, stream};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Endpoint, Principal};
 
-pub(super) use self::memory::Memory;
-use self::memory::{Claim, Found, Key, LARGEST, Stored};
-use super::ending::Ending;
+pub(super) use self::memory::IdempotencyStore;
+use self::memory::{Claim, Key, LARGEST, Lookup, StoredResponse};
+use super::ending::CallRecorder;
 use super::late_failure::LateFailure;
 use super::sql::{self, Admitted};
 use super::{caller, ending, error, socket};
@@ -43,7 +43,8 @@ pub(super) async fn once(
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let keyed = request.headers().contains_key(KEY);
-    let state = (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<Memory>>().cloned());
+    let state =
+        (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<IdempotencyStore>>().cloned());
     let (true, (Some(app), Some(memory))) = (keyed, state) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
@@ -51,24 +52,24 @@ pub(super) async fn once(
     let Ok(by) = caller::authenticate(request.request(), &app, Endpoint::Api).await else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let mut ending = Ending::begin(request.request(), &app);
-    ending.note_caller(&by);
+    let mut recorder = CallRecorder::begin(request.request(), &app);
+    recorder.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
     let claimed = match claim(request.request(), payload, &by, &app, &memory).await {
         Ok((found, admitted)) => {
-            ending.note_connection(&app, &admitted.entry, &by);
+            recorder.note_connection(&app, &admitted.entry, &by);
             (found, admitted)
         }
         Err(refusal) => {
-            ending.finish(0, Some(&refusal));
+            recorder.finish(0, Some(&refusal));
             let response = error::api(&refusal, ending::request_id(request.request()), None);
             return Ok(request.into_response(response));
         }
     };
     let answered = match claimed {
-        (Found::Nothing(claim), admitted) => {
+        (Lookup::Nothing(claim), admitted) => {
             // The handler tells of the end itself.
-            ending.forget();
+            recorder.forget();
             request.extensions_mut().insert(admitted);
             request.extensions_mut().insert(socket::Unattended);
             // Goes on when this future is dropped.
@@ -76,17 +77,17 @@ pub(super) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        (Found::Kept(stored), _) => Ok(stored),
-        (Found::Running, _) => Err((
+        (Lookup::Kept(stored), _) => Ok(stored),
+        (Lookup::Running, _) => Err((
             error::CONFLICT,
             Error::invalid("Idempotency-Key: the first request with this key is still running")
                 .retry_after(std::time::Duration::from_secs(1)),
         )),
-        (Found::Different, _) => Err((
+        (Lookup::Different, _) => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
         )),
-        (Found::NotKept, _) => Err((
+        (Lookup::NotKept, _) => Err((
             error::CONFLICT,
             Error::invalid(format!(
                 "Idempotency-Key: the first request with this key ran, but its answer of more than {LARGEST} bytes was not kept"
@@ -96,14 +97,14 @@ pub(super) async fn once(
     };
     let response = match answered {
         Ok(stored) => {
-            ending.finish(0, None);
+            recorder.finish(0, None);
             HttpResponse::build(stored.status)
                 .insert_header((header::CONTENT_TYPE, stored.content_type))
                 .insert_header((REPLAYED, "true"))
                 .body(stored.body)
         }
         Err((status, refusal)) => {
-            ending.finish(0, Some(&refusal));
+            recorder.finish(0, Some(&refusal));
             error::with_status(status, &refusal, ending::request_id(request.request()))
         }
     };
@@ -116,8 +117,8 @@ async fn claim(
     payload: web::Payload,
     by: &Principal,
     app: &App,
-    memory: &web::Data<Memory>,
-) -> Result<(Found, Admitted)> {
+    memory: &web::Data<IdempotencyStore>,
+) -> Result<(Lookup, Admitted)> {
     let mut keys = request.headers().get_all(KEY);
     let key = match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
         (Some(key), None) if (1..=LONGEST_KEY).contains(&key.len()) => key.to_owned(),
@@ -132,7 +133,7 @@ async fn claim(
     let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
     let connection = app.connection(admitted.entry.id)?;
     let standing = standing(by, &connection)?;
-    Ok((Memory::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
+    Ok((IdempotencyStore::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
 }
 
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,
@@ -168,7 +169,7 @@ async fn run<B: MessageBody + 'static>(
                 let content_type = head.headers().get(header::CONTENT_TYPE).cloned();
                 if !failed.get() {
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
-                    claim.keep(Stored { status: head.status(), content_type, body: body.clone() });
+                    claim.keep(StoredResponse { status: head.status(), content_type, body: body.clone() });
                 }
                 return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
             }

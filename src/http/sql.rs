@@ -15,7 +15,7 @@ use portico_actors::sql;
 use super::answer;
 use super::bodies::{Batch, Body, Exec, Script, Seconds, Sets};
 use super::caller::Caller;
-use super::ending::Ending;
+use super::ending::CallRecorder;
 use super::{body, ending, media, parameters, routing};
 use crate::app::App;
 use crate::fields::Fields;
@@ -113,7 +113,7 @@ pub(super) async fn run(
     payload: web::Payload,
     app: web::Data<App>,
 ) -> HttpResponse {
-    let work = async |ending: &mut Ending| begin(&by, &request, payload, &app, ending).await;
+    let work = async |recorder: &mut CallRecorder| begin(&by, &request, payload, &app, recorder).await;
     answer::send(&request, &app, &by, work).await
 }
 
@@ -154,7 +154,7 @@ async fn begin(
     request: &HttpRequest,
     payload: web::Payload,
     app: &App,
-    ending: &mut Ending,
+    recorder: &mut CallRecorder,
 ) -> Result<Results> {
     // Under a key it was read already.
     let known = request.extensions_mut().remove::<Admitted>();
@@ -168,8 +168,8 @@ async fn begin(
     }
     // How many results a procedure has is only known when it has run.
     let may_have_more = has_one_result && asked.field == "procedure";
-    ending.note_connection(app, &entry, by);
-    ending.note(|event| {
+    recorder.note_connection(app, &entry, by);
+    recorder.note(|event| {
         // The log is not to tell of changes that were never kept.
         if asked.op.is_dry_run() {
             event.what.push_str("?dryRun");
@@ -180,11 +180,11 @@ async fn begin(
         asked.field == "query" && sets.len() <= 1 && !text.trim_end().trim_end_matches(';').contains(';')
     });
     if let Some(audit) = &app.audit {
-        let said = audit.said(&asked.op, entry.kind);
-        ending.record(|request| request.said = said);
+        let statement = audit.statement(&asked.op, entry.kind);
+        recorder.record(|request| request.statement = statement);
     }
     let asked_at = Instant::now();
-    ending.note(|event| event.asked = Some(asked_at));
+    recorder.note(|event| event.asked = Some(asked_at));
     let reply = app.directory.ask(&entry, ending::origin(request), Arc::clone(by), asked.op, asked.limits).await?;
     let Reply::Results(results) = reply else {
         return Err(Error::internal("a statement answered with plain text"));
@@ -193,6 +193,6 @@ async fn begin(
         Some(most) => results.first_rows(most, alone),
         None => results,
     };
-    let results = answer::begin_timed(asked_at, results, ending).await?;
+    let results = answer::begin_timed(asked_at, results, recorder).await?;
     if may_have_more { answer::begin_alone(results).await } else { Ok(results) }
 }

@@ -15,7 +15,7 @@ use bytestring::ByteString;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 
-use super::open_streams::Ground;
+use super::open_streams::StreamGuard;
 use super::socket::Socket;
 use crate::app::App;
 use crate::mcp::ServerEvent;
@@ -44,19 +44,19 @@ pub(super) fn open_resumable(request: &HttpRequest, events: impl Stream<Item = S
     response(request, Sse::from_stream(beating(request, events)).with_retry_duration(RETRY))
 }
 
-/// The same for events that have no end of their own. The stream ends when its `ground` is gone, and
+/// The same for events that have no end of their own. The stream ends when its `guard` is gone, and
 /// keeps no handle on the socket: that the client has left is noticed by writing.
 pub(super) fn open_idle(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
-    ground: Ground,
+    guard: StreamGuard,
 ) -> HttpResponse {
     if let Some(socket) = Socket::of(request) {
         socket.release();
     }
     let (beats, open) = (interval(HEARTBEAT), Open::of(request));
-    let (events, lost) = (Box::pin(events), Some(ground.lost()));
-    let standing = Standing { events, ground, beats, again: None, lost, checking: None, _open: open };
+    let (events, lost) = (Box::pin(events), Some(guard.lost()));
+    let standing = Standing { events, guard, beats, again: None, lost, checking: None, _open: open };
     let mut response = response(request, Sse::from_stream(standing));
     // Without a handle on its socket, the connection is not for another request.
     response.head_mut().set_connection_type(ConnectionType::Close);
@@ -131,7 +131,7 @@ impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
 /// has its ground.
 struct Standing<S> {
     events: Pin<Box<S>>,
-    ground: Ground,
+    guard: StreamGuard,
     beats: Interval,
     /// When the second of two comments is due.
     again: Option<Pin<Box<Sleep>>>,
@@ -160,7 +160,7 @@ impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
             return Poll::Ready(Some(Ok(COMMENT)));
         }
         if this.beats.poll_tick(cx).is_ready() {
-            this.checking = Some(this.ground.check());
+            this.checking = Some(this.guard.check());
             this.again = Some(Box::pin(sleep(AGAIN)));
             return Poll::Ready(Some(Ok(COMMENT)));
         }

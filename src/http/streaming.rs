@@ -12,8 +12,8 @@ use futures_util::{Stream, StreamExt};
 use portico_actors::error::Error;
 
 use super::accept::allows;
-use super::ending::Ending;
-use super::visit::{Visit, enter, refuse};
+use super::ending::CallRecorder;
+use super::visit::{McpRequest, enter, refuse};
 use super::{error, socket, sse};
 use crate::app::App;
 use crate::mcp::envelope::RpcError;
@@ -31,12 +31,12 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Opens the stream of an answer that is more than one message.
 pub(super) fn stream(
     request: &HttpRequest,
-    visit: &Visit,
+    mcp_request: &McpRequest,
     messages: ProgressStream,
     session: Option<Arc<Session>>,
 ) -> HttpResponse {
     if let Some(session) = session.filter(|session| session.resumes()) {
-        let owner = visit.context(&RequestContext::default()).owner();
+        let owner = mcp_request.context(&RequestContext::default()).owner();
         return sse::open_resumable(request, record(session, messages, owner));
     }
     let events = messages.filter_map(|told| {
@@ -92,47 +92,48 @@ pub(super) fn name_session(response: &mut HttpResponse, session: &Session) {
 /// `GET /mcp/connections/{connectionId}`: a stream that is told of changes, or the rest of an
 /// answer whose stream broke off.
 pub(super) async fn get(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
-    let visit = match visit(&request, &app, &id, &mut ending).await {
-        Ok(visit) => Rc::new(visit),
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
+        Ok(mcp_request) => Rc::new(mcp_request),
         Err(response) => return response,
     };
     let accept = request.headers().get_all(header::ACCEPT).filter_map(|accept| accept.to_str().ok());
     // A client that takes just anything does not expect a stream without an end.
     if !accept.into_iter().any(|accept| allows(accept, sse::MEDIA_TYPE, false)) {
-        ending.finish(0, Some(&Error::invalid("Accept")));
+        recorder.finish(0, Some(&Error::invalid("Accept")));
         let failure = RpcError::envelope("Accept must name text/event-stream");
         return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
     }
-    let session = match mcp::find_session(&visit.context(&RequestContext::default()), &visit.headers.session) {
-        Ok(session) => session,
-        Err(refusal) => return refuse(&refusal, &mut ending),
-    };
-    let last = match &visit.headers.last_event {
+    let session =
+        match mcp::find_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
+            Ok(session) => session,
+            Err(refusal) => return refuse(&refusal, &mut recorder),
+        };
+    let last = match &mcp_request.headers.last_event {
         Header::Absent => None,
         Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
-        other => return resume(&request, &visit, other, session.as_deref(), &mut ending),
+        other => return resume(&request, &mcp_request, other, session.as_deref(), &mut recorder),
     };
-    let ground = match visit.ground(&request) {
-        Ok(ground) => ground,
-        Err(refusal) => return refuse(&refusal, &mut ending),
+    let guard = match mcp_request.guard(&request) {
+        Ok(guard) => guard,
+        Err(refusal) => return refuse(&refusal, &mut recorder),
     };
-    ending.note(|event| "listen".clone_into(&mut event.what));
-    ending.finish(0, None);
+    recorder.note(|event| "listen".clone_into(&mut event.what));
+    recorder.finish(0, None);
     let listening = session.map(|session| session.listen());
-    let events = subscription::announcements(listening, visit.changes().await, ground.ending(), last);
-    sse::open_idle(&request, events, ground)
+    let events = subscription::announcements(listening, mcp_request.changes().await, guard.closing(), last);
+    sse::open_idle(&request, events, guard)
 }
 
 /// The rest of the answer that `last` names.
 fn resume(
     request: &HttpRequest,
-    visit: &Visit,
+    mcp_request: &McpRequest,
     last: &Header,
     session: Option<&Session>,
-    ending: &mut Ending,
+    recorder: &mut CallRecorder,
 ) -> HttpResponse {
-    let owner = visit.context(&RequestContext::default()).owner();
+    let owner = mcp_request.context(&RequestContext::default()).owner();
     let found = match (last, session) {
         (Header::One(id), Some(session)) => {
             ReplayBuffer::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &owner)?, number)))
@@ -141,59 +142,59 @@ fn resume(
     };
     match found {
         Some((recording, number)) => {
-            ending.note(|event| "resume".clone_into(&mut event.what));
-            ending.finish(0, None);
+            recorder.note(|event| "resume".clone_into(&mut event.what));
+            recorder.finish(0, None);
             sse::open_resumable(request, recording.follow(Some(number)))
         }
         // 404 would say that the session is gone.
         None => refuse(
             &Error::invalid("Last-Event-ID: there is no such stream in this session, or it is not kept any more")
                 .hint("leave the header out to listen for changes; send the request again to have its answer"),
-            ending,
+            recorder,
         ),
     }
 }
 
 /// `DELETE /mcp/connections/{connectionId}`: ends a session.
 pub(super) async fn delete(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
-    let mut ending = Ending::begin(&request, &app);
-    let visit = match visit(&request, &app, &id, &mut ending).await {
-        Ok(visit) => visit,
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
+        Ok(mcp_request) => mcp_request,
         Err(response) => return response,
     };
-    match mcp::end_session(&visit.context(&RequestContext::default()), &visit.headers.session) {
+    match mcp::end_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
         Ok(()) => {
-            ending.note(|event| "end of session".clone_into(&mut event.what));
-            ending.finish(0, None);
+            recorder.note(|event| "end of session".clone_into(&mut event.what));
+            recorder.finish(0, None);
             HttpResponse::NoContent().finish()
         }
-        Err(refusal) => refuse(&refusal, &mut ending),
+        Err(refusal) => refuse(&refusal, &mut recorder),
     }
 }
 
 /// Lets a caller in whose method belongs to the 2025 revisions alone.
-async fn visit(
+async fn enter_session(
     request: &HttpRequest,
     app: &web::Data<App>,
     id: &str,
-    ending: &mut Ending,
-) -> Result<Visit, HttpResponse> {
-    let visit = enter(request, app, id, ending).await?;
-    match &visit.headers.version {
+    recorder: &mut CallRecorder,
+) -> Result<McpRequest, HttpResponse> {
+    let mcp_request = enter(request, app, id, recorder).await?;
+    match &mcp_request.headers.version {
         Header::Absent => {}
         Header::One(version) if SESSION_VERSIONS.contains(&version.as_str()) => {}
         Header::One(version) if version == STATELESS_VERSION => {
-            ending.finish(0, Some(&Error::invalid("method")));
+            recorder.finish(0, Some(&Error::invalid("method")));
             return Err(error::method_not_allowed("POST"));
         }
         _ => {
             let refusal = Error::invalid("MCP-Protocol-Version: this revision is not served")
                 .hint(format!("revisions with this method: {}", SESSION_VERSIONS.join(", ")));
-            return Err(refuse(&refusal, ending));
+            return Err(refuse(&refusal, recorder));
         }
     }
-    match visit.check_filter(None, ending) {
+    match mcp_request.check_filter(None, recorder) {
         Some(response) => Err(response),
-        None => Ok(visit),
+        None => Ok(mcp_request),
     }
 }

@@ -23,38 +23,38 @@ use super::authenticated::{self, SignedIn};
 use super::policy::{Authentication, Policy, Recording};
 use super::{error, peer, request_id};
 use crate::app::App;
-use crate::audit::{self, Audit, Happening, Place, Record, Written};
+use crate::audit::{self, Audit, AuditEvent, AuditPermit, PendingWrite, Record};
 
 /// Characters of a `User-Agent` at most.
 const LONGEST_AGENT: usize = 200;
 
 /// The place of one request.
 #[derive(Default)]
-pub(super) struct Slot {
-    place: RefCell<Option<Place>>,
+pub(super) struct AuditReservation {
+    place: RefCell<Option<AuditPermit>>,
     /// Somebody will give an account of the request.
     claimed: Cell<bool>,
     /// The account of a request whose place is only taken when it ends.
     waiting: RefCell<Option<Record>>,
     late: bool,
     /// The record on its way.
-    written: RefCell<Option<Written>>,
+    written: RefCell<Option<PendingWrite>>,
     /// Why the request was refused, where nobody gives an account of it.
     reason: RefCell<Option<String>>,
 }
 
-impl Slot {
+impl AuditReservation {
     /// The place of `request`, for whoever gives an account of it.
     pub(super) fn claim(request: &HttpRequest) -> Option<Rc<Self>> {
-        let slot = Rc::clone(request.extensions().get::<Rc<Self>>()?);
-        slot.claimed.set(true);
-        Some(slot)
+        let reservation = Rc::clone(request.extensions().get::<Rc<Self>>()?);
+        reservation.claimed.set(true);
+        Some(reservation)
     }
 
     /// Notes why `request` was refused, for the record that tells of its status alone.
     pub(super) fn explain(request: &HttpRequest, refusal: &Error) {
-        if let Some(slot) = request.extensions().get::<Rc<Self>>() {
-            slot.reason.replace(Some(reason(refusal)));
+        if let Some(reservation) = request.extensions().get::<Rc<Self>>() {
+            reservation.reason.replace(Some(reason(refusal)));
         }
     }
 
@@ -99,10 +99,10 @@ pub(super) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
 }
 
 /// What a request to its route is; to none it is a call like others.
-fn event(request: &HttpRequest) -> Happening {
+fn event(request: &HttpRequest) -> AuditEvent {
     match Policy::of(request).map(|policy| policy.audit) {
         Some(Recording::Before(event) | Recording::After(event)) => event,
-        Some(Recording::No(_)) | None => Happening::Call,
+        Some(Recording::No(_)) | None => AuditEvent::Call,
     }
 }
 
@@ -141,20 +141,20 @@ pub(super) async fn reserve(
     let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let place = if late { Ok(None) } else { audit.place().await };
-    let slot = match place {
-        Ok(place) => Rc::new(Slot { place: RefCell::new(place), late, ..Slot::default() }),
+    let place = if late { Ok(None) } else { audit.reserve().await };
+    let reservation = match place {
+        Ok(place) => Rc::new(AuditReservation { place: RefCell::new(place), late, ..AuditReservation::default() }),
         Err(refusal) => {
             let response = error::refusal(request.request(), &refusal);
             return Ok(request.into_response(response));
         }
     };
-    request.extensions_mut().insert(Rc::clone(&slot));
-    let _deserted = Deserted { slot: Rc::clone(&slot), audit: Arc::clone(audit) };
+    request.extensions_mut().insert(Rc::clone(&reservation));
+    let _on_disconnect = OnDisconnect { reservation: Rc::clone(&reservation), audit: Arc::clone(audit) };
     let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), app));
     let response = next.call(request).await?.map_into_boxed_body();
-    if !slot.claimed.get() {
-        slot.keep(|| {
+    if !reservation.claimed.get() {
+        reservation.keep(|| {
             let status = response.status();
             let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
             let outcome = if status.is_success() { "ok" } else { "refused" };
@@ -165,19 +165,19 @@ pub(super) async fn reserve(
                 address: said.address,
                 agent: said.agent,
                 code: Some(status.as_u16().to_string()),
-                reason: slot.reason.take(),
+                reason: reservation.reason.take(),
                 path: said.path,
                 ..Record::of(said.event, outcome)
             }
         });
     }
-    let waiting = slot.waiting.borrow().clone();
+    let waiting = reservation.waiting.borrow().clone();
     if let Some(record) = waiting {
         // Whoever leaves meanwhile is recorded by what is still kept here.
         let recorded = audit.record(record).await;
-        slot.waiting.take();
+        reservation.waiting.take();
         match recorded {
-            Ok(written) => drop(slot.written.replace(written)),
+            Ok(written) => drop(reservation.written.replace(written)),
             Err(refusal) => {
                 let refused = error::refusal(response.request(), &refusal);
                 return Ok(response.into_response(refused));
@@ -185,22 +185,22 @@ pub(super) async fn reserve(
         }
     }
     // What was told of by now was so before the first byte.
-    slot.written().await;
+    reservation.written().await;
     Ok(response.map_body(|_, body| match body.size() {
-        BodySize::Stream => BoxBody::new(Withheld { body, slot, held: None }),
+        BodySize::Stream => BoxBody::new(UntilRecorded { body, reservation, held: None }),
         BodySize::None | BodySize::Sized(_) => body,
     }))
 }
 
 /// Keeps the account of a request whose client has left before its place was taken.
-struct Deserted {
-    slot: Rc<Slot>,
+struct OnDisconnect {
+    reservation: Rc<AuditReservation>,
     audit: Arc<Audit>,
 }
 
-impl Drop for Deserted {
+impl Drop for OnDisconnect {
     fn drop(&mut self) {
-        if let Some(record) = self.slot.waiting.take() {
+        if let Some(record) = self.reservation.waiting.take() {
             self.audit.keep_at_once(record);
         }
     }
@@ -208,15 +208,15 @@ impl Drop for Deserted {
 
 /// A body that is still being made, whose call ends with it: what comes when the record is on its way,
 /// the last piece or the end alone, waits until that is written.
-struct Withheld {
+struct UntilRecorded {
     body: BoxBody,
-    slot: Rc<Slot>,
+    reservation: Rc<AuditReservation>,
     held: Option<(Piece, LocalBoxFuture<'static, ()>)>,
 }
 
 type Piece = Option<Result<Bytes, <BoxBody as MessageBody>::Error>>;
 
-impl MessageBody for Withheld {
+impl MessageBody for UntilRecorded {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {
@@ -227,7 +227,7 @@ impl MessageBody for Withheld {
         let this = &mut *self;
         if this.held.is_none() {
             let piece = ready!(Pin::new(&mut this.body).poll_next(cx));
-            let Some(written) = this.slot.written.take() else { return Poll::Ready(piece) };
+            let Some(written) = this.reservation.written.take() else { return Poll::Ready(piece) };
             this.held = Some((piece, written.wait().boxed_local()));
         }
         if let Some((_, written)) = &mut this.held {

@@ -11,8 +11,8 @@ use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::{Principal, Validity};
 
-use super::ending::Ending;
-use super::open_streams::{Footing, Ground};
+use super::ending::CallRecorder;
+use super::open_streams::{AuthLease, StreamGuard};
 use super::{admission, ending, error};
 use crate::app::App;
 use crate::config::Connection;
@@ -24,7 +24,7 @@ use crate::mcp::{Context, Header, Headers, Summary};
 use crate::tools::Filter;
 
 /// A caller at a connection.
-pub(super) struct Visit {
+pub(super) struct McpRequest {
     pub(super) app: web::Data<App>,
     pub(super) headers: Headers,
     by: Arc<Principal>,
@@ -40,16 +40,16 @@ pub(super) async fn enter(
     request: &HttpRequest,
     app: &web::Data<App>,
     id: &str,
-    ending: &mut Ending,
-) -> Result<Visit, HttpResponse> {
-    let admitted = admission::admit(request, app, id, ending).await;
+    recorder: &mut CallRecorder,
+) -> Result<McpRequest, HttpResponse> {
+    let admitted = admission::admit(request, app, id, recorder).await;
     let entered = admitted.and_then(|admitted| Ok((app.connection(admitted.entry.id)?, admitted)));
     let (settings, admitted) = entered.map_err(|refusal| {
-        ending.finish(0, Some(&refusal));
+        recorder.finish(0, Some(&refusal));
         error::transport(&refusal, Some(&admission::challenge(request, app, id)))
     })?;
     let query: Vec<_> = form_urlencoded::parse(request.query_string().as_bytes()).collect();
-    Ok(Visit {
+    Ok(McpRequest {
         app: app.clone(),
         headers: headers(request.headers()),
         by: admitted.by,
@@ -61,7 +61,7 @@ pub(super) async fn enter(
     })
 }
 
-impl Visit {
+impl McpRequest {
     /// Where messages of this visit are answered.
     pub(super) fn context<'a>(&'a self, request: &'a RequestContext) -> Context<'a> {
         self.context_at(&self.entry, request)
@@ -88,8 +88,8 @@ impl Visit {
     ///
     /// # Errors
     /// The caller has too many streams open.
-    pub(super) fn ground(&self, request: &HttpRequest) -> Result<Ground> {
-        Ground::take(request, Footing::of(request, &self.app, &self.by, self.entry.id)?)
+    pub(super) fn guard(&self, request: &HttpRequest) -> Result<StreamGuard> {
+        StreamGuard::take(request, AuthLease::of(request, &self.app, &self.by, self.entry.id)?)
     }
 
     /// The caller.
@@ -104,12 +104,12 @@ impl Visit {
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.
     pub(super) async fn changes(self: &Rc<Self>) -> ChangeWatcher {
-        let visit = Rc::clone(self);
+        let mcp_request = Rc::clone(self);
         let look = move |entry: &Entry| {
-            let settings = visit.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&visit.settings));
+            let settings = mcp_request.app.connection(entry.id).unwrap_or_else(|_| Arc::clone(&mcp_request.settings));
             let request_context = RequestContext::default();
-            let context = Context { settings: &settings, ..visit.context_at(entry, &request_context) };
-            visit.app.features().digests(&context)
+            let context = Context { settings: &settings, ..mcp_request.context_at(entry, &request_context) };
+            mcp_request.app.features().digests(&context)
         };
         // Who listens uses the connection: only then does it look for changes.
         let (entry, in_use) = match self.app.directory.hold(&self.entry).await {
@@ -122,11 +122,11 @@ impl Visit {
     }
 
     /// Refuses a filter that says nothing, whatever the message is.
-    pub(super) fn check_filter(&self, id: Option<&Id>, ending: &mut Ending) -> Option<HttpResponse> {
+    pub(super) fn check_filter(&self, id: Option<&Id>, recorder: &mut CallRecorder) -> Option<HttpResponse> {
         let refusal = self.filter.as_ref().err()?;
         let hint = refusal.get_hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         let failure = RpcError::params(format!("{}{hint}", refusal.message), ResponseStatus::Malformed);
-        ending.finish(0, Some(refusal));
+        recorder.finish(0, Some(refusal));
         Some(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
     }
 }
@@ -159,38 +159,38 @@ fn headers(headers: &HeaderMap) -> Headers {
 
 /// The account that is given of one message when this is dropped: in full if it was answered, and
 /// as abandoned if it was dropped before.
-pub(super) struct Account {
+pub(super) struct MessageRecorder {
     pub(super) summary: Summary,
     pub(super) answered: bool,
     pub(super) bytes: usize,
-    ending: Ending,
+    recorder: CallRecorder,
 }
 
-impl Account {
-    pub(super) fn of(ending: Ending) -> Self {
-        Self { summary: Summary::default(), answered: false, bytes: 0, ending }
+impl MessageRecorder {
+    pub(super) fn of(recorder: CallRecorder) -> Self {
+        Self { summary: Summary::default(), answered: false, bytes: 0, recorder }
     }
 
     /// Gives the account, and waits until it is written: the answer may go by more than one way from here.
     pub(super) async fn close(self) {
-        let slot = self.ending.slot();
+        let reservation = self.recorder.reservation();
         drop(self);
-        if let Some(slot) = slot {
-            slot.written().await;
+        if let Some(reservation) = reservation {
+            reservation.written().await;
         }
     }
 }
 
-impl Drop for Account {
+impl Drop for MessageRecorder {
     fn drop(&mut self) {
         let summary = std::mem::take(&mut self.summary);
         let bytes = self.bytes as u64;
-        self.ending.record(|request| {
-            (request.said, request.calls, request.code) = (summary.said, summary.calls, summary.code);
+        self.recorder.record(|request| {
+            (request.statement, request.calls, request.code) = (summary.statement, summary.calls, summary.code);
             request.reason = summary.reason;
             request.bytes = bytes;
         });
-        self.ending.note(|event| {
+        self.recorder.note(|event| {
             event.what = summary.what;
             event.operation = summary.operation;
             if summary.parent.is_some() {
@@ -204,12 +204,12 @@ impl Drop for Account {
             event.failure = if self.answered { summary.failure } else { Some(Kind::Abandoned) };
             event.cause = summary.cause;
         });
-        self.ending.emit();
+        self.recorder.emit();
     }
 }
 
 /// Refuses a request whose headers are at fault.
-pub(super) fn refuse(refusal: &Error, ending: &mut Ending) -> HttpResponse {
-    ending.finish(0, Some(refusal));
+pub(super) fn refuse(refusal: &Error, recorder: &mut CallRecorder) -> HttpResponse {
+    recorder.finish(0, Some(refusal));
     error::transport(refusal, None)
 }

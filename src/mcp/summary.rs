@@ -6,7 +6,7 @@ use portico_actors::call::Origin;
 use portico_actors::error::Kind;
 use portico_actors::trace::TraceParent;
 
-use crate::audit::Said;
+use crate::audit::StatementRecord;
 
 /// What the log says of a message.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Summary {
     /// The inner cause of an internal failure.
     pub cause: Option<String>,
     /// For the audit trail: the statement or procedure.
-    pub said: Option<Said>,
+    pub statement: Option<StatementRecord>,
     /// For the audit trail: the SQLSTATE of a failure.
     pub code: Option<String>,
     /// For the audit trail: why the caller was refused.

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::asking::Settle;
-use super::peers::{Tell, Words};
+use super::peers::{PeerMessages, Tell};
 use super::people::client::Admission;
 use super::verdicts::Verdicts;
 use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
@@ -101,7 +101,7 @@ impl Auth {
     }
 
     /// What other processes on the store say from now on. On a file there are none.
-    pub fn words(&self) -> Words {
+    pub fn peer_messages(&self) -> PeerMessages {
         self.settings.load().peers.listen()
     }
 

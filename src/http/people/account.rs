@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::browser::Visitor;
-use super::consent::{self, Choice, Place};
+use super::consent::{self, ConnectionChoice, ScopeChoice};
 use super::form::Form;
 use super::page::{self, State};
 use crate::app::App;
@@ -93,8 +93,8 @@ struct Account<'a> {
     administers: bool,
     tokens: Vec<TokenRow>,
     applications: Vec<ApplicationRow>,
-    scopes: Vec<Choice>,
-    places: Vec<Place>,
+    scopes: Vec<ScopeChoice>,
+    places: Vec<ConnectionChoice>,
     lifetimes: Vec<Lifetime>,
     fresh: Option<Fresh>,
     csrf: String,
@@ -102,11 +102,11 @@ struct Account<'a> {
 
 /// `GET /account`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let Some(visitor) = Visitor::find(&request, &app).await? else {
             return Ok(page::go("/sign-in?next=/account", &[]));
         };
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         show(&app, &visitor, None).await
     })
     .await
@@ -114,10 +114,10 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
 
 /// `POST /account/tokens`: the answer shows the token, this once.
 pub(super) async fn create(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         let scope = form.need("scope")?;
         let scope = Scope::from_word(scope).ok_or_else(|| Error::invalid("scope: choose one of those offered"))?;
         visitor.session.must_be_whole()?;
@@ -159,10 +159,10 @@ async fn change(
     app: State,
     work: impl AsyncFnOnce(&People, &SecretString, Uuid) -> Result<()>,
 ) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id is no UUID"))?;
         work(&visitor.people, &visitor.secret, id).await?;
         Ok(page::go("/account", &[]))
@@ -206,12 +206,12 @@ async fn show(app: &App, visitor: &Visitor, fresh: Option<Fresh>) -> Result<Http
 }
 
 /// The connections that the person reaches.
-pub(super) fn places(app: &App, visitor: &Visitor) -> Vec<Place> {
+pub(super) fn places(app: &App, visitor: &Visitor) -> Vec<ConnectionChoice> {
     consent::places_of(app, &visitor.session.rights)
 }
 
 /// All connections, or those that are ticked, up to whatever scope.
-pub(super) fn reach(form: &Form, offered: &[Place]) -> Result<Rights> {
+pub(super) fn reach(form: &Form, offered: &[ConnectionChoice]) -> Result<Rights> {
     if form.need("reach")? == "all" {
         return Ok(Rights::ALL);
     }

@@ -21,11 +21,11 @@ struct Applications<'a> {
 
 /// `GET /users/applications`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let Some(visitor) = Visitor::find(&request, &app).await? else {
             return Ok(page::go("/sign-in?next=/users/applications", &[]));
         };
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        recorder.note(|event| event.subject.clone_from(&visitor.session.email));
         let consents = visitor.people.consents(&visitor.secret).await?;
         let rows = consents.into_iter().map(|consent| ApplicationRow::of(&app, consent));
         page::show(&Applications {
@@ -40,10 +40,10 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
 
 /// `POST /users/applications/revoke`.
 pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note(|event| event.subject.clone_from(&visitor.session.email));
+        recorder.note(|event| event.subject.clone_from(&visitor.session.email));
         let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id: this is none"))?;
         visitor.people.revoke_consent(&visitor.secret, id).await?;
         Ok(page::go("/users/applications", &[]))

@@ -24,17 +24,17 @@ const LONGEST_STATE: usize = 4_096;
 const LONGEST_REQUEST: usize = 12 * 1_024;
 
 /// A request that was found in order.
-pub(super) struct Ask {
+pub(super) struct AuthorizationRequest {
     /// Who asks.
     pub(super) client: Client,
     /// Where the answer goes.
-    pub(super) answer: Answer,
+    pub(super) answer: RedirectTarget,
     /// What is asked for.
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RequestedGrant,
 }
 
 /// What a client asks for.
-pub(super) struct Wanted {
+pub(super) struct RequestedGrant {
     /// The PKCE challenge.
     pub(super) challenge: String,
     /// The most that is asked for.
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 }
 
 /// Where the answer to a client goes.
-pub(super) struct Answer {
+pub(super) struct RedirectTarget {
     /// One of the client's own addresses.
     pub(super) redirect_uri: String,
     state: Option<String>,
@@ -56,20 +56,20 @@ pub(super) struct Answer {
 }
 
 /// Why a request is not in order.
-enum Refusal {
+enum Rejection {
     /// For the person: nobody knows who asks.
     Page(Error),
     /// For the client: its code and its words (RFC 6749 §4.1.2.1).
-    Client(Box<(Client, Answer)>, &'static str, String),
+    Client(Box<(Client, RedirectTarget)>, &'static str, String),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for Rejection {
     fn from(error: Error) -> Self {
         Self::Page(error)
     }
 }
 
-impl Answer {
+impl RedirectTarget {
     /// The answer with these parameters, `iss` (RFC 9207) and `state`.
     fn location(&self, parameters: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -131,11 +131,11 @@ pub(super) async fn again(
     query: &str,
     app: &App,
     visitor: Option<&Visitor>,
-) -> Result<std::result::Result<Ask, HttpResponse>> {
+) -> Result<std::result::Result<AuthorizationRequest, HttpResponse>> {
     match judge(query, app).await {
         Ok(ask) => Ok(Ok(ask)),
-        Err(Refusal::Page(error)) => Err(error),
-        Err(Refusal::Client(known, code, description)) => {
+        Err(Rejection::Page(error)) => Err(error),
+        Err(Rejection::Client(known, code, description)) => {
             let (client, answer) = *known;
             answer.fail(request, &client, visitor, (code, &description)).await.map(Err)
         }
@@ -155,20 +155,20 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
     }
 }
 
-async fn judge(query: &str, app: &App) -> std::result::Result<Ask, Refusal> {
+async fn judge(query: &str, app: &App) -> std::result::Result<AuthorizationRequest, Rejection> {
     if query.len() > LONGEST_REQUEST {
         return Err(Error::invalid("the request of the application is too long").into());
     }
     let form = Form::parse(query);
     let client = client(&form, app).await?;
     let answer = answer_of(&form, &client, app)?;
-    match Wanted::read(&form, app) {
-        Ok(wanted) => Ok(Ask { client, answer, wanted }),
-        Err((code, description)) => Err(Refusal::Client(Box::new((client, answer)), code, description)),
+    match RequestedGrant::read(&form, app) {
+        Ok(wanted) => Ok(AuthorizationRequest { client, answer, wanted }),
+        Err((code, description)) => Err(Rejection::Client(Box::new((client, answer)), code, description)),
     }
 }
 
-impl Wanted {
+impl RequestedGrant {
     /// Reads what a client asks for, whoever it is; else the code and the words for it.
     fn read(form: &Form, app: &App) -> std::result::Result<Self, (&'static str, String)> {
         let refuse = |code: &'static str, description: &str| Err((code, description.to_owned()));
@@ -249,7 +249,7 @@ async fn client(form: &Form, app: &App) -> Result<Client> {
         .hint("an administrator can register it with `portico client add`"))
 }
 
-fn answer_of(form: &Form, client: &Client, app: &App) -> Result<Answer> {
+fn answer_of(form: &Form, client: &Client, app: &App) -> Result<RedirectTarget> {
     if form.repeats("redirect_uri") {
         return Err(Error::invalid("redirect_uri is given twice"));
     }
@@ -258,7 +258,7 @@ fn answer_of(form: &Form, client: &Client, app: &App) -> Result<Answer> {
         return Err(Error::invalid("redirect_uri is none of the addresses that the application registered")
             .hint("it has to be the same character by character; only the port of 127.0.0.1 may differ"));
     }
-    Ok(Answer {
+    Ok(RedirectTarget {
         redirect_uri: redirect.to_owned(),
         // Named twice, it is given back not at all.
         state: form

@@ -12,7 +12,7 @@ use crate::client_document::Documents;
 
 /// `GET /authorize`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let visitor = Visitor::find(&request, &app).await?;
         let form = Form::parse(request.query_string());
         let next = format!("/authorize?{}", form.encode());
@@ -26,7 +26,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         };
         match visitor {
             Some(visitor) => {
-                ending.note_session(&visitor.session);
+                recorder.note_session(&visitor.session);
                 consent::show(&app, &ask, &visitor, request.query_string())
             }
             None => sign_in::show(&request, &app, &next, Some(&ask.client.name)),

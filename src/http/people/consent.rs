@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use super::super::error;
-use super::authorization_request::{self, Ask};
+use super::authorization_request::{self, AuthorizationRequest};
 use super::browser::Visitor;
 use super::form::Form;
 use super::page::{self, State};
@@ -22,7 +22,7 @@ use super::sign_in;
 use crate::app::App;
 
 /// One scope to choose.
-pub(super) struct Choice {
+pub(super) struct ScopeChoice {
     pub(super) word: &'static str,
     pub(super) title: &'static str,
     pub(super) meaning: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Choice {
 }
 
 /// The scopes up to `most`, for a page.
-pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<Choice> {
+pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<ScopeChoice> {
     let words = |scope| match scope {
         Scope::Read => ("Read", "look at tables and run statements that only read"),
         Scope::Write => ("Read and write", "also change data, where the connection allows it"),
@@ -38,13 +38,13 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<Choice> {
     };
     let choice = |scope| {
         let (title, meaning) = words(scope);
-        Choice { word: scope.word(), title, meaning, chosen: scope == chosen }
+        ScopeChoice { word: scope.word(), title, meaning, chosen: scope == chosen }
     };
     People::scopes_up_to(most).map(choice).collect()
 }
 
 /// One connection to choose.
-pub(super) struct Place {
+pub(super) struct ConnectionChoice {
     pub(super) id: Uuid,
     pub(super) name: String,
     /// The scope's word, where no more can be given there than that.
@@ -52,11 +52,11 @@ pub(super) struct Place {
 }
 
 /// The connections within `rights`.
-pub(super) fn places_of(app: &App, rights: &Rights) -> Vec<Place> {
+pub(super) fn places_of(app: &App, rights: &Rights) -> Vec<ConnectionChoice> {
     let place = |entry: Entry| {
         let scope = rights.scope_at(entry.id)?;
         let most = (scope < rights.widest()).then_some(scope.word());
-        Some(Place { id: entry.id, name: entry.name.to_string(), most })
+        Some(ConnectionChoice { id: entry.id, name: entry.name.to_string(), most })
     };
     app.directory.list().into_iter().filter_map(place).collect()
 }
@@ -71,8 +71,8 @@ struct Consent<'a> {
     host: String,
     local: bool,
     email: &'a str,
-    scopes: Vec<Choice>,
-    places: Vec<Place>,
+    scopes: Vec<ScopeChoice>,
+    places: Vec<ConnectionChoice>,
     /// Whether the request named one connection.
     single: bool,
     request: &'a str,
@@ -80,14 +80,14 @@ struct Consent<'a> {
 }
 
 /// The connections that can be given to this client.
-fn places(app: &App, ask: &Ask, visitor: &Visitor) -> Vec<Place> {
+fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Vec<ConnectionChoice> {
     let mut places = places_of(app, &visitor.session.rights);
     places.retain(|place| ask.wanted.connection.is_none_or(|asked| asked == place.id));
     places
 }
 
 /// The consent page.
-pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
+pub(super) fn show(app: &App, ask: &AuthorizationRequest, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
     let most = ask.wanted.scope.min(visitor.session.rights.widest());
     let publisher = (ask.client.kind == ClientKind::Document)
         .then(|| ask.client.client_id.split('/').nth(2).unwrap_or_default().to_owned());
@@ -109,7 +109,7 @@ pub(super) fn show(app: &App, ask: &Ask, visitor: &Visitor, request: &str) -> Re
 
 /// `POST /authorize/decision`.
 pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         // Whose session has ended meanwhile, signs in and is asked once more.
         if Visitor::find(&request, &app).await?.is_none() {
@@ -117,7 +117,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
             return Ok(page::go(&sign_in::path(&next), &[]));
         }
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         let ask = match authorization_request::again(&request, form.need("request")?, &app, Some(&visitor)).await? {
             Ok(ask) => ask,
             Err(response) => return Ok(response),
@@ -149,7 +149,7 @@ pub(super) async fn decide(request: HttpRequest, payload: web::Payload, app: Sta
 }
 
 /// The connections that a form names, each of which has to be among `offered`.
-pub(super) fn chosen(form: &Form, offered: &[Place]) -> Result<Vec<Uuid>> {
+pub(super) fn chosen(form: &Form, offered: &[ConnectionChoice]) -> Result<Vec<Uuid>> {
     let mut chosen = Vec::new();
     for text in form.all("connection") {
         let id = Uuid::try_parse(text).ok().filter(|id| offered.iter().any(|place| place.id == *id));

@@ -7,7 +7,7 @@ use askama::Template;
 use portico_actors::error::{Error, Kind, Result};
 
 use super::super::authenticated::SignedIn;
-use super::super::ending::{self, Ending};
+use super::super::ending::{self, CallRecorder};
 use super::super::error;
 use super::browser::{Cookie, Ended};
 use crate::app::App;
@@ -77,20 +77,20 @@ pub(super) fn go(location: &str, cookies: &[String]) -> HttpResponse {
 pub(super) async fn answer(
     request: &HttpRequest,
     app: &App,
-    work: impl AsyncFnOnce(&mut Ending) -> Result<HttpResponse>,
+    work: impl AsyncFnOnce(&mut CallRecorder) -> Result<HttpResponse>,
 ) -> HttpResponse {
-    let mut ending = Ending::begin(request, app);
-    let mut response = match work(&mut ending).await {
+    let mut recorder = CallRecorder::begin(request, app);
+    let mut response = match work(&mut recorder).await {
         Ok(response) => {
-            ending.finish(0, None);
+            recorder.finish(0, None);
             response
         }
         Err(failure) => {
             // Who was in session is known, although their form is refused.
             if let Some(SignedIn(session)) = request.extensions().get::<SignedIn>() {
-                ending.note_session(session);
+                recorder.note_session(session);
             }
-            ending.finish(0, Some(&failure));
+            recorder.finish(0, Some(&failure));
             // Whoever has no session is asked to begin one, and then has to begin again.
             if failure.kind == Kind::Unauthenticated { go("/sign-in", &[]) } else { failed(request, &failure) }
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use super::super::ending::{self, Ending};
+use super::super::ending::{self, CallRecorder};
 use super::super::{body, error, fallback, peer};
 use super::page::State;
 use crate::client_document::plain_name;
@@ -55,7 +55,7 @@ pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payloa
     if !app.config().oauth.dynamic_registration {
         return fallback::no_such_path(request).await;
     }
-    let mut ending = Ending::begin(&request, &app);
+    let mut recorder = CallRecorder::begin(&request, &app);
     let registered = async {
         let bytes = body::read(&request, payload).await?;
         let (new, method) = read(&bytes)?;
@@ -77,11 +77,11 @@ pub(in crate::http) async fn register(request: HttpRequest, payload: web::Payloa
     .await;
     match registered {
         Ok(answer) => {
-            ending.finish(0, None);
+            recorder.finish(0, None);
             HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
         }
         Err(failure) => {
-            ending.finish(0, Some(&failure));
+            recorder.finish(0, Some(&failure));
             let code = match failure.kind {
                 Kind::Busy => "temporarily_unavailable",
                 Kind::Invalid if failure.message.starts_with("redirect_uris") => "invalid_redirect_uri",

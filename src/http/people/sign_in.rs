@@ -79,7 +79,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
 /// `POST /sign-in`: begins a fresh session, whatever the browser had before.
 pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
     let mut is_too_long = false;
-    let mut response = page::answer(&request, &app, async |ending| {
+    let mut response = page::answer(&request, &app, async |recorder| {
         check_origin(&request, &app)?;
         let form = Form::read(&request, payload).await?;
         let next = own_path(form.exact("next"));
@@ -90,7 +90,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
         }
         // What looks like none may be a password in the wrong field: it is told only where it is somebody's.
         if is_usual_address(email) {
-            ending.note_claim(email);
+            recorder.note_claim(email);
         }
         // A form without its visit is another site's: signing somebody in as somebody else.
         match Cookie::Visit.read(&request, &app) {
@@ -98,14 +98,14 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
             None => {
                 let message = "This browser sent no cookie. Allow cookies for this site and try again.";
                 // The page is shown all the same; the sign-in has failed.
-                ending.finish(0, Some(&Error::forbidden("the browser sent no cookie with the form")));
+                recorder.finish(0, Some(&Error::forbidden("the browser sent no cookie with the form")));
                 return render(&request, &app, next, None, "", Some((Kind::Forbidden, message)));
             }
         }
         let from = peer::client(&request, &app);
         match app.people.sign_in(email.to_owned(), SecretString::from(secret), from).await {
             Ok((session, own)) => {
-                ending.note(|event| event.subject = own);
+                recorder.note(|event| event.subject = own);
                 // What the browser had is of no use any more, to whoever put it there.
                 if let Some(old) = Cookie::Session.read(&request, &app) {
                     app.people.sign_out(&old, false).await?;
@@ -114,7 +114,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
                 Ok(page::go(next, &cookies))
             }
             Err(failure) if failure.kind == Kind::Unauthenticated => {
-                ending.finish(0, Some(&failure));
+                recorder.finish(0, Some(&failure));
                 let message = "That address and that password or token do not belong together.";
                 render(&request, &app, next, None, email, Some((failure.kind, message)))
             }
@@ -131,10 +131,10 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
 
 /// `POST /sign-out`: with `everywhere`, every session of the person.
 pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
         Ok(page::go("/sign-in", &Cookie::Session.clear(&app)))
     })

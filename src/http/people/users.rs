@@ -13,7 +13,7 @@ use secrecy::ExposeSecret;
 
 use super::account::{Fresh, describe, places, reach, when};
 use super::browser::Visitor;
-use super::consent::{self, Choice, Place};
+use super::consent::{self, ConnectionChoice, ScopeChoice};
 use super::form::Form;
 use super::page::{self, State};
 use crate::app::App;
@@ -52,8 +52,8 @@ struct Administration<'a> {
     people: bool,
     accounts: Vec<AccountRow>,
     users: Vec<UserRow>,
-    scopes: Vec<Choice>,
-    places: Vec<Place>,
+    scopes: Vec<ScopeChoice>,
+    places: Vec<ConnectionChoice>,
     /// Whether the administrator reaches some connections alone.
     confined: bool,
     fresh: Option<Fresh>,
@@ -62,11 +62,11 @@ struct Administration<'a> {
 
 /// `GET /users`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let Some(visitor) = Visitor::find(&request, &app).await? else {
             return Ok(page::go("/sign-in?next=/users", &[]));
         };
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         let people = Form::parse(request.query_string()).get("tab") == Some("people");
         show(&app, &visitor, people, None).await
     })
@@ -80,10 +80,10 @@ async fn of_form(
     app: State,
     work: impl AsyncFnOnce(&App, &Visitor, &Form) -> Result<HttpResponse>,
 ) -> HttpResponse {
-    page::answer(&request, &app, async |ending| {
+    page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;
         let visitor = Visitor::of_form(&request, &app, &form).await?;
-        ending.note_session(&visitor.session);
+        recorder.note_session(&visitor.session);
         visitor.session.must_administer()?;
         work(&app, &visitor, &form).await
     })

@@ -48,18 +48,18 @@ impl Key {
 
 /// An answer as it is sent again.
 #[derive(Clone, Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredResponse {
     pub(super) status: StatusCode,
     pub(super) content_type: HeaderValue,
     pub(super) body: Bytes,
 }
 
 /// What is known of a key.
-pub(super) enum Found {
+pub(super) enum Lookup {
     /// Nothing: whoever asked carries the request out.
     Nothing(Claim),
     /// Its answer.
-    Kept(Stored),
+    Kept(StoredResponse),
     /// Its request has not ended yet.
     Running,
     /// It belongs to a request that is not this one.
@@ -70,7 +70,7 @@ pub(super) enum Found {
 
 enum State {
     Running,
-    Kept(Stored),
+    Kept(StoredResponse),
     NotKept,
 }
 
@@ -91,13 +91,13 @@ pub(super) struct Digests(pub(super) RandomState);
 
 /// Everything that is kept.
 #[derive(Default)]
-pub(in crate::http) struct Memory {
+pub(in crate::http) struct IdempotencyStore {
     pub(super) digests: Digests,
-    shelf: Mutex<Shelf>,
+    responses: Mutex<Responses>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct Responses {
     entries: HashMap<Key, Entry>,
     /// Ended ones, the oldest first.
     ended: VecDeque<(Instant, Key)>,
@@ -118,29 +118,29 @@ impl Share {
     }
 }
 
-impl Memory {
+impl IdempotencyStore {
     /// What is known of `key` for a request with `digest`.
-    pub(super) fn find(memory: &web::Data<Self>, key: Key, digest: u64) -> Found {
-        let mut shelf = memory.shelf();
-        shelf.forget_old(Instant::now());
-        match shelf.entries.get(&key) {
-            Some(entry) if entry.digest != digest => Found::Different,
-            Some(Entry { state: State::Running, .. }) => Found::Running,
-            Some(Entry { state: State::NotKept, .. }) => Found::NotKept,
-            Some(Entry { state: State::Kept(stored), .. }) => Found::Kept(stored.clone()),
+    pub(super) fn find(memory: &web::Data<Self>, key: Key, digest: u64) -> Lookup {
+        let mut responses = memory.responses();
+        responses.forget_old(Instant::now());
+        match responses.entries.get(&key) {
+            Some(entry) if entry.digest != digest => Lookup::Different,
+            Some(Entry { state: State::Running, .. }) => Lookup::Running,
+            Some(Entry { state: State::NotKept, .. }) => Lookup::NotKept,
+            Some(Entry { state: State::Kept(stored), .. }) => Lookup::Kept(stored.clone()),
             None => {
-                shelf.entries.insert(key, Entry { digest, state: State::Running });
-                Found::Nothing(Claim { memory: memory.clone(), key: Some(key) })
+                responses.entries.insert(key, Entry { digest, state: State::Running });
+                Lookup::Nothing(Claim { memory: memory.clone(), key: Some(key) })
             }
         }
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn responses(&self) -> MutexGuard<'_, Responses> {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf {
+impl Responses {
     fn end(&mut self, key: Key, state: State, now: Instant) {
         let Some(entry) = self.entries.get_mut(&key) else { return };
         entry.state = state;
@@ -196,13 +196,13 @@ impl Shelf {
 
 /// The right to carry out a request. Dropped, it leaves the key as if it had never been used.
 pub(super) struct Claim {
-    memory: web::Data<Memory>,
+    memory: web::Data<IdempotencyStore>,
     key: Option<Key>,
 }
 
 impl Claim {
     /// Keeps the answer.
-    pub(super) fn keep(mut self, stored: Stored) {
+    pub(super) fn keep(mut self, stored: StoredResponse) {
         self.end(State::Kept(stored));
     }
 
@@ -213,7 +213,7 @@ impl Claim {
 
     fn end(&mut self, state: State) {
         if let Some(key) = self.key.take() {
-            self.memory.shelf().end(key, state, Instant::now());
+            self.memory.responses().end(key, state, Instant::now());
         }
     }
 }
@@ -221,7 +221,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            self.memory.shelf().entries.remove(&key);
+            self.memory.responses().entries.remove(&key);
         }
     }
 }
@@ -234,11 +234,11 @@ mod tests {
         Key::of(subject, "", &key.to_string())
     }
 
-    fn keep(memory: &web::Data<Memory>, key: Key, size: usize) {
-        let Found::Nothing(claim) = Memory::find(memory, key, 1) else { panic!("the key was used before") };
+    fn keep(memory: &web::Data<IdempotencyStore>, key: Key, size: usize) {
+        let Lookup::Nothing(claim) = IdempotencyStore::find(memory, key, 1) else { panic!("the key was used before") };
         let body = Bytes::from(vec![0; size]);
         let content_type = HeaderValue::from_static("application/json");
-        claim.keep(Stored { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
+        claim.keep(StoredResponse { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
     }
 
     #[test]
@@ -252,42 +252,51 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_for_each_caller_and_for_all() {
-        let memory = web::Data::new(Memory::default());
+        let memory = web::Data::new(IdempotencyStore::default());
         keep(&memory, key("other", 0), 1);
         for number in 0..MOST_PER_CALLER + 10 {
             keep(&memory, key("busy", number), 1);
         }
-        assert_eq!(memory.shelf().ended.len(), MOST_PER_CALLER + 1);
-        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by another caller");
-        assert!(matches!(Memory::find(&memory, key("busy", 9), 1), Found::Nothing(_)));
-        assert!(matches!(Memory::find(&memory, key("busy", 10), 1), Found::Kept(_)));
+        assert_eq!(memory.responses().ended.len(), MOST_PER_CALLER + 1);
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by another caller"
+        );
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), Lookup::Nothing(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), Lookup::Kept(_)));
         for number in 0..100 {
             keep(&memory, key("large", number), LARGEST);
         }
-        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by large answers");
-        assert!(matches!(Memory::find(&memory, key("large", 99), 1), Found::Kept(_)));
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by large answers"
+        );
+        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), Lookup::Kept(_)));
         // Many together fill it, and those who have most make room.
         for caller in 0..20 {
             (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
         }
-        assert!(matches!(Memory::find(&memory, key("other", 0), 1), Found::Kept(_)), "pushed out by many others");
-        let shelf = memory.shelf();
-        assert!(shelf.bytes <= MOST_BYTES && shelf.bytes > MOST_BYTES - 2 * LARGEST, "{}", shelf.bytes);
-        assert_eq!(shelf.entries.len(), shelf.ended.len());
-        assert_eq!(shelf.callers.values().map(|share| share.answers).sum::<usize>(), shelf.ended.len());
-        assert_eq!(shelf.callers.values().map(|share| share.bytes).sum::<usize>(), shelf.bytes);
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by many others"
+        );
+        let responses = memory.responses();
+        assert!(responses.bytes <= MOST_BYTES && responses.bytes > MOST_BYTES - 2 * LARGEST, "{}", responses.bytes);
+        assert_eq!(responses.entries.len(), responses.ended.len());
+        assert_eq!(responses.callers.values().map(|share| share.answers).sum::<usize>(), responses.ended.len());
+        assert_eq!(responses.callers.values().map(|share| share.bytes).sum::<usize>(), responses.bytes);
     }
 
     #[test]
     fn answers_are_forgotten_in_time() {
-        let memory = web::Data::new(Memory::default());
+        let memory = web::Data::new(IdempotencyStore::default());
         keep(&memory, key("a", 1), 10);
-        assert!(matches!(Memory::find(&memory, key("a", 1), 2), Found::Different));
-        assert!(matches!(Memory::find(&memory, key("b", 1), 2), Found::Nothing(_)));
-        let mut shelf = memory.shelf();
-        shelf.forget_old(Instant::now());
-        assert_eq!(shelf.entries.len(), 1);
-        shelf.forget_old(Instant::now() + KEPT_FOR);
-        assert_eq!((shelf.entries.len(), shelf.bytes), (0, 0));
+        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), 2), Lookup::Different));
+        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), 2), Lookup::Nothing(_)));
+        let mut responses = memory.responses();
+        responses.forget_old(Instant::now());
+        assert_eq!(responses.entries.len(), 1);
+        responses.forget_old(Instant::now() + KEPT_FOR);
+        assert_eq!((responses.entries.len(), responses.bytes), (0, 0));
     }
 }

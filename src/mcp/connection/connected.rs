@@ -151,7 +151,7 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         Err(Unresolved::Refused(error)) => return failed(error, summary),
     };
     let (caps, format) = (resolved.caps, resolved.format);
-    summary.said = context.audit.and_then(|audit| audit.said(&resolved.op, context.entry.kind));
+    summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
     summary.operation = Some(resolved.operation.word());
     let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());

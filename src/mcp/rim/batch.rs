@@ -24,12 +24,12 @@ const VERSION: &str = "2025-03-26";
 /// There is no such session, or it is not this caller's.
 pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<ParsedRequest>> {
     let session = find_session(context, &headers.session)?;
-    let said = match &headers.version {
+    let statement = match &headers.version {
         Header::Absent => session.as_ref().map(|session| session.version()),
         Header::One(version) => Some(version.as_str()),
         Header::Invalid => None,
     };
-    let taken = said == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
+    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
     Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
 }
 
@@ -59,7 +59,7 @@ pub async fn answer_batch(
                 }
                 rows += std::mem::take(&mut summary.rows);
                 failure = failure.or(summary.failure.take());
-                (summary.class, summary.said, summary.code, summary.reason) = (None, None, None, None);
+                (summary.class, summary.statement, summary.code, summary.reason) = (None, None, None, None);
                 response
             }
         };
@@ -87,8 +87,9 @@ fn account(summary: &Summary) -> Value {
             call[name] = value.into();
         }
     }
-    if let (Some(call), Ok(Value::Object(said))) = (call.as_object_mut(), serde_json::to_value(&summary.said)) {
-        call.extend(said);
+    if let (Some(call), Ok(Value::Object(statement))) = (call.as_object_mut(), serde_json::to_value(&summary.statement))
+    {
+        call.extend(statement);
     }
     call
 }
