@@ -29,7 +29,7 @@ use crate::audit::{Audit, Changes};
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
-use crate::mcp::connection::Connected;
+use crate::mcp::connection::ConnectionFeatures;
 use crate::mcp::extensions::request_state::StateSigner;
 use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::features::Features;
@@ -122,7 +122,7 @@ impl App {
     /// When the store's or the audit trail's file cannot be opened, or spans can never be sent. A store
     /// that is a database may be away, as sources may.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
-        Self::start_offering(config, observer, Arc::new(Connected::default())).await
+        Self::start_offering(config, observer, Arc::new(ConnectionFeatures::default())).await
     }
 
     /// The same, but every MCP endpoint offers `features`.

@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
             let changes = row.methods.contains("POST");
             assert_eq!(changes, row.body.media().is_some(), "{path}");
-            assert!(!changes || !matches!(policy.audit, policy::Recording::No(_)), "{path} leaves no record");
+            assert!(!changes || !matches!(policy.audit, policy::AuditPolicy::No(_)), "{path} leaves no record");
         }
     }
 }

@@ -20,7 +20,7 @@ use portico_actors::auth::people::session::Session;
 use portico_actors::error::Error;
 
 use super::authenticated::{self, SignedIn};
-use super::policy::{Authentication, Policy, Recording};
+use super::policy::{AuditPolicy, Authentication, Policy};
 use super::{error, peer, request_id};
 use crate::app::App;
 use crate::audit::{self, Audit, AuditEvent, AuditPermit, PendingWrite, Record};
@@ -101,14 +101,14 @@ pub(super) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
 /// What a request to its route is; to none it is a call like others.
 fn event(request: &HttpRequest) -> AuditEvent {
     match Policy::of(request).map(|policy| policy.audit) {
-        Some(Recording::Before(event) | Recording::After(event)) => event,
-        Some(Recording::No(_)) | None => AuditEvent::Call,
+        Some(AuditPolicy::Before(event) | AuditPolicy::After(event)) => event,
+        Some(AuditPolicy::No(_)) | None => AuditEvent::Call,
     }
 }
 
 /// Records a request that was refused before it had a place, unless its route wants none.
 pub(super) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
-    let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, Recording::No(_)));
+    let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
     let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
     let said = introduce(request, app);
     let recorded = audit.record(Record {
@@ -136,8 +136,8 @@ pub(super) async fn reserve(
     let recording = policy.map(|policy| policy.audit);
     let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
         && authenticated::known(request.request()).is_none();
-    let late = is_stranger || matches!(recording, Some(Recording::After(_)));
-    let watched = app.as_ref().filter(|_| !matches!(recording, Some(Recording::No(_))));
+    let late = is_stranger || matches!(recording, Some(AuditPolicy::After(_)));
+    let watched = app.as_ref().filter(|_| !matches!(recording, Some(AuditPolicy::No(_))));
     let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };

@@ -19,7 +19,7 @@ use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::ParsedRequest;
 use crate::mcp::rim::{session, stateless};
 use crate::mcp::sessions::Session;
-use crate::mcp::streams::progress::Token;
+use crate::mcp::streams::progress::ProgressToken;
 use crate::mcp::summary::Summary;
 
 /// Looks at a message: its era, its session, and whether it wants to hear of its progress.
@@ -49,7 +49,7 @@ pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> R
         parsed.capabilities = meta.capabilities();
     }
     if method == "tools/call" {
-        parsed.token = meta.progress_token.as_deref().and_then(Token::read);
+        parsed.token = meta.progress_token.as_deref().and_then(ProgressToken::read);
     }
     Ok(parsed)
 }

@@ -13,7 +13,9 @@ use crate::mcp::era::Era;
 use crate::mcp::extensions::request_state::StateBinding;
 use crate::mcp::extensions::{input, tasks};
 use crate::mcp::features::pages::{self, Item};
-use crate::mcp::features::{ClientInput, Completion, FeatureFuture, FeatureRequest, Reference, RequestError};
+use crate::mcp::features::{
+    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, RequestError,
+};
 use crate::mcp::rim::stateless;
 use crate::mcp::streams::subscription::Subscription;
 use crate::mcp::summary::Summary;
@@ -33,7 +35,7 @@ pub(super) fn call_tool<'a>(
     summary: &'a mut Summary,
 ) -> FeatureFuture<'a, MethodResult> {
     async move {
-        let (asked, bound) = asked(call, "name", params)?;
+        let (asked, bound) = read_request(call, "name", params)?;
         summary.what.clone_from(&asked.name);
         if call.era == Era::Stateless {
             let mirrored = call.features.mirrored(&asked.name);
@@ -72,7 +74,7 @@ pub(super) fn read_resource<'a>(
     summary: &'a mut Summary,
 ) -> FeatureFuture<'a, MethodResult> {
     async move {
-        let (asked, bound) = asked(call, "uri", params)?;
+        let (asked, bound) = read_request(call, "uri", params)?;
         input::outcome(call, &bound, call.features.read(call.context, asked, summary).await?)
     }
     .boxed_local()
@@ -90,7 +92,7 @@ pub(super) fn get_prompt<'a>(
     _: &'a mut Summary,
 ) -> FeatureFuture<'a, MethodResult> {
     async move {
-        let (asked, bound) = asked(call, "name", params)?;
+        let (asked, bound) = read_request(call, "name", params)?;
         let arguments: BTreeMap<String, String> = match asked.arguments.as_deref() {
             Some(arguments) => {
                 serde_json::from_str(arguments).map_err(|_| invalid_params("arguments must be an object of texts"))?
@@ -134,7 +136,7 @@ fn page(member: &str, key: &str, params: Params, items: &[impl Item]) -> Result<
 }
 
 /// Reads a request for one thing, which the parameter `subject` names, and what its state is bound to.
-fn asked(
+fn read_request(
     call: &MethodCall<'_>,
     subject: &'static str,
     params: Params,
@@ -152,7 +154,7 @@ fn asked(
     Ok((asked, bound))
 }
 
-fn completion(mut fields: Fields) -> Result<Completion, RpcError> {
+fn completion(mut fields: Fields) -> Result<CompletionRequest, RpcError> {
     let mut object = |name: &'static str| fields.take(name).and_then(|raw| Fields::parse(raw.get(), name).ok());
     let (reference, argument, known) = (object("ref"), object("argument"), object("context"));
     let mut reference = reference.ok_or_else(|| invalid_params("ref: give an object with type and name or uri"))?;
@@ -161,13 +163,13 @@ fn completion(mut fields: Fields) -> Result<Completion, RpcError> {
     let known =
         known.and_then(|known| serde_json::from_str::<Map<String, Value>>(known.get()).ok()).unwrap_or_default();
     let text = |(name, value): (String, Value)| value.as_str().map(|value| (name, value.to_owned()));
-    Ok(Completion {
+    Ok(CompletionRequest {
         argument: argument.required("name").map_err(params_error)?,
         begun: argument.required("value").map_err(params_error)?,
         known: known.into_iter().filter_map(text).collect(),
         reference: match reference.required("type").map_err(params_error)?.as_str() {
-            "ref/resource" => Reference::Resource(reference.required("uri").map_err(params_error)?),
-            "ref/prompt" => Reference::Prompt(reference.required("name").map_err(params_error)?),
+            "ref/resource" => CompletionTarget::Resource(reference.required("uri").map_err(params_error)?),
+            "ref/prompt" => CompletionTarget::Prompt(reference.required("name").map_err(params_error)?),
             _ => return Err(invalid_params("ref.type: give \"ref/resource\" or \"ref/prompt\"")),
         },
     })

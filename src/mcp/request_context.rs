@@ -15,7 +15,7 @@ use crate::mcp::extensions::tasks::TaskPromotion;
 use crate::mcp::lock::lock;
 use crate::mcp::logging::{self, Level};
 use crate::mcp::sessions::Session;
-use crate::mcp::streams::progress::{Progress, Token};
+use crate::mcp::streams::progress::{Progress, ProgressToken};
 use crate::shares::{Room, Short};
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
@@ -29,7 +29,7 @@ pub struct ParsedRequest {
     /// The session that it belongs to.
     pub session: Option<Arc<Session>>,
     /// The name under which the caller wants to hear of its progress; only calls have any.
-    pub token: Option<Token>,
+    pub token: Option<ProgressToken>,
     /// From which severity on the caller wants log messages of this request alone.
     pub(super) level: Option<Level>,
     /// What the client can do, as far as it has declared that.
@@ -91,7 +91,7 @@ impl LogSink {
 pub struct RequestContext {
     /// Counts what a call reads.
     pub progress: Arc<Progress>,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<ProgressToken>,
     pub(super) sink: LogSink,
     capabilities: Value,
     /// Whether what is offered tells its progress itself.
@@ -196,7 +196,7 @@ impl RequestContext {
     }
 
     /// The token under which the client wants to hear of progress.
-    pub fn token(&self) -> Option<&Token> {
+    pub fn token(&self) -> Option<&ProgressToken> {
         self.token.as_ref()
     }
 

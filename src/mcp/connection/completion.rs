@@ -8,7 +8,7 @@ use crate::config::Completes;
 use crate::mcp::connection::resources::{literal, rows, template};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
-use crate::mcp::features::{Completion, Reference};
+use crate::mcp::features::{CompletionRequest, CompletionTarget};
 use crate::mcp::summary::Summary;
 
 /// Names that are counted at most.
@@ -17,12 +17,12 @@ const MOST_COUNTED: u64 = 10_000;
 /// The values that fit what is being typed.
 pub(in crate::mcp) async fn values(
     context: &Context<'_>,
-    completion: Completion,
+    completion: CompletionRequest,
     summary: &mut Summary,
 ) -> Result<Vec<String>, RpcError> {
-    let Completion { reference, argument: name, begun, mut known } = completion;
+    let CompletionRequest { reference, argument: name, begun, mut known } = completion;
     let source = match reference {
-        Reference::Resource(uri) => {
+        CompletionTarget::Resource(uri) => {
             if uri != template(&context.entry.name) {
                 return Err(invalid_params(
                     "ref.uri: resources/templates/list has the one template of this connection",
@@ -34,7 +34,7 @@ pub(in crate::mcp) async fn values(
                 _ => return Err(invalid_params("argument.name: the template has schemaName and tableName")),
             }
         }
-        Reference::Prompt(prompt) => {
+        CompletionTarget::Prompt(prompt) => {
             let prompt = prompts::find(context, &prompt)?;
             let argument = prompt.arguments.iter().find(|argument| argument.name == name);
             argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?.completes.clone()

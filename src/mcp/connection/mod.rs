@@ -1,8 +1,8 @@
 //! What a configured connection offers through the seam.
 
 mod completion;
-mod connected;
+mod features;
 mod prompts;
 mod resources;
 
-pub use connected::Connected;
+pub use features::ConnectionFeatures;

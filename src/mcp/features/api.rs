@@ -88,7 +88,7 @@ pub struct FeatureRequest {
 
 /// What a completion is for (MCP, server/utilities/completion).
 #[derive(Debug)]
-pub enum Reference {
+pub enum CompletionTarget {
     /// A prompt's argument.
     Prompt(String),
     /// A variable of a template of URIs.
@@ -97,9 +97,9 @@ pub enum Reference {
 
 /// A value that is being typed.
 #[derive(Debug)]
-pub struct Completion {
+pub struct CompletionRequest {
     /// What it is for.
-    pub reference: Reference,
+    pub reference: CompletionTarget,
     /// The argument's name.
     pub argument: String,
     /// What was typed.
@@ -166,7 +166,7 @@ pub trait Features: Send + Sync {
     fn complete<'a>(
         &'a self,
         context: &'a Context<'a>,
-        completion: Completion,
+        completion: CompletionRequest,
         summary: &'a mut Summary,
     ) -> FeatureFuture<'a, Vec<String>>;
 

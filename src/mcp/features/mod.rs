@@ -7,9 +7,9 @@ mod tool_list;
 pub(super) mod tool_result;
 
 pub use api::{
-    ClientInput, Completion, FeatureFuture, FeatureRequest, Features, InputRequest, InputRequired, Reference,
-    RequestError, ToolOutcome,
+    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, Features, InputRequest,
+    InputRequired, RequestError, ToolOutcome,
 };
 pub use lists::{Digests, ListKind, UNKNOWN};
 pub use tool_list::ToolList;
-pub(super) use tool_list::{Key, ToolListCache};
+pub(super) use tool_list::{ToolListCache, ToolListKey};

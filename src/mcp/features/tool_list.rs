@@ -48,7 +48,7 @@ impl FromIterator<Value> for ToolList {
 
 /// The lists that were written last.
 #[derive(Debug)]
-pub(in crate::mcp) struct ToolListCache(Mutex<LruCache<Key, Arc<ToolList>>>);
+pub(in crate::mcp) struct ToolListCache(Mutex<LruCache<ToolListKey, Arc<ToolList>>>);
 
 impl Default for ToolListCache {
     fn default() -> Self {
@@ -58,7 +58,7 @@ impl Default for ToolListCache {
 
 impl ToolListCache {
     /// The list of `key`, which `write` writes where it is not kept.
-    pub(in crate::mcp) fn get(&self, key: Key, write: impl FnOnce() -> ToolList) -> Arc<ToolList> {
+    pub(in crate::mcp) fn get(&self, key: ToolListKey, write: impl FnOnce() -> ToolList) -> Arc<ToolList> {
         if let Some(kept) = lock(&self.0).get(&key) {
             return Arc::clone(kept);
         }
@@ -72,7 +72,7 @@ impl ToolListCache {
 /// Everything that a list depends on. A reload makes new settings and a changed source a new
 /// profile, so that a list of old ones is found no more.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(in crate::mcp) struct Key {
+pub(in crate::mcp) struct ToolListKey {
     settings: Same<Connection>,
     profile: Option<Same<Profile>>,
     connection: String,
@@ -82,7 +82,7 @@ pub(in crate::mcp) struct Key {
     filter: Filter,
 }
 
-impl Key {
+impl ToolListKey {
     /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
     pub(in crate::mcp) fn of(
         settings: &Arc<Connection>,
@@ -129,8 +129,8 @@ mod tests {
 
     use super::*;
 
-    fn key(profile: &Arc<Profile>, role: Option<&str>) -> Key {
-        Key {
+    fn key(profile: &Arc<Profile>, role: Option<&str>) -> ToolListKey {
+        ToolListKey {
             settings: Same(Weak::new()),
             profile: Some(Same(Arc::downgrade(profile))),
             connection: "sales".to_owned(),

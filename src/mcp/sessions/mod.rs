@@ -9,5 +9,5 @@ mod table;
 
 pub use owner::Owner;
 pub use pending_requests::{PeerResponse, PendingRequest};
-pub use registry::{Bounds, Sessions};
+pub use registry::{SessionLimits, Sessions};
 pub use session::{ListeningStream, RunningRequest, Session};

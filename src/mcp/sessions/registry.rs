@@ -13,7 +13,7 @@ use crate::mcp::lock::lock;
 
 /// How many sessions there may be, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct SessionLimits {
     /// A session that is not used for so long is over.
     pub idle: Duration,
     /// Sessions of one principal at one time.
@@ -22,7 +22,7 @@ pub struct Bounds {
     pub total: usize,
 }
 
-impl Default for Bounds {
+impl Default for SessionLimits {
     fn default() -> Self {
         Self { idle: Duration::from_hours(1), per_principal: 64, total: 20_000 }
     }
@@ -31,14 +31,14 @@ impl Default for Bounds {
 /// Every session.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    bounds: Bounds,
+    bounds: SessionLimits,
     table: Mutex<Table>,
     kept: Arc<AtomicUsize>,
 }
 
 impl Sessions {
     /// A table within these bounds.
-    pub fn new(bounds: Bounds) -> Self {
+    pub fn new(bounds: SessionLimits) -> Self {
         Self { bounds, ..Self::default() }
     }
 
@@ -113,11 +113,11 @@ mod tests {
 
     #[test]
     fn what_is_idle_for_too_long_is_over_unless_it_is_in_use() {
-        let sessions = Sessions::new(Bounds { idle: Duration::ZERO, ..Bounds::default() });
+        let sessions = Sessions::new(SessionLimits { idle: Duration::ZERO, ..SessionLimits::default() });
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         assert!(sessions.find(session.id(), &owner("a")).is_none());
         assert_eq!(sessions.count(), 0);
-        let sessions = Sessions::new(Bounds { per_principal: 2, total: 3, ..Bounds::default() });
+        let sessions = Sessions::new(SessionLimits { per_principal: 2, total: 3, ..SessionLimits::default() });
         let first = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         let running = first.run("1");
         let second = sessions.begin(owner("a"), "2025-11-25", Value::Null);

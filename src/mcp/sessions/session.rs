@@ -42,7 +42,7 @@ pub struct Session {
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
     /// Requests of ours that the client has not answered yet.
-    asked: Arc<PendingRequests>,
+    pending: Arc<PendingRequests>,
     /// Resources that the client has subscribed to.
     watched: Mutex<BTreeMap<String, u64>>,
     /// Messages for the listening stream.
@@ -73,7 +73,7 @@ impl Session {
             version,
             capabilities: capabilities.to_string().into(),
             level: Mutex::new(None),
-            asked: Arc::default(),
+            pending: Arc::default(),
             watched: Mutex::default(),
             announced: Mutex::default(),
             announcing: Notify::new(),
@@ -96,7 +96,7 @@ impl Session {
     /// It is over: its streams end, and what runs in it is cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
-        self.asked.close();
+        self.pending.close();
     }
 
     pub(super) fn owner(&self) -> &Owner {
@@ -130,12 +130,12 @@ impl Session {
 
     /// Begins a request to the client.
     pub fn ask(&self) -> PendingRequest {
-        self.asked.ask(format!("portico-{}", self.number()))
+        self.pending.ask(format!("portico-{}", self.number()))
     }
 
     /// The client has answered our request `id`.
     pub fn answered(&self, id: &str, answer: PeerResponse) {
-        self.asked.answer(id, answer);
+        self.pending.answer(id, answer);
     }
 
     /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether

@@ -36,19 +36,19 @@ pub struct ChangeWatcher {
     signal: Option<watch::Receiver<u64>>,
     /// Changes with the configuration.
     revised: watch::Receiver<u64>,
-    look: Box<dyn Fn(&Entry) -> Digests>,
-    told: Digests,
+    digest_of: Box<dyn Fn(&Entry) -> Digests>,
+    announced: Digests,
     _in_use: Option<InUse>,
 }
 
 impl ChangeWatcher {
-    /// Begins with what `look` sees now. `in_use` keeps the connection from becoming idle meanwhile.
+    /// Begins with what `digest_of` sees now. `in_use` keeps the connection from becoming idle meanwhile.
     pub fn new(
         directory: Directory,
         entry: &Entry,
         in_use: Option<InUse>,
         features: Arc<dyn Features>,
-        look: Box<dyn Fn(&Entry) -> Digests>,
+        digest_of: Box<dyn Fn(&Entry) -> Digests>,
     ) -> Self {
         let mut state = entry.watch();
         state.mark_unchanged();
@@ -57,8 +57,8 @@ impl ChangeWatcher {
             signal.mark_unchanged();
         }
         let revised = directory.revised();
-        let told = look(entry);
-        Self { directory, id: entry.id, state, features, signal, revised, look, told, _in_use: in_use }
+        let announced = digest_of(entry);
+        Self { directory, id: entry.id, state, features, signal, revised, digest_of, announced, _in_use: in_use }
     }
 
     /// How often the resource `uri` has changed; `None` where it cannot be watched.
@@ -67,13 +67,13 @@ impl ChangeWatcher {
     }
 
     /// What was told last, or seen at first.
-    pub fn told(&self) -> Digests {
-        self.told
+    pub fn announced(&self) -> Digests {
+        self.announced
     }
 
-    /// Takes `told` for what the client knows: the next change is one against that.
-    pub fn resume(&mut self, told: Digests) {
-        self.told = told;
+    /// Takes `announced` for what the client knows: the next change is one against that.
+    pub fn resume(&mut self, announced: Digests) {
+        self.announced = announced;
         self.state.mark_changed();
     }
 
@@ -96,19 +96,19 @@ impl ChangeWatcher {
                 }
             };
             let entry = self.directory.get(self.id)?;
-            let mut seen = (self.look)(&entry);
-            for (seen, told) in seen.iter_mut().zip(self.told) {
+            let mut seen = (self.digest_of)(&entry);
+            for (seen, announced) in seen.iter_mut().zip(self.announced) {
                 if *seen == UNKNOWN {
-                    *seen = told;
+                    *seen = announced;
                 }
             }
             let changed: Vec<ListKind> = ListKind::ALL
                 .into_iter()
-                .zip(seen.iter().zip(self.told))
-                .filter(|(_, (seen, told))| **seen != *told)
+                .zip(seen.iter().zip(self.announced))
+                .filter(|(_, (seen, announced))| **seen != *announced)
                 .map(|(list, _)| list)
                 .collect();
-            self.told = seen;
+            self.announced = seen;
             if signalled || !changed.is_empty() {
                 return Some(changed);
             }
@@ -144,7 +144,7 @@ mod tests {
     use portico_actors::sql::Dialect;
 
     use super::*;
-    use crate::mcp::connection::Connected;
+    use crate::mcp::connection::ConnectionFeatures;
 
     /// A source that says how old it is, and panics at the age of one: then its actor dies.
     #[derive(Default)]
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    fn look(entry: &Entry) -> Digests {
+    fn digest_of(entry: &Entry) -> Digests {
         let age = entry.profile().and_then(|profile| profile.product.parse::<u64>().ok());
         [age.map_or(UNKNOWN, |age| age + 1), 1, 1]
     }
@@ -213,12 +213,13 @@ mod tests {
         while entry.profile().is_none() {
             state.changed().await.unwrap();
         }
-        let mut changes = ChangeWatcher::new(directory, &entry, None, Arc::new(Connected::default()), Box::new(look));
-        assert_eq!(changes.told(), [1, 1, 1]);
+        let mut changes =
+            ChangeWatcher::new(directory, &entry, None, Arc::new(ConnectionFeatures::default()), Box::new(digest_of));
+        assert_eq!(changes.announced(), [1, 1, 1]);
         source.0.store(1, Ordering::SeqCst);
         died.recv().await.unwrap();
         source.0.store(2, Ordering::SeqCst);
         assert_eq!(changes.next().await, Some(vec![ListKind::Tools]));
-        assert_eq!(changes.told(), [3, 1, 1]);
+        assert_eq!(changes.announced(), [3, 1, 1]);
     }
 }

@@ -42,7 +42,7 @@ impl Progress {
 
     /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
     /// holds the milliseconds told before; the specification wants every value greater.
-    pub(in crate::mcp) fn notification(&self, token: &Token, last: &mut u128) -> Vec<u8> {
+    pub(in crate::mcp) fn notification(&self, token: &ProgressToken, last: &mut u128) -> Vec<u8> {
         let millis = self.started.elapsed().as_millis().max(*last + 1);
         *last = millis;
         let (seconds, rest) = (millis / 1000, millis % 1000);
@@ -58,9 +58,9 @@ impl Progress {
 
 /// A request's `progressToken`, kept as the JSON text it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token(String);
+pub struct ProgressToken(String);
 
-impl Token {
+impl ProgressToken {
     /// The token `raw` of a request. What is neither a string nor an integer is none: the request is
     /// answered without progress. So is one whose token is too long to be kept with a task.
     pub(in crate::mcp) fn read(raw: &RawValue) -> Option<Self> {
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn tokens_are_strings_or_integers() {
-        let token = |token: &str| Token::read(&RawValue::from_string(token.to_owned()).unwrap());
-        assert_eq!(token("\"a\""), Some(Token("\"a\"".to_owned())));
-        assert_eq!(token("7"), Some(Token("7".to_owned())));
+        let token = |token: &str| ProgressToken::read(&RawValue::from_string(token.to_owned()).unwrap());
+        assert_eq!(token("\"a\""), Some(ProgressToken("\"a\"".to_owned())));
+        assert_eq!(token("7"), Some(ProgressToken("7".to_owned())));
         assert_eq!(token(&format!("{:?}", "x".repeat(LONGEST_NAME))), None);
         for wrong in ["1.5", "null", "{}", "[1]", "true"] {
             assert_eq!(token(wrong), None, "{wrong}");
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_notification_is_further_than_the_last() {
-        let (progress, token, mut last) = (Progress::default(), Token("7".to_owned()), 0);
+        let (progress, token, mut last) = (Progress::default(), ProgressToken("7".to_owned()), 0);
         let mut told = Vec::new();
         for rows in [0, 0, 1, 5] {
             progress.read(rows);

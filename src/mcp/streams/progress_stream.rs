@@ -29,10 +29,10 @@ pub struct ProgressStream {
     last: u128,
     /// What was told and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
-    place: Place,
+    state: StreamState,
 }
 
-enum Place {
+enum StreamState {
     Running,
     Done(Outcome),
     Ended,
@@ -47,7 +47,7 @@ impl ProgressStream {
     ) -> Self {
         let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { call, request, outbound, ticks, last: 0, waiting: VecDeque::new(), place: Place::Running }
+        Self { call, request, outbound, ticks, last: 0, waiting: VecDeque::new(), state: StreamState::Running }
     }
 
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
@@ -58,15 +58,15 @@ impl ProgressStream {
 
     fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Option<Outcome>> {
         self.advance(cx);
-        match std::mem::replace(&mut self.place, Place::Ended) {
+        match std::mem::replace(&mut self.state, StreamState::Ended) {
             // Only an answer like any other may be the end of a stream: others have their status.
-            Place::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _)) if self.has_outbound() => {
-                self.place = Place::Done(outcome);
+            StreamState::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _)) if self.has_outbound() => {
+                self.state = StreamState::Done(outcome);
                 Poll::Ready(None)
             }
-            Place::Done(outcome) => Poll::Ready(Some(outcome)),
+            StreamState::Done(outcome) => Poll::Ready(Some(outcome)),
             running => {
-                self.place = running;
+                self.state = running;
                 if self.waiting.is_empty() { Poll::Pending } else { Poll::Ready(None) }
             }
         }
@@ -78,19 +78,19 @@ impl ProgressStream {
 
     /// Gathers what has happened.
     fn advance(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.place, Place::Running)
+        if matches!(self.state, StreamState::Running)
             && let Poll::Ready(outcome) = self.call.poll_unpin(cx)
         {
-            self.place = Place::Done(outcome);
+            self.state = StreamState::Done(outcome);
         }
         // Behind the call: what it told last comes before its response.
         while let Poll::Ready(Some(outgoing)) = self.outbound.poll_recv(cx) {
             self.waiting.push_back(outgoing);
         }
         let Some(token) = self.request.token().filter(|_| !self.request.reports_own_progress()) else { return };
-        let due = match &self.place {
-            Place::Running => self.ticks.poll_tick(cx).is_ready(),
-            Place::Done(_) | Place::Ended => false,
+        let due = match &self.state {
+            StreamState::Running => self.ticks.poll_tick(cx).is_ready(),
+            StreamState::Done(_) | StreamState::Ended => false,
         };
         if due {
             let notification = self.request.progress.notification(token, &mut self.last);
@@ -110,13 +110,13 @@ impl Stream for ProgressStream {
         if let Some(outgoing) = this.waiting.pop_front() {
             return Poll::Ready(Some(outgoing));
         }
-        match std::mem::replace(&mut this.place, Place::Ended) {
-            Place::Running => {
-                this.place = Place::Running;
+        match std::mem::replace(&mut this.state, StreamState::Ended) {
+            StreamState::Running => {
+                this.state = StreamState::Running;
                 Poll::Pending
             }
-            Place::Ended => Poll::Ready(None),
-            Place::Done(outcome) => match outcome.into_body() {
+            StreamState::Ended => Poll::Ready(None),
+            StreamState::Done(outcome) => match outcome.into_body() {
                 None => Poll::Ready(None),
                 Some(body) => {
                     let token = this.request.token().filter(|_| !this.request.reports_own_progress());

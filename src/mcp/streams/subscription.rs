@@ -213,7 +213,7 @@ pub fn announcements(
     if let Some(seen) = last.and_then(read_id) {
         changes.resume(seen);
     }
-    let told = changes.told();
+    let told = changes.announced();
     let mut stream_state = SessionStream { listening, changes, closing, waiting: VecDeque::new(), told };
     if let Some(id) = stream_state.id() {
         stream_state.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
@@ -264,7 +264,7 @@ impl SessionStream {
                 }
                 changed = self.changes.next() => changed?,
             };
-            let now = self.changes.told();
+            let now = self.changes.announced();
             for list in changed {
                 // A client that loses the stream between two of them has not seen the second.
                 self.told[list as usize] = now[list as usize];

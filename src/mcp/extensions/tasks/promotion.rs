@@ -75,7 +75,7 @@ pub async fn promote(
     (id, owner): (Id, Owner),
     gone: impl Future<Output = ()> + 'static,
 ) -> Outcome {
-    let unheard = Unheard(&tasks, &request);
+    let unannounced = UnannouncedTask(&tasks, &request);
     let task = match decided(&mut call, &request).await {
         Ok(outcome) => return outcome,
         Err(TaskPromotion::Begun(task)) => task,
@@ -87,7 +87,7 @@ pub async fn promote(
             None => return call.await,
         },
     };
-    std::mem::forget(unheard);
+    std::mem::forget(unannounced);
     let handle = envelope::success(&id, &stateless::task(task.handle()));
     tokio::task::spawn_local(async move {
         let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
@@ -101,9 +101,9 @@ pub async fn promote(
 }
 
 /// Forgets the task of a call when it is dropped: its client has not heard of it.
-struct Unheard<'a>(&'a Tasks, &'a RequestContext);
+struct UnannouncedTask<'a>(&'a Tasks, &'a RequestContext);
 
-impl Drop for Unheard<'_> {
+impl Drop for UnannouncedTask<'_> {
     fn drop(&mut self) {
         if let TaskPromotion::Begun(task) = self.1.promotion() {
             self.0.remove(&task);

@@ -17,7 +17,7 @@ const SHARE: usize = 4;
 
 /// When a call becomes a task, how many there may be, and what is kept of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct TaskLimits {
     /// A call that is not done by then becomes a task, if the client knows tasks.
     pub after: Duration,
     /// How long the result is kept after the call's end.
@@ -31,7 +31,7 @@ pub struct Bounds {
     pub kept_bytes: usize,
 }
 
-impl Default for Bounds {
+impl Default for TaskLimits {
     fn default() -> Self {
         Self {
             after: Duration::from_secs(5),
@@ -49,13 +49,13 @@ pub struct Tasks(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    bounds: Bounds,
+    bounds: TaskLimits,
     table: Mutex<HashMap<String, Arc<Task>>>,
 }
 
 impl Tasks {
     /// A table within these bounds.
-    pub fn new(bounds: Bounds) -> Self {
+    pub fn new(bounds: TaskLimits) -> Self {
         Self(Arc::new(Shared { bounds, table: Mutex::default() }))
     }
 
@@ -65,7 +65,7 @@ impl Tasks {
     }
 
     /// When a call becomes a task, and what is kept of it.
-    pub fn bounds(&self) -> &Bounds {
+    pub fn bounds(&self) -> &TaskLimits {
         &self.0.bounds
     }
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_bound_is_kept_and_what_goes_makes_room() {
-        let bounds = Bounds { per_principal: 2, per_connection: 3, ..Bounds::default() };
+        let bounds = TaskLimits { per_principal: 2, per_connection: 3, ..TaskLimits::default() };
         let tasks = Tasks::new(bounds);
         let begin = |subject, connection| tasks.begin(owner(subject, connection), Arc::default());
         let first = begin("a", 1).unwrap();
@@ -149,12 +149,12 @@ mod tests {
         assert_eq!(tasks.running(), 4);
         tasks.remove(&first);
         assert!(begin("d", 1).is_some());
-        assert!(!Tasks::new(Bounds { per_principal: 0, ..Bounds::default() }).are_on());
+        assert!(!Tasks::new(TaskLimits { per_principal: 0, ..TaskLimits::default() }).are_on());
     }
 
     #[test]
     fn results_are_kept_within_their_bytes() {
-        let tasks = Tasks::new(Bounds { kept_bytes: 400, ..Bounds::default() });
+        let tasks = Tasks::new(TaskLimits { kept_bytes: 400, ..TaskLimits::default() });
         let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
         let result = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(98))).unwrap();
         task.complete(result);

@@ -23,7 +23,7 @@ const POLL_INTERVAL_MS: u64 = 1_000;
 
 /// How a task has ended.
 #[derive(Debug)]
-enum End {
+enum TaskEnd {
     /// With a result of the call, a tool's failure among them.
     Completed(Box<RawValue>),
     /// With an error of the protocol, and what it says.
@@ -41,8 +41,8 @@ struct PendingInput {
 }
 
 #[derive(Debug)]
-struct State {
-    end: Option<End>,
+struct TaskState {
+    end: Option<TaskEnd>,
     /// When the status was last another one.
     updated: SystemTime,
     /// How long the task ran.
@@ -61,7 +61,7 @@ pub struct Task {
     started: Instant,
     keep: Duration,
     progress: Arc<Progress>,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     changed: watch::Sender<()>,
     cancelled: CancellationToken,
 }
@@ -77,7 +77,7 @@ impl Task {
             started: Instant::now(),
             keep,
             progress,
-            state: Mutex::new(State { end: None, updated: created, ran: None, pending: BTreeMap::new(), asked: 0 }),
+            state: Mutex::new(TaskState { end: None, updated: created, ran: None, pending: BTreeMap::new(), asked: 0 }),
             changed: watch::Sender::new(()),
             cancelled: CancellationToken::new(),
         }
@@ -100,8 +100,8 @@ impl Task {
     /// Bytes of what is kept of its end.
     pub(super) fn bytes(&self) -> usize {
         match &lock(&self.state).end {
-            Some(End::Completed(text) | End::Failed(text, _)) => text.get().len(),
-            Some(End::Cancelled(_)) | None => 0,
+            Some(TaskEnd::Completed(text) | TaskEnd::Failed(text, _)) => text.get().len(),
+            Some(TaskEnd::Cancelled(_)) | None => 0,
         }
     }
 
@@ -120,7 +120,7 @@ impl Task {
         self.cancelled.cancelled().await;
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: TaskEnd) {
         let mut state = lock(&self.state);
         if state.end.is_none() {
             state.end = Some(end);
@@ -133,26 +133,26 @@ impl Task {
         self.changed.send_replace(());
     }
 
-    fn touch(&self, state: &mut State) {
+    fn touch(&self, state: &mut TaskState) {
         // A clock that is set back must not make the update older than the task.
         state.updated = SystemTime::now().max(self.created);
     }
 
     /// It has ended with this result of the call.
     pub(super) fn complete(&self, result: Box<RawValue>) {
-        self.end(End::Completed(result));
+        self.end(TaskEnd::Completed(result));
     }
 
     /// It has ended with this error of the protocol, a JSON-RPC error object.
     pub(super) fn fail(&self, error: Box<RawValue>) {
         let words = serde_json::from_str::<Value>(error.get()).unwrap_or_default();
         let words = words["message"].as_str().unwrap_or_default().to_owned();
-        self.end(End::Failed(error, words));
+        self.end(TaskEnd::Failed(error, words));
     }
 
     /// It was stopped before its end.
     pub(super) fn stop(&self, reason: &'static str) {
-        self.end(End::Cancelled(reason));
+        self.end(TaskEnd::Cancelled(reason));
     }
 
     /// Asks the client, which finds the question when it looks at the task, and waits for the answer.
@@ -212,14 +212,14 @@ impl Task {
     }
 
     /// The members of a `Task`, as JSON text without its closing brace.
-    fn members(&self, state: &State) -> String {
+    fn members(&self, state: &TaskState) -> String {
         let (status, words) = match (&state.end, state.pending.len()) {
             (None, 0) => ("working", Some(self.progress.message())),
             (None, 1) => ("input_required", Some("one answer is waited for".to_owned())),
             (None, more) => ("input_required", Some(format!("{more} answers are waited for"))),
-            (Some(End::Completed(_)), _) => ("completed", None),
-            (Some(End::Failed(_, words)), _) => ("failed", Some(words.clone())),
-            (Some(End::Cancelled(reason)), _) => ("cancelled", Some((*reason).to_owned())),
+            (Some(TaskEnd::Completed(_)), _) => ("completed", None),
+            (Some(TaskEnd::Failed(_, words)), _) => ("failed", Some(words.clone())),
+            (Some(TaskEnd::Cancelled(reason)), _) => ("cancelled", Some((*reason).to_owned())),
         };
         // While it runs it is kept for as long as if it ended now: this only ever grows.
         let lives = state.ran.unwrap_or_else(|| self.started.elapsed()) + self.keep;
@@ -249,11 +249,11 @@ impl Task {
         let state = lock(&self.state);
         let mut details = self.members(&state);
         match &state.end {
-            Some(End::Completed(result)) => {
+            Some(TaskEnd::Completed(result)) => {
                 details.push_str(",\"result\":");
                 details.push_str(result.get());
             }
-            Some(End::Failed(error, _)) => {
+            Some(TaskEnd::Failed(error, _)) => {
                 details.push_str(",\"error\":");
                 details.push_str(error.get());
             }
@@ -263,7 +263,7 @@ impl Task {
                 details.push_str(",\"inputRequests\":");
                 details.push_str(&Value::Object(pending).to_string());
             }
-            Some(End::Cancelled(_)) | None => {}
+            Some(TaskEnd::Cancelled(_)) | None => {}
         }
         details.push('}');
         details

@@ -18,8 +18,8 @@ use crate::encode::{self, Table};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
-    Completion, Digests, FeatureFuture, FeatureRequest, Features, Key, ListKind, RequestError, ToolList, ToolListCache,
-    ToolOutcome, UNKNOWN, tool_result,
+    CompletionRequest, Digests, FeatureFuture, FeatureRequest, Features, ListKind, RequestError, ToolList,
+    ToolListCache, ToolListKey, ToolOutcome, UNKNOWN, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::summary::Summary;
@@ -27,11 +27,11 @@ use crate::tools::{self, Offer, Unresolved};
 
 /// The features of every configured connection; which one it is, the context says.
 #[derive(Debug, Default)]
-pub struct Connected {
+pub struct ConnectionFeatures {
     listings: ToolListCache,
 }
 
-impl Features for Connected {
+impl Features for ConnectionFeatures {
     fn capabilities(&self) -> Value {
         json!({
             "tools": {"listChanged": true},
@@ -45,7 +45,7 @@ impl Features for Connected {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
         let profile = context.entry.profile();
         with_offer(context, profile.as_deref(), |offer| {
-            let key = Key::of(context.settings, profile.as_ref(), offer, context.filter);
+            let key = ToolListKey::of(context.settings, profile.as_ref(), offer, context.filter);
             self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
         })
     }
@@ -92,7 +92,7 @@ impl Features for Connected {
     fn complete<'a>(
         &'a self,
         context: &'a Context<'a>,
-        completion: Completion,
+        completion: CompletionRequest,
         summary: &'a mut Summary,
     ) -> FeatureFuture<'a, Vec<String>> {
         async move { Ok(completion::values(context, completion, summary).await?) }.boxed_local()
