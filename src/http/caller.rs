@@ -19,12 +19,13 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
-use super::authenticated::{Authenticated, SignedIn};
-use super::error::{ApiError, Challenge};
-use super::policy::{Authentication, Policy};
-use super::timing::Timing;
-use super::{ending, error, peer};
 use crate::app::App;
+use crate::http::authenticated::{Authenticated, SignedIn};
+use crate::http::error::{ApiError, Challenge};
+use crate::http::middleware::recorder;
+use crate::http::middleware::timing::Timing;
+use crate::http::policy::{Authentication, Policy};
+use crate::http::{error, peer};
 
 /// The caller of a handler of the SQL API.
 pub(super) struct Caller(pub(super) Arc<Principal>);
@@ -36,7 +37,7 @@ impl FromRequest for Caller {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let id = ending::request_id(&request);
+            let id = recorder::request_id(&request);
             let Some(app) = request.app_data::<web::Data<App>>() else {
                 return Err(ApiError {
                     error: Error::internal("a route without its state"),
@@ -44,7 +45,7 @@ impl FromRequest for Caller {
                     challenge: None,
                 });
             };
-            let mut ended = ending::CallRecorder::begin(&request, app);
+            let mut ended = recorder::CallRecorder::begin(&request, app);
             match authenticate(&request, app, Endpoint::Api).await {
                 Ok(principal) => {
                     // The handler tells of the end itself.

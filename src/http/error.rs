@@ -12,9 +12,10 @@ use portico_actors::error::{Error, Kind, bounded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::policy::{Form, Policy};
-use super::{quota, request_id};
 use crate::encode::ErrorBody;
+use crate::http::middleware::request_id;
+use crate::http::policy::{Form, Policy};
+use crate::http::quota;
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
 

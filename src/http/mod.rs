@@ -1,55 +1,22 @@
 //! The route table and the order of the middleware; it reads as a table of contents and holds
 //! nothing that a handler wants.
 
-mod accept;
-mod admission;
-mod answer;
+mod api;
 mod authenticated;
-mod bodies;
-mod body;
-mod buffering;
 mod caller;
-mod cors;
-mod description;
 mod descriptors;
-mod ending;
 mod error;
-mod fallback;
-mod framing;
-mod gate;
-mod health;
-mod host;
-mod late_failure;
-mod load;
 mod mcp;
-mod media;
-mod merged;
-mod metadata;
-mod metrics;
+mod middleware;
 mod oauth;
-mod oauth_form;
-mod open_streams;
-mod origin;
-mod parameters;
-mod path;
+mod pages;
 mod peer;
-mod people;
 mod policy;
+mod public;
 mod quota;
 mod reception;
-mod repeats;
-mod request_id;
-mod routing;
 mod socket;
-mod span;
-mod sql;
-mod sse;
-mod streaming;
 mod table;
-mod timing;
-mod trail;
-mod visit;
-mod well_known;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +29,9 @@ use actix_web::{App as WebApp, HttpServer};
 use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
 use crate::edge::tls::Certificates;
-use body::Limit;
+use middleware::body::Limit;
+use middleware::{head, limits, path, request_id};
+use public::{description, fallback, health, metrics, well_known};
 use table::Table;
 
 /// How long a connection without a request is kept.
@@ -77,28 +46,30 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         .scope(&policy::MCP, "/mcp", |mcp| {
             mcp.route("/connections/{connectionId}", "GET, POST, DELETE", Limit::MaxBody, |endpoint| {
                 endpoint
-                    .post(mcp::post)
-                    .get(streaming::get)
-                    .delete(streaming::delete)
-                    .default_service(web::to(mcp::other))
+                    .post(mcp::post::post)
+                    .get(mcp::streams::get)
+                    .delete(mcp::streams::delete)
+                    .default_service(web::to(mcp::post::other))
             })
         })
         .scope_of_results(&policy::API, "/api", |api| {
             let api = api
-                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(sql::QUERY).post(sql::run))
-                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(sql::BATCH).post(sql::run))
-                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(sql::EXEC).post(sql::run))
-                .route("/connections", error::READ, Limit::None, |list| list.get(metadata::connections));
-            metadata::routes(api)
+                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(api::sql::QUERY).post(api::sql::run))
+                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(api::sql::BATCH).post(api::sql::run))
+                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(api::sql::EXEC).post(api::sql::run))
+                .route("/connections", error::READ, Limit::None, |list| list.get(api::metadata::connections));
+            api::metadata::routes(api)
         })
         .scope(&policy::OAUTH, "/oauth", |oauth| {
             oauth
-                .route("/token", "POST", oauth_form::LIMIT, |token| token.post(oauth::token))
-                .route("/revoke", "POST", oauth_form::LIMIT, |revoke| revoke.post(oauth::revoke))
-                .route("/introspect", "POST", oauth_form::LIMIT, |introspect| introspect.post(oauth::introspect))
-                .route("/register", "POST", people::register::LIMIT, |clients| clients.post(people::register::register))
+                .route("/token", "POST", oauth::form::LIMIT, |token| token.post(oauth::token::token))
+                .route("/revoke", "POST", oauth::form::LIMIT, |revoke| revoke.post(oauth::token::revoke))
+                .route("/introspect", "POST", oauth::form::LIMIT, |introspect| {
+                    introspect.post(oauth::token::introspect)
+                })
+                .route("/register", "POST", oauth::register::LIMIT, |clients| clients.post(oauth::register::register))
         });
-    people::routes(&mut table);
+    pages::routes(&mut table);
     table
         .scope(&policy::PUBLIC, "/.well-known", |documents| {
             documents
@@ -134,8 +105,8 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
     let bounds = app.config().server.bounds.clone();
     let (terms, most) = (socket::Terms::new(Arc::clone(&app)), descriptors::connections(&app));
     let data = web::Data::from(app);
-    let memory = web::Data::new(repeats::IdempotencyStore::default());
-    let streams = web::Data::new(open_streams::OpenStreams::default());
+    let memory = web::Data::new(api::idempotency::IdempotencyStore::default());
+    let streams = web::Data::new(mcp::open_streams::OpenStreams::default());
     let mut server = HttpServer::new(move || {
         // On the thread of each worker, for each listener.
         data.attend("http");
@@ -144,8 +115,8 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .app_data(memory.clone())
             .app_data(streams.clone())
             // The last one wrapped sees a request first. What depends on the route is in `table`.
-            .wrap(from_fn(load::bound))
-            .wrap(from_fn(framing::fit))
+            .wrap(from_fn(limits::bound))
+            .wrap(from_fn(head::fit))
             .wrap(from_fn(path::check))
             .wrap(from_fn(request_id::identify))
             .wrap(from_fn(socket::attend))
