@@ -28,11 +28,11 @@ use crate::audit::{Audit, Changes};
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
-use crate::mcp::connection::Connected;
+use crate::mcp::connection::ConnectionFeatures;
+use crate::mcp::extensions::request_state::StateSigner;
+use crate::mcp::extensions::tasks::Tasks;
 use crate::mcp::features::Features;
-use crate::mcp::request_state::Seal;
 use crate::mcp::sessions::Sessions;
-use crate::mcp::tasks::Tasks;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
@@ -64,7 +64,7 @@ pub struct App {
     /// MCP calls that go on after they were answered.
     pub tasks: Tasks,
     /// Seals what MCP clients carry for us.
-    pub seal: Seal,
+    pub state_signer: StateSigner,
     /// What the large rows of all connections share.
     pub budget: Budget,
     features: Arc<dyn Features>,
@@ -121,7 +121,7 @@ impl App {
     /// When the store's or the audit trail's file cannot be opened, or spans can never be sent. A store
     /// that is a database may be away, as sources may.
     pub async fn start(config: Config, observer: Observer) -> Result<Arc<Self>> {
-        Self::start_offering(config, observer, Arc::new(Connected::default())).await
+        Self::start_offering(config, observer, Arc::new(ConnectionFeatures::default())).await
     }
 
     /// The same, but every MCP endpoint offers `features`.
@@ -161,10 +161,10 @@ impl App {
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
-        tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
+        tokio::spawn(peers::follow(auth.peer_messages(), directory.clone(), draining.clone()));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
-            seal: Seal::new(auth.shared_secret(), config.tokens.clock_skew),
+            state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),
             budget,
             certificates: config.server.tls.as_ref().map(Certificates::new),
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),

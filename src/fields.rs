@@ -83,6 +83,12 @@ impl Fields {
         self.take(name).map(|value| text_of(&value, name)).transpose()
     }
 
+    /// A string that stays to be taken.
+    pub fn peek(&self, name: &str) -> Result<Option<String>> {
+        let value = self.members.iter().find(|(known, value)| known == name && value.get() != "null");
+        value.map(|(_, value)| text_of(value, name)).transpose()
+    }
+
     /// A string that has to be there.
     pub fn required(&mut self, name: &'static str) -> Result<String> {
         self.string(name)?.ok_or_else(|| Error::invalid(format!("{name}: this member is missing; give a string")))

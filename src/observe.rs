@@ -8,6 +8,7 @@ mod operation;
 mod otlp;
 mod process;
 pub mod queue;
+pub mod recorder;
 pub mod traces;
 
 use std::sync::atomic::{AtomicU64, Ordering};

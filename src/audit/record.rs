@@ -6,19 +6,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portico_actors::auth::clock::Timestamp;
 use portico_actors::auth::recording::Door;
-use portico_actors::auth::store::Change;
+use portico_actors::auth::store::{Change, NewRecord};
 use portico_actors::error::{Error, Kind};
 use portico_actors::event::CallEnded;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::statement::Said;
+use super::statement::StatementRecord;
+use crate::redaction::redact_json;
 
 /// What a record tells of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Happening {
+pub enum AuditEvent {
     /// A request of a caller.
     #[default]
     Call,
@@ -39,7 +40,7 @@ pub enum Happening {
 /// Characters of a name that is claimed, and of a reason, at most.
 const LONGEST_TEXT: usize = 300;
 
-impl Happening {
+impl AuditEvent {
     /// Every word, as records and filters write them.
     pub const WORDS: [&str; 7] = ["call", "token", "change", "start", "stop", "suppressed", "lost"];
 }
@@ -48,7 +49,7 @@ impl Happening {
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// What it is, as its route says.
-    pub event: Happening,
+    pub event: AuditEvent,
     /// Where it came from: the other end of its connection.
     pub address: Option<IpAddr>,
     /// `User-Agent`, cut where it is long.
@@ -68,7 +69,7 @@ pub struct Request {
     /// The caller's role in the database, where callers have any.
     pub role: Option<String>,
     /// The statement or procedure.
-    pub said: Option<Said>,
+    pub statement: Option<StatementRecord>,
     /// The calls of a batch.
     pub calls: Vec<Value>,
     /// Bytes of the answer, before compression.
@@ -83,7 +84,7 @@ pub struct Request {
 #[allow(missing_docs)] // the names are documented in docs/audit.md
 pub struct Record {
     pub time: String,
-    pub event: Happening,
+    pub event: AuditEvent,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -113,7 +114,7 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     #[serde(flatten)]
-    pub said: Option<Said>,
+    pub statement: Option<StatementRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -162,7 +163,7 @@ pub fn shortened(text: &str) -> String {
 
 impl Record {
     /// A record of now.
-    pub fn of(event: Happening, outcome: &str) -> Self {
+    pub fn of(event: AuditEvent, outcome: &str) -> Self {
         Self { time: moment(SystemTime::now()), event, outcome: outcome.to_owned(), ..Self::default() }
     }
 
@@ -184,7 +185,7 @@ impl Record {
             connection_id: call.connection_id,
             role: request.role,
             tool: Some(call.what.clone()).filter(|what| *what != request.path),
-            said: request.said,
+            statement: request.statement,
             class: call.class,
             calls: request.calls,
             rows: Some(call.rows),
@@ -212,7 +213,7 @@ impl Record {
             object: Some(change.object.clone()),
             before: change.before.clone(),
             after: change.after.clone(),
-            ..Self::of(Happening::Change, "ok")
+            ..Self::of(AuditEvent::Change, "ok")
         }
     }
 
@@ -224,23 +225,28 @@ impl Record {
     }
 
     /// So many that were not recorded one by one.
-    pub fn of_many(event: Happening, count: u64) -> Self {
+    pub fn of_many(event: AuditEvent, count: u64) -> Self {
         Self { count: Some(count), ..Self::of(event, "ok") }
     }
 
     /// Whether a stranger could bring about as many of these as they like.
     pub fn is_cheap(&self) -> bool {
         // What no request brought about is the service's own.
-        let of_service = self.event == Happening::Change && self.request_id.is_none();
-        let is_request = matches!(self.event, Happening::Call | Happening::Token | Happening::Change);
+        let of_service = self.event == AuditEvent::Change && self.request_id.is_none();
+        let is_request = matches!(self.event, AuditEvent::Call | AuditEvent::Token | AuditEvent::Change);
         is_request
             && !of_service
-            && (self.principal.is_empty() || (self.outcome != "ok" && self.event == Happening::Token))
+            && (self.principal.is_empty() || (self.outcome != "ok" && self.event == AuditEvent::Token))
     }
 
-    /// The record as a line of JSON, without its end.
+    /// The record as a line of JSON, without its end and without what looks like a secret.
     pub fn line(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        redact_json(serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// The record as the store keeps it.
+    pub fn for_store(&self) -> NewRecord {
+        NewRecord { time: self.time.clone(), record: self.line() }
     }
 }
 
@@ -262,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_does_not_apply_is_left_out() {
-        let record = Record { time: "t".to_owned(), ..Record::of_many(Happening::Suppressed, 3) };
+        let record = Record { time: "t".to_owned(), ..Record::of_many(AuditEvent::Suppressed, 3) };
         assert_eq!(record.line(), r#"{"time":"t","event":"suppressed","count":3,"outcome":"ok"}"#);
     }
 }

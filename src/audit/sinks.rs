@@ -8,8 +8,8 @@ use portico_actors::auth::store::{Handle, NewRecord, Place};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
-use super::{Record, Settings};
-use crate::redaction::redact_json;
+use super::record::Record;
+use super::settings::Settings;
 
 /// The file, which the writer and whoever makes a change append to in turns.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl File {
     pub fn write_now(&self, records: &[Record]) -> Result<()> {
         let mut lines = Vec::new();
         for record in records {
-            lines.extend_from_slice(line(record).as_bytes());
+            lines.extend_from_slice(record.line().as_bytes());
             lines.push(b'\n');
         }
         let mut file = self.lock();
@@ -51,16 +51,6 @@ impl File {
 fn given_up(file: &mut LogFile, error: &std::io::Error) -> Error {
     file.close();
     failure(file.path(), error)
-}
-
-/// A record as it is kept, without what looks like a secret.
-fn line(record: &Record) -> String {
-    redact_json(record.line())
-}
-
-/// A record as the store keeps it.
-pub fn for_store(record: &Record) -> NewRecord {
-    NewRecord { time: record.time.clone(), record: line(record) }
 }
 
 /// File and store, with what is still to be written to each.
@@ -123,7 +113,7 @@ impl Sinks {
 
     /// Adds a record to what is to be written.
     pub fn add(&mut self, record: &Record) {
-        let line = line(record);
+        let line = record.line();
         if self.file.is_some() {
             self.lines.extend_from_slice(line.as_bytes());
             self.lines.push(b'\n');

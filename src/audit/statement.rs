@@ -30,7 +30,7 @@ pub enum Detail {
 
 /// What is recorded of a statement or a procedure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Said {
+pub struct StatementRecord {
     /// The text, as far as it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
@@ -42,7 +42,7 @@ pub struct Said {
     pub parameters: Option<Value>,
 }
 
-impl Said {
+impl StatementRecord {
     /// What `detail` keeps of `op`; nothing of operations without a statement.
     pub fn by(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
@@ -107,12 +107,12 @@ mod tests {
 
     use super::*;
 
-    fn said(detail: Detail, with_parameters: bool) -> Said {
+    fn said(detail: Detail, with_parameters: bool) -> StatementRecord {
         let value = RawValue::from_string("7".to_owned()).unwrap();
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
         let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
-        Said::by(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
+        StatementRecord::by(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!((text.statement.as_deref(), text.parameters), (Some("SELECT 'x' WHERE @a = 1"), None));
         assert_eq!(text.digest.as_deref().map(str::len), Some(64));
         assert_eq!(said(Detail::Shape, false).statement.as_deref(), Some("SELECT *** WHERE @a = ***"));
-        assert_eq!(said(Detail::Digest, false), Said { statement: None, ..text_digest() });
+        assert_eq!(said(Detail::Digest, false), StatementRecord { statement: None, ..text_digest() });
         assert_eq!(said(Detail::Nothing, true).parameters, Some(serde_json::json!({"a": 7})));
     }
 
@@ -129,15 +129,15 @@ mod tests {
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
             let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
-            Said::by(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
+            StatementRecord::by(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));
         assert_eq!(kept("SELECT 'x', 'open".to_owned()), "SELECT ***, ***");
     }
 
-    fn text_digest() -> Said {
-        Said { digest: said(Detail::Text, false).digest, ..Said::default() }
+    fn text_digest() -> StatementRecord {
+        StatementRecord { digest: said(Detail::Text, false).digest, ..StatementRecord::default() }
     }
 
     #[test]

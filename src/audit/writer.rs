@@ -10,8 +10,10 @@ use portico_actors::event::{Event, Observer};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
+use super::queue::{Message, Shared};
+use super::record::{AuditEvent, Record};
+use super::settings::OnFailure;
 use super::sinks::Sinks;
-use super::{Happening, Message, OnFailure, Record, Shared};
 use crate::strangers::SUM_AT_MOST;
 
 /// Records that are written at once, at most.
@@ -79,7 +81,7 @@ impl Writer {
         let suppressed = self.shared.suppressed.swap(0, Ordering::Relaxed);
         if suppressed > 0 {
             self.summed = Some(Instant::now());
-            self.sinks.add(&Record::of_many(Happening::Suppressed, suppressed));
+            self.sinks.add(&Record::of_many(AuditEvent::Suppressed, suppressed));
         }
     }
 
@@ -112,7 +114,7 @@ impl Writer {
         let lost = std::mem::take(&mut self.lost);
         (self.observer)(&Event::AuditResumed { lost });
         if lost > 0 {
-            self.sinks.add(&Record::of_many(Happening::Lost, lost));
+            self.sinks.add(&Record::of_many(AuditEvent::Lost, lost));
             // Should it fail, the next record finds out.
             if self.sinks.flush().is_err() {
                 self.lost = lost;

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::common::{Common, Failure, existing_store, read_config};
 use super::output::is_read;
-use crate::audit::Happening;
+use crate::audit::AuditEvent;
 use crate::audit::reading::{self, Follower, Wanted};
 use crate::config::Config;
 
@@ -77,7 +77,7 @@ pub(super) struct Filter {
     #[arg(long, value_parser = outcomes())]
     outcome: Option<String>,
     /// What happened.
-    #[arg(long, value_parser = PossibleValuesParser::new(Happening::WORDS))]
+    #[arg(long, value_parser = PossibleValuesParser::new(AuditEvent::WORDS))]
     event: Option<String>,
     /// The request's id.
     #[arg(long)]

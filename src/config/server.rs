@@ -13,7 +13,7 @@ use super::section::Section;
 use super::seeing::{self, MetricsAccess};
 use super::tasks;
 use super::tls::{self, Tls};
-use crate::mcp::tasks::Bounds as TaskBounds;
+use crate::mcp::extensions::tasks::TaskLimits;
 
 /// Where and how the service listens.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Server {
     /// How much clients may take of the process.
     pub bounds: Bounds,
     /// Long calls of MCP clients that know tasks.
-    pub tasks: TaskBounds,
+    pub tasks: TaskLimits,
     /// Who may read `/metrics`.
     pub metrics: MetricsAccess,
     /// Whether answers tell authenticated callers where their time went.
@@ -122,7 +122,7 @@ impl Server {
             trusted_proxies: Proxies::default(),
             tls: None,
             bounds: Bounds::default(),
-            tasks: TaskBounds::default(),
+            tasks: TaskLimits::default(),
             metrics: MetricsAccess::Admin,
             server_timing: false,
             compression: false,

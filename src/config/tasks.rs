@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::problem::Problem;
 use super::section::Section;
-use crate::mcp::tasks::Bounds;
+use crate::mcp::extensions::tasks::TaskLimits;
 
 /// Reads the table among the keys of `[server]`.
-pub(super) fn read(server: &mut Section<'_>, problems: &mut Vec<Problem>) -> Bounds {
+pub(super) fn read(server: &mut Section<'_>, problems: &mut Vec<Problem>) -> TaskLimits {
     let mut section = server.section("tasks", problems);
-    let usual = Bounds::default();
+    let usual = TaskLimits::default();
     let count = |number: Option<u64>, usual: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(usual);
     let seconds = |number: Option<u64>, usual: Duration| number.map_or(usual, Duration::from_secs);
-    let bounds = Bounds {
+    let bounds = TaskLimits {
         after: seconds(section.integer("after", 0..=3600, problems), usual.after),
         keep: seconds(section.integer("keep", 1..=86_400, problems), usual.keep),
         per_principal: count(section.integer("per_principal", 0..=1000, problems), usual.per_principal),

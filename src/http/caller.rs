@@ -19,12 +19,13 @@ use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
-use super::error::{ApiError, Challenge};
-use super::policy::{Authentication, Policy};
-use super::timing::Timing;
-use super::trail::Person;
-use super::{ending, error, peer};
 use crate::app::App;
+use crate::http::authenticated::{Authenticated, SignedIn};
+use crate::http::error::{ApiError, Challenge};
+use crate::http::middleware::recorder;
+use crate::http::middleware::timing::Timing;
+use crate::http::policy::{Authentication, Policy};
+use crate::http::{error, peer};
 
 /// The caller of a handler of the SQL API.
 pub(super) struct Caller(pub(super) Arc<Principal>);
@@ -36,7 +37,7 @@ impl FromRequest for Caller {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let id = ending::request_id(&request);
+            let id = recorder::request_id(&request);
             let Some(app) = request.app_data::<web::Data<App>>() else {
                 return Err(ApiError {
                     error: Error::internal("a route without its state"),
@@ -44,7 +45,7 @@ impl FromRequest for Caller {
                     challenge: None,
                 });
             };
-            let mut ended = ending::Ending::begin(&request, app);
+            let mut ended = recorder::CallRecorder::begin(&request, app);
             match authenticate(&request, app, Endpoint::Api).await {
                 Ok(principal) => {
                     // The handler tells of the end itself.
@@ -73,17 +74,12 @@ pub(super) fn api_challenge(request: &HttpRequest, app: &App) -> Challenge {
 /// Validates the request's one credential.
 pub(super) async fn authenticate(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
     // A request that is looked at twice is one request.
-    if let Some(Looked(judged)) = request.extensions().get::<Looked>() {
+    if let Some(Authenticated(judged)) = request.extensions().get::<Authenticated>() {
         return judged.clone();
     }
     let judged = judge(request, app, endpoint).await;
-    request.extensions_mut().insert(Looked(judged.clone()));
+    request.extensions_mut().insert(Authenticated(judged.clone()));
     judged
-}
-
-/// The caller of a request that was let in.
-pub(super) fn known(request: &HttpRequest) -> Option<Arc<Principal>> {
-    request.extensions().get::<Looked>().and_then(|Looked(judged)| judged.as_ref().ok().map(Arc::clone))
 }
 
 async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<Arc<Principal>> {
@@ -106,9 +102,6 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     Ok(by)
 }
 
-/// Who the caller of a request is, or why nobody is let in, once that was looked at.
-struct Looked(Result<Arc<Principal>>);
-
 /// Withholds what is answered on a route whose callers are to be authenticated, where nobody was: a
 /// handler that forgets to ask fails its first test, and serves nobody.
 pub(super) async fn prove(
@@ -121,9 +114,9 @@ pub(super) async fn prove(
         let extensions = response.request().extensions();
         match wanted {
             Some(Authentication::Credential) | None => {
-                extensions.get::<Looked>().is_some_and(|Looked(judged)| judged.is_ok())
+                extensions.get::<Authenticated>().is_some_and(|Authenticated(judged)| judged.is_ok())
             }
-            Some(Authentication::Session) => extensions.contains::<Person>(),
+            Some(Authentication::Session) => extensions.contains::<SignedIn>(),
             Some(Authentication::Handler(_) | Authentication::No(_)) => true,
         }
     };

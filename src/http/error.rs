@@ -3,20 +3,21 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue, HttpDate};
+use actix_web::http::header::{self, HeaderValue, HttpDate};
 use actix_web::http::{ConnectionType, StatusCode};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Resource, ResponseError, web};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
-use portico_actors::error::{Error, Kind, Quota, bounded};
+use portico_actors::error::{Error, Kind, bounded};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::policy::{Form, Policy};
-use super::{ending, trail};
-use crate::app::App;
 use crate::encode::ErrorBody;
-use crate::mcp::envelope::{Failure, Id, Standing};
+use crate::http::middleware::request_id;
+use crate::http::policy::{Form, Policy};
+use crate::http::quota;
+use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::model::Id;
 
 /// Code and status of each kind, in one table (`wire.md` §7).
 pub(super) const fn numbers(kind: Kind) -> (u16, u16) {
@@ -51,6 +52,8 @@ pub(super) const OK: StatusCode = StatusCode::OK;
 pub(super) const UNSUPPORTED_MEDIA_TYPE: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
 /// Of a client that takes none of the media types that this endpoint gives.
 pub(super) const NOT_ACCEPTABLE: StatusCode = StatusCode::NOT_ACCEPTABLE;
+/// Of a method that a path does not have.
+pub(super) const METHOD_NOT_ALLOWED: StatusCode = StatusCode::METHOD_NOT_ALLOWED;
 /// Of a request whose head is too large (RFC 6585 §5).
 pub(super) const HEADERS_TOO_LARGE: StatusCode = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
 /// Of a repeated request whose first one is in its way.
@@ -122,7 +125,7 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
         response.insert_header((header::RETRY_AFTER, seconds.to_string()));
     }
     if let Some(quota) = error.get_quota() {
-        for (name, value) in quota_headers(quota) {
+        for (name, value) in quota::headers(quota) {
             response.insert_header((name, value));
         }
     }
@@ -130,28 +133,6 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
         challenge.add_to(&mut response, error);
     }
     response
-}
-
-/// What is left of a limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
-fn quota_headers(quota: &Quota) -> [(HeaderName, String); 2] {
-    let Quota { policy, most, remaining, .. } = quota;
-    let (window, reset) = (quota.window.as_secs(), quota.reset.as_millis().div_ceil(1000));
-    [
-        (HeaderName::from_static("ratelimit-policy"), format!("\"{policy}\";q={most};w={window}")),
-        (HeaderName::from_static("ratelimit"), format!("\"{policy}\";r={remaining};t={reset}")),
-    ]
-}
-
-/// Adds what is left of a limit to an answer that does not tell of another one.
-pub(super) fn tell_quota(headers: &mut HeaderMap, quota: &Quota) {
-    if headers.contains_key("ratelimit") {
-        return;
-    }
-    for (name, value) in quota_headers(quota) {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(name, value);
-        }
-    }
 }
 
 /// Begins a response to a failure of an OAuth endpoint.
@@ -162,7 +143,7 @@ pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
     }
     if let Some(quota) = &refusal.quota {
         response.insert_header((header::RETRY_AFTER, quota.reset.as_millis().div_ceil(1000).max(1).to_string()));
-        for (name, value) in quota_headers(quota) {
+        for (name, value) in quota::headers(quota) {
             response.insert_header((name, value));
         }
     }
@@ -260,26 +241,26 @@ pub(super) fn type_refused(request: &HttpRequest, error: &Error, media: &'static
     if Policy::of(request).is_some_and(|policy| policy.form == Form::OAuth) {
         return response.json(OAuthFailure { error: "invalid_request", error_description: error.message.clone() });
     }
-    response.json(ApiFailure { error: body(error, ending::request_id(request)) })
+    response.json(ApiFailure { error: body(error, request_id::request_id(request)) })
 }
 
 /// A whole response to `error` on the MCP endpoint, before its protocol is reached.
 pub(super) fn transport(error: &Error, challenge: Option<&Challenge>) -> HttpResponse {
-    let failure = Failure::transport(code(error.kind), error);
+    let failure = RpcError::transport(code(error.kind), error);
     begin(error, challenge).content_type("application/json").body(failure.body(None))
 }
 
 /// A whole response with a failure of the MCP endpoint's protocol and a status of its own.
-pub(super) fn protocol(status: StatusCode, failure: &Failure, id: Option<&Id>) -> HttpResponse {
+pub(super) fn protocol(status: StatusCode, failure: &RpcError, id: Option<&Id>) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json").body(failure.body(id))
 }
 
 /// The status of a response of the MCP endpoint.
-pub(super) fn standing(standing: Standing) -> StatusCode {
-    match standing {
-        Standing::Answered => StatusCode::OK,
-        Standing::Malformed => StatusCode::BAD_REQUEST,
-        Standing::Unknown => StatusCode::NOT_FOUND,
+pub(super) fn rpc_status(status: ResponseStatus) -> StatusCode {
+    match status {
+        ResponseStatus::Answered => StatusCode::OK,
+        ResponseStatus::Malformed => StatusCode::BAD_REQUEST,
+        ResponseStatus::Unknown => StatusCode::NOT_FOUND,
     }
 }
 
@@ -313,33 +294,8 @@ pub(super) fn close(response: &mut HttpResponse) {
 pub(super) fn refusal(request: &HttpRequest, error: &Error) -> HttpResponse {
     match Policy::of(request).map(|policy| policy.form) {
         Some(Form::Mcp) => transport(error, None),
-        Some(Form::Api | Form::OAuth) | None => api(error, ending::request_id(request), None),
+        Some(Form::Api | Form::OAuth) | None => api(error, request_id::request_id(request), None),
     }
-}
-
-/// Answers everything that has no route.
-pub(super) async fn no_such_path(request: HttpRequest) -> HttpResponse {
-    let error = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
-    ending::refused(&request, &error);
-    // Of a scope that has one, it leaves its record there.
-    if Policy::of(&request).is_none()
-        && let Some(app) = request.app_data::<web::Data<App>>()
-    {
-        trail::record_refusal(&request, app, &error).await;
-    }
-    refusal(&request, &error)
-}
-
-/// Completes a resource: any other method than those `allowed` is refused and told which there are.
-pub(super) fn only(resource: Resource, allowed: &'static str) -> Resource {
-    resource.default_service(web::to(move |request: HttpRequest| async move {
-        let error = Error::invalid(format!("this path only takes {allowed}"));
-        ending::refused(&request, &error);
-        let mut response = api(&error, ending::request_id(&request), None);
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
-        response
-    }))
 }
 
 /// What a resource takes that can be read (RFC 9110 §9.1); `framing` answers HEAD as GET.

@@ -1,52 +1,25 @@
 //! The route table and the order of the middleware; it reads as a table of contents and holds
 //! nothing that a handler wants.
 
-mod admission;
-mod answer;
-mod bodies;
-mod body;
-mod buffering;
+mod api;
+mod authenticated;
 mod caller;
 mod connection;
-mod cors;
-mod description;
 mod descriptors;
-mod ending;
 mod error;
-mod framing;
-mod gate;
-mod health;
-mod host;
 mod input;
 mod listening;
-mod load;
 mod mcp;
-mod media;
-mod merged;
-mod metadata;
-mod metrics;
+mod middleware;
 mod oauth;
-mod oauth_form;
-mod open_streams;
-mod origin;
-mod parameters;
-mod path;
+mod pages;
 mod peer;
-mod people;
 mod policy;
+mod public;
+mod quota;
 mod reception;
-mod repeats;
-mod routing;
 mod socket;
-mod span;
-mod sql;
-mod sse;
-mod streaming;
 mod table;
-mod timing;
-mod trail;
-mod visit;
-mod well_known;
 
 use std::sync::Arc;
 
@@ -57,7 +30,9 @@ use actix_web::web::{self, ServiceConfig};
 
 use crate::app::App;
 use crate::edge::listener::Listeners;
-use body::Limit;
+use middleware::body::Limit;
+use middleware::{head, limits, path, request_id};
+use public::{description, fallback, health, metrics, well_known};
 use table::Table;
 
 /// Every route, and what there is around each.
@@ -67,28 +42,30 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         .scope(&policy::MCP, "/mcp", |mcp| {
             mcp.route("/connections/{connectionId}", "GET, POST, DELETE", Limit::MaxBody, |endpoint| {
                 endpoint
-                    .post(mcp::post)
-                    .get(streaming::get)
-                    .delete(streaming::delete)
-                    .default_service(web::to(mcp::other))
+                    .post(mcp::post::post)
+                    .get(mcp::streams::get)
+                    .delete(mcp::streams::delete)
+                    .default_service(web::to(mcp::post::other))
             })
         })
         .scope_of_results(&policy::API, "/api", |api| {
             let api = api
-                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(sql::QUERY).post(sql::run))
-                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(sql::BATCH).post(sql::run))
-                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(sql::EXEC).post(sql::run))
-                .route("/connections", error::READ, Limit::None, |list| list.get(metadata::connections));
-            metadata::routes(api)
+                .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(api::sql::QUERY).post(api::sql::run))
+                .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(api::sql::BATCH).post(api::sql::run))
+                .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(api::sql::EXEC).post(api::sql::run))
+                .route("/connections", error::READ, Limit::None, |list| list.get(api::metadata::connections));
+            api::metadata::routes(api)
         })
         .scope(&policy::OAUTH, "/oauth", |oauth| {
             oauth
-                .route("/token", "POST", oauth_form::LIMIT, |token| token.post(oauth::token))
-                .route("/revoke", "POST", oauth_form::LIMIT, |revoke| revoke.post(oauth::revoke))
-                .route("/introspect", "POST", oauth_form::LIMIT, |introspect| introspect.post(oauth::introspect))
-                .route("/register", "POST", people::register::LIMIT, |clients| clients.post(people::register::register))
+                .route("/token", "POST", oauth::form::LIMIT, |token| token.post(oauth::token::token))
+                .route("/revoke", "POST", oauth::form::LIMIT, |revoke| revoke.post(oauth::token::revoke))
+                .route("/introspect", "POST", oauth::form::LIMIT, |introspect| {
+                    introspect.post(oauth::token::introspect)
+                })
+                .route("/register", "POST", oauth::register::LIMIT, |clients| clients.post(oauth::register::register))
         });
-    people::routes(&mut table);
+    pages::routes(&mut table);
     table
         .scope(&policy::PUBLIC, "/.well-known", |documents| {
             documents
@@ -120,8 +97,8 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
 /// When a listener cannot be used.
 pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Server> {
     let data = web::Data::from(Arc::clone(&app));
-    let memory = web::Data::new(repeats::Memory::default());
-    let streams = web::Data::new(open_streams::OpenStreams::default());
+    let memory = web::Data::new(api::idempotency::IdempotencyStore::default());
+    let streams = web::Data::new(mcp::open_streams::OpenStreams::default());
     listening::serve(&app, listeners, move || {
         // On the thread of each worker, for each listener.
         data.attend("http");
@@ -130,13 +107,13 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
             .app_data(memory.clone())
             .app_data(streams.clone())
             // The last one wrapped sees a request first. What depends on the route is in `table`.
-            .wrap(from_fn(load::bound))
-            .wrap(from_fn(framing::fit))
+            .wrap(from_fn(limits::bound))
+            .wrap(from_fn(head::fit))
             .wrap(from_fn(path::check))
-            .wrap(from_fn(ending::identify))
+            .wrap(from_fn(request_id::identify))
             .wrap(from_fn(reception::attend))
             .configure(|config| drop(routes(config)))
-            .default_service(web::to(error::no_such_path))
+            .default_service(web::to(fallback::no_such_path))
     })
 }
 
@@ -172,7 +149,7 @@ mod tests {
             assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
             let changes = row.methods.contains("POST");
             assert_eq!(changes, row.body.media().is_some(), "{path}");
-            assert!(!changes || !matches!(policy.audit, policy::Recording::No(_)), "{path} leaves no record");
+            assert!(!changes || !matches!(policy.audit, policy::AuditPolicy::No(_)), "{path} leaves no record");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use actix_web::HttpRequest;
 
-use crate::audit::Happening;
+use crate::audit::AuditEvent;
 
 /// The policy of a scope, or of a route by itself. What it goes without it says, and why.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Policy {
     /// The form of refusals.
     pub(super) form: Form,
     /// What is left in the audit trail.
-    pub(super) audit: Recording,
+    pub(super) audit: AuditPolicy,
     /// Which pages may call.
     pub(super) origin: OriginCheck,
     /// Whether pages of other origins are told that they may call and read (Fetch, CORS).
@@ -42,12 +42,12 @@ pub(super) enum Form {
 
 /// What is left in the audit trail.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Recording {
+pub(super) enum AuditPolicy {
     /// A place is taken for a caller who is known, before the request is worked on.
-    Before(Happening),
+    Before(AuditEvent),
     /// A place is taken when the request has ended: until then nothing is known of strangers, who must
     /// not hold the places of others by sending their body slowly.
-    After(Happening),
+    After(AuditEvent),
     /// Nothing.
     No(&'static str),
 }
@@ -93,9 +93,9 @@ impl Policy {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.audit {
-            Recording::Before(event) => write!(f, "audit {event:?}")?,
-            Recording::After(event) => write!(f, "audit {event:?} at its end")?,
-            Recording::No(why) => write!(f, "no audit ({why})")?,
+            AuditPolicy::Before(event) => write!(f, "audit {event:?}")?,
+            AuditPolicy::After(event) => write!(f, "audit {event:?} at its end")?,
+            AuditPolicy::No(why) => write!(f, "no audit ({why})")?,
         }
         match self.origin {
             OriginCheck::Allowed => f.write_str(", origin checked")?,
@@ -124,7 +124,7 @@ impl fmt::Display for Policy {
 pub(super) static API: Policy = BASE;
 const BASE: Policy = Policy {
     form: Form::Api,
-    audit: Recording::Before(Happening::Call),
+    audit: AuditPolicy::Before(AuditEvent::Call),
     origin: OriginCheck::Allowed,
     cors: true,
     calls: Calls::Counted,
@@ -139,7 +139,7 @@ pub(super) static MCP: Policy = Policy { form: Form::Mcp, head: false, ..BASE };
 /// Tokens and clients.
 pub(super) static OAUTH: Policy = Policy {
     form: Form::OAuth,
-    audit: Recording::After(Happening::Token),
+    audit: AuditPolicy::After(AuditEvent::Token),
     calls: Calls::Uncounted("a small form, and attempts are limited"),
     caller: Authentication::Handler("the client's secret, code or token"),
     ..BASE
@@ -147,26 +147,26 @@ pub(super) static OAUTH: Policy = Policy {
 
 /// Where people agree to what a client asks for.
 pub(super) static AUTHORIZE: Policy = Policy {
-    audit: Recording::After(Happening::Token),
+    audit: AuditPolicy::After(AuditEvent::Token),
     caller: Authentication::Handler("the session, where there is one; else it is begun here"),
     ..PAGE
 };
 
 /// Where people sign in and out.
 pub(super) static SIGN_IN: Policy = Policy {
-    audit: Recording::After(Happening::Call),
+    audit: AuditPolicy::After(AuditEvent::Call),
     caller: Authentication::Handler("the password that is shown here, or the session that is ended"),
     ..PAGE
 };
 
 /// What people change on their pages. What is changed has its own record, which waits for no place.
 pub(super) static CHANGES: Policy =
-    Policy { audit: Recording::After(Happening::Call), caller: Authentication::Session, ..PAGE };
+    Policy { audit: AuditPolicy::After(AuditEvent::Call), caller: Authentication::Session, ..PAGE };
 
 /// What people look at.
 pub(super) static PAGES: Policy = PAGE;
 const PAGE: Policy = Policy {
-    audit: Recording::No("nothing is changed"),
+    audit: AuditPolicy::No("nothing is changed"),
     origin: OriginCheck::Any("forms carry a token of their session, and its cookie stays with our own pages"),
     cors: false,
     calls: Calls::Uncounted("no source is asked"),
@@ -177,7 +177,7 @@ const PAGE: Policy = Policy {
 /// What everybody may read.
 pub(super) static PUBLIC: Policy = OPEN;
 const OPEN: Policy = Policy {
-    audit: Recording::No("everybody may read it"),
+    audit: AuditPolicy::No("everybody may read it"),
     origin: OriginCheck::Any("everybody may read it"),
     calls: Calls::Uncounted("no source is asked"),
     caller: Authentication::No("everybody may read it"),
@@ -187,7 +187,7 @@ const OPEN: Policy = Policy {
 
 /// How the service is, for those who watch it.
 pub(super) static HEALTH: Policy = Policy {
-    audit: Recording::No("machines ask every few seconds"),
+    audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::No("machines ask without one"),
     while_stopping: true,
     ..OPEN
@@ -195,7 +195,7 @@ pub(super) static HEALTH: Policy = Policy {
 
 /// What it counts.
 pub(super) static METRICS: Policy = Policy {
-    audit: Recording::No("machines ask every few seconds"),
+    audit: AuditPolicy::No("machines ask every few seconds"),
     caller: Authentication::Handler("the credential of an administrator, as server.metrics wants it"),
     while_stopping: true,
     ..OPEN

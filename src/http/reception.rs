@@ -18,9 +18,9 @@ use actix_web::{rt, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
-use super::connection::{Connection, Underway};
-use super::{error, socket};
 use crate::app::App;
+use crate::http::connection::{Connection, Underway};
+use crate::http::{error, socket};
 
 /// Streams of one HTTP/2 connection at most. No client that means well has so many: the library that
 /// speaks it here announces no bound.

@@ -5,9 +5,12 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{Resource, Scope};
 
-use super::body::{self, Limit};
-use super::policy::Policy;
-use super::{buffering, caller, cors, error, framing, gate, load, media, origin, repeats, trail};
+use crate::http::api::{idempotency, media};
+use crate::http::caller;
+use crate::http::middleware::body::{self, Limit};
+use crate::http::middleware::{audit_trail, buffering, cors, drain, head, limits, origin};
+use crate::http::policy::Policy;
+use crate::http::public::fallback;
 
 /// Puts the middleware around a scope, or around a route by itself. The last one sees a request first.
 macro_rules! within {
@@ -16,11 +19,11 @@ macro_rules! within {
             .app_data::<&'static Policy>($policy)
             .wrap(from_fn(caller::prove))
             .wrap(from_fn(origin::check))
-            .wrap(from_fn(trail::reserve))
-            .wrap(from_fn(load::admit))
+            .wrap(from_fn(audit_trail::reserve))
+            .wrap(from_fn(limits::admit))
             .wrap(from_fn(buffering::buffer))
-            .wrap(from_fn(gate::keep))
-            .wrap(from_fn(framing::head_as_get))
+            .wrap(from_fn(drain::keep))
+            .wrap(from_fn(head::head_as_get))
             .wrap(from_fn(cors::allow))
     };
 }
@@ -95,7 +98,7 @@ impl<'c> Table<'c> {
     }
 
     fn build(&mut self, policy: &'static Policy, prefix: &'static str, build: impl FnOnce(Part) -> Part) -> Scope {
-        let scope = web::scope(prefix).default_service(web::to(error::no_such_path));
+        let scope = web::scope(prefix).default_service(web::to(fallback::no_such_path));
         let part = build(Part { policy, prefix, scope, rows: Vec::new() });
         self.rows.extend(part.rows);
         part.scope
@@ -130,7 +133,7 @@ impl Part {
         build: impl FnOnce(Resource) -> Resource,
     ) -> Self {
         self.list(path, methods, body, true);
-        let resource = resource(path, methods, body, build).wrap(from_fn(repeats::once)).wrap(from_fn(body::check));
+        let resource = resource(path, methods, body, build).wrap(from_fn(idempotency::once)).wrap(from_fn(body::check));
         self.scope = self.scope.service(resource);
         self
     }
@@ -147,5 +150,5 @@ fn resource(
     body: Limit,
     build: impl FnOnce(Resource) -> Resource,
 ) -> Resource {
-    build(error::only(web::resource(path), methods)).app_data(body)
+    build(fallback::only(web::resource(path), methods)).app_data(body)
 }

@@ -6,70 +6,11 @@ use portico_actors::error::{Error, Kind, bounded};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A request's id, kept as the JSON text it came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Id(String);
-
-impl Id {
-    /// What stands for an id that could not be read.
-    pub const NULL: &str = "null";
-
-    /// The JSON text.
-    pub fn as_json(&self) -> &str {
-        &self.0
-    }
-
-    /// An id is a string or an integer (MCP, base protocol §Requests).
-    fn read(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let string = text.starts_with('"') && serde_json::from_str::<String>(text).is_ok();
-        (integer || string).then(|| Self(text.to_owned()))
-    }
-}
-
-/// One message from a client.
-#[derive(Debug)]
-pub enum Message {
-    /// Wants an answer.
-    Request {
-        /// Echoed in the answer.
-        id: Id,
-        /// What is asked.
-        method: String,
-        /// An object.
-        params: Option<Box<RawValue>>,
-    },
-    /// Wants none.
-    Notification {
-        /// What happened.
-        method: String,
-        /// An object.
-        params: Option<Box<RawValue>>,
-    },
-    /// An answer to a request of ours.
-    Response {
-        /// The request's id, where it is one of ours: a string.
-        id: Option<String>,
-        /// Its result, or an error object.
-        answer: std::result::Result<Value, Value>,
-    },
-}
-
-impl Message {
-    /// The id that an error about this message carries.
-    pub fn id(&self) -> Option<&Id> {
-        match self {
-            Self::Request { id, .. } => Some(id),
-            _ => None,
-        }
-    }
-}
+use crate::mcp::model::{Id, Message, Params};
 
 /// How the transport answers a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ResponseStatus {
     /// An answer like any other.
     Answered,
     /// The message is refused as a whole.
@@ -80,11 +21,11 @@ pub enum Standing {
 
 /// A JSON-RPC error object and how the transport answers it.
 #[derive(Debug)]
-pub struct Failure {
+pub struct RpcError {
     pub(crate) code: i32,
     pub(crate) message: String,
     pub(crate) data: Option<Box<Value>>,
-    pub(crate) standing: Standing,
+    pub(crate) status: ResponseStatus,
 }
 
 const PARSE_ERROR: i32 = -32700;
@@ -98,34 +39,34 @@ const HEADER_MISMATCH: i32 = -32020;
 const MISSING_CAPABILITY: i32 = -32021;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
-impl Failure {
-    fn new(code: i32, message: impl Into<String>, standing: Standing) -> Self {
-        Self { code, message: bounded(message.into()), data: None, standing }
+impl RpcError {
+    fn new(code: i32, message: impl Into<String>, status: ResponseStatus) -> Self {
+        Self { code, message: bounded(message.into()), data: None, status }
     }
 
     /// The body is no JSON.
     pub fn parse(message: impl Into<String>) -> Self {
-        Self::new(PARSE_ERROR, message, Standing::Malformed)
+        Self::new(PARSE_ERROR, message, ResponseStatus::Malformed)
     }
 
     /// The body is no JSON-RPC message that this endpoint takes.
     pub fn envelope(message: impl Into<String>) -> Self {
-        Self::new(INVALID_REQUEST, message, Standing::Malformed)
+        Self::new(INVALID_REQUEST, message, ResponseStatus::Malformed)
     }
 
     /// There is no such method.
-    pub fn method(method: &str, standing: Standing) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("there is no method {method:?} here"), standing)
+    pub fn method(method: &str, status: ResponseStatus) -> Self {
+        Self::new(METHOD_NOT_FOUND, format!("there is no method {method:?} here"), status)
     }
 
     /// The parameters are wrong.
-    pub fn params(message: impl Into<String>, standing: Standing) -> Self {
-        Self::new(INVALID_PARAMS, message, standing)
+    pub fn params(message: impl Into<String>, status: ResponseStatus) -> Self {
+        Self::new(INVALID_PARAMS, message, status)
     }
 
     /// A mirrored header is missing, malformed or differs from the body (MCP 2026-07-28, transport).
     pub fn header(message: impl Into<String>) -> Self {
-        Self::new(HEADER_MISMATCH, message, Standing::Malformed)
+        Self::new(HEADER_MISMATCH, message, ResponseStatus::Malformed)
     }
 
     /// The revision is not served.
@@ -133,7 +74,7 @@ impl Failure {
         let mut failure = Self::new(
             UNSUPPORTED_VERSION,
             format!("protocol version {requested:?} is not supported; supported: {}", supported.join(", ")),
-            Standing::Malformed,
+            ResponseStatus::Malformed,
         );
         failure.data = Some(Box::new(json!({"supported": supported, "requested": bounded(requested.to_owned())})));
         failure
@@ -144,7 +85,7 @@ impl Failure {
         let mut failure = Self::new(
             MISSING_CAPABILITY,
             format!("this needs the client capability {name}, which the request does not declare"),
-            Standing::Malformed,
+            ResponseStatus::Malformed,
         );
         failure.data = Some(Box::new(json!({"requiredCapabilities": {name: {}}})));
         failure
@@ -160,20 +101,20 @@ impl Failure {
     /// There is no such resource; its code changed with 2026-07-28.
     pub fn resource(uri: &str, stateless: bool) -> Self {
         let code = if stateless { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-        let mut failure = Self::new(code, "there is no such resource on this connection", Standing::Answered);
+        let mut failure = Self::new(code, "there is no such resource on this connection", ResponseStatus::Answered);
         failure.data = Some(Box::new(json!({"uri": uri})));
         failure
     }
 
     /// What no change of the request can mend; the cause is in the log alone.
     pub fn internal(error: &Error) -> Self {
-        Self::new(INTERNAL_ERROR, error.message.clone(), Standing::Answered)
+        Self::new(INTERNAL_ERROR, error.message.clone(), ResponseStatus::Answered)
     }
 
     /// A refusal before the protocol is reached: code of the table of errors, outside the
     /// protocol's reserved ranges.
     pub fn transport(code: u16, error: &Error) -> Self {
-        Self::new(code.into(), words(error), Standing::Malformed)
+        Self::new(code.into(), message(error), ResponseStatus::Malformed)
     }
 
     /// The whole response. `id` is null when it could not be read.
@@ -187,11 +128,21 @@ impl Failure {
 }
 
 /// A failure in one sentence, with its hint.
-pub fn words(error: &Error) -> String {
+pub fn message(error: &Error) -> String {
     match error.get_hint() {
         Some(hint) => format!("{}; {hint}", error.message),
         None => error.message.clone(),
     }
+}
+
+/// The parameters are wrong in the way that `error` tells.
+pub(super) fn params_error(error: Error) -> RpcError {
+    RpcError::params(message(&error), ResponseStatus::Answered)
+}
+
+/// The parameters are wrong in the way that `message` tells.
+pub(super) fn invalid_params(message: impl Into<String>) -> RpcError {
+    RpcError::params(message, ResponseStatus::Answered)
 }
 
 /// The whole response with `result`, a JSON object.
@@ -211,18 +162,13 @@ pub(super) fn internal_error(message: &str) -> Box<RawValue> {
     RawValue::from_string(error).unwrap_or_default()
 }
 
-/// Whether `raw` may be an id, or another name that a client gives: a string or an integer.
-pub(super) fn is_id(raw: &RawValue) -> bool {
-    Id::read(raw).is_some()
-}
-
 /// What a body holds.
 #[derive(Debug)]
 pub enum Body {
     /// One message.
     One(Message),
     /// Several (2025-03-26, base protocol §Batching), each by itself well-formed or not.
-    Several(Vec<Result<Message, (Option<Id>, Failure)>>),
+    Several(Vec<Result<Message, (Option<Id>, RpcError)>>),
 }
 
 /// Messages of one batch at most.
@@ -232,16 +178,16 @@ const BATCH: usize = 100;
 ///
 /// # Errors
 /// The failure, and the id where it could be read.
-pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, Failure)> {
+pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, RpcError)> {
     if !batches || !body.trim_ascii_start().starts_with(b"[") {
         return read(body).map(Body::One);
     }
     let messages: Vec<Box<RawValue>> = serde_json::from_slice(body)
-        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
     match messages.len() {
-        0 => Err((None, Failure::envelope("a batch must hold a message"))),
+        0 => Err((None, RpcError::envelope("a batch must hold a message"))),
         1..=BATCH => Ok(Body::Several(messages.iter().map(|message| read(message.get().as_bytes())).collect())),
-        _ => Err((None, Failure::envelope(format!("a batch holds {BATCH} messages at most")))),
+        _ => Err((None, RpcError::envelope(format!("a batch holds {BATCH} messages at most")))),
     }
 }
 
@@ -249,20 +195,20 @@ pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, Failur
 ///
 /// # Errors
 /// The failure, and the id where it could be read.
-pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
-    let text = std::str::from_utf8(body).map_err(|_| (None, Failure::parse("the body is not UTF-8")))?;
+pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
+    let text = std::str::from_utf8(body).map_err(|_| (None, RpcError::parse("the body is not UTF-8")))?;
     let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
     match raw.get().as_bytes().first() {
         Some(b'{') => {}
-        Some(b'[') => return Err((None, Failure::envelope("batches are not taken; send each message by itself"))),
-        _ => return Err((None, Failure::envelope("the body must be one JSON-RPC message, an object"))),
+        Some(b'[') => return Err((None, RpcError::envelope("batches are not taken; send each message by itself"))),
+        _ => return Err((None, RpcError::envelope("the body must be one JSON-RPC message, an object"))),
     }
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get())
-        .map_err(|error| (None, Failure::parse(format!("the body is not valid JSON: {error}"))))?;
+        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
     let id = members.get("id").map(|raw| Id::read(raw));
     let known = id.clone().flatten();
-    let refuse = |message: &str| (known.clone(), Failure::envelope(message));
+    let refuse = |message: &str| (known.clone(), RpcError::envelope(message));
     if members.get("jsonrpc").is_none_or(|version| version.get() != "\"2.0\"") {
         return Err(refuse("jsonrpc must be \"2.0\""));
     }
@@ -280,6 +226,7 @@ pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, Failure)> {
     if params.as_ref().is_some_and(|params| !params.get().starts_with('{')) {
         return Err(refuse("params must be an object"));
     }
+    let params = Params::read(params.as_deref());
     Ok(match known {
         Some(id) => Message::Request { id, method, params },
         None => Message::Notification { method, params },
@@ -298,7 +245,7 @@ fn response(id: Option<Id>, members: &mut BTreeMap<String, Box<RawValue>>) -> Me
 
 /// Whether the caller itself can mend a failure of `kind`, by another argument, another tool, or
 /// a later attempt. Then it is a tool's result; else it is an error of the protocol.
-pub fn mendable(kind: Kind) -> bool {
+pub fn is_tool_error(kind: Kind) -> bool {
     !matches!(kind, Kind::Internal | Kind::Unauthenticated | Kind::Abandoned)
 }
 
@@ -310,7 +257,7 @@ mod tests {
 
     fn code(body: &str) -> (Option<String>, i32) {
         let (id, failure) = read(body.as_bytes()).unwrap_err();
-        assert_eq!(failure.standing, Standing::Malformed);
+        assert_eq!(failure.status, ResponseStatus::Malformed);
         (id.map(|id| id.as_json().to_owned()), failure.code)
     }
 

@@ -1,13 +1,10 @@
 //! Severities of log messages (RFC 5424 §6.2.1), and the two ways of asking for them: for a session
 //! (`logging/setLevel`, 2025 revisions) and for one request (`_meta`, 2026-07-28).
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::envelope::{Failure, Standing};
-use crate::fields::Fields;
-
-/// The member of `_meta` that asks for messages of one request.
-pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+use crate::mcp::envelope::{RpcError, invalid_params};
 
 /// How severe a message is; a greater one is more severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +33,8 @@ impl Level {
         Self::Emergency,
     ];
 
-    /// The word on the wire.
-    pub const fn word(self) -> &'static str {
+    /// Its name on the wire.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",
@@ -50,17 +47,17 @@ impl Level {
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.word() == word)
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 
-    /// Reads the level `name` of `fields`; `None` where there is none.
-    pub(super) fn read(fields: &mut Fields, name: &'static str) -> Result<Option<Self>, Failure> {
-        let Some(raw) = fields.take(name) else { return Ok(None) };
-        let level = serde_json::from_str::<String>(raw.get()).ok().and_then(|word| Self::of(&word));
+    /// Reads the level `raw`, the value of the member `name`; `None` where there is none.
+    pub(super) fn read(raw: Option<&RawValue>, name: &str) -> Result<Option<Self>, RpcError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let level = serde_json::from_str::<String>(raw.get()).ok().and_then(|word| Self::from_name(&word));
         level.map(Some).ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.into_iter().map(Self::word).collect();
-            Failure::params(format!("{name}: give one of {}", words.join(", ")), Standing::Answered)
+            let words: Vec<&str> = Self::ALL.into_iter().map(Self::as_str).collect();
+            invalid_params(format!("{name}: give one of {}", words.join(", ")))
         })
     }
 }
@@ -70,7 +67,7 @@ pub(super) fn notification(level: Level, logger: &str, data: &Value) -> Vec<u8> 
     json!({
         "jsonrpc": "2.0",
         "method": "notifications/message",
-        "params": {"level": level.word(), "logger": logger, "data": data},
+        "params": {"level": level.as_str(), "logger": logger, "data": data},
     })
     .to_string()
     .into_bytes()
@@ -80,17 +77,19 @@ pub(super) fn notification(level: Level, logger: &str, data: &Value) -> Vec<u8> 
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Result<Option<Level>, RpcError> {
+        Level::read(Some(&RawValue::from_string(text.to_owned()).unwrap()), "level")
+    }
+
     #[test]
     fn levels_are_read_by_their_words_and_ordered_by_severity() {
         for level in Level::ALL {
-            let mut fields = Fields::parse(&json!({"level": level.word()}).to_string(), "params").unwrap();
-            assert_eq!(Level::read(&mut fields, "level").unwrap(), Some(level));
+            assert_eq!(read(&json!(level.as_str()).to_string()).unwrap(), Some(level));
         }
         assert!(Level::ALL.is_sorted() && Level::Error > Level::Notice);
-        for wrong in [r#"{"level":"loud"}"#, r#"{"level":"Info"}"#, r#"{"level":3}"#, r#"{"level":{}}"#] {
-            let mut fields = Fields::parse(wrong, "params").unwrap();
-            assert!(Level::read(&mut fields, "level").is_err(), "{wrong}");
+        for wrong in [r#""loud""#, r#""Info""#, "3", "{}"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(Level::read(&mut Fields::default(), "level").unwrap(), None);
+        assert_eq!(Level::read(None, "level").unwrap(), None);
     }
 }

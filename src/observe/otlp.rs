@@ -20,7 +20,7 @@ use portico_actors::source::drivers;
 use portico_actors::trace::TraceParent;
 use prometheus_client::metrics::counter::Counter;
 
-use super::traces::{Recorder, Served};
+use super::recorder::{Recorder, Served};
 use crate::config::Otlp as Settings;
 use crate::redaction::redact;
 

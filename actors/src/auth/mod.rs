@@ -58,7 +58,7 @@ pub use self::grant::{AccessToken, Grant, GrantError, Ticket};
 pub use self::issuer::{IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
 pub use self::issuing::{Exchange, Mint};
 pub use self::key::Algorithm;
-pub use self::peers::{Word, Words};
+pub use self::peers::{PeerMessage, PeerMessages};
 pub use self::published::Jwks;
 pub use self::sealing::StoreKey;
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};

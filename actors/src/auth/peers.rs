@@ -11,12 +11,12 @@ use uuid::Uuid;
 use super::AuthActor;
 use super::store::Store;
 
-/// Words that wait for one listener at most; one that is behind hears [`Word::Lost`] instead.
+/// Words that wait for one listener at most; one that is behind hears [`PeerMessage::Lost`] instead.
 const WAITING: usize = 256;
 
 /// What another process says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum PeerMessage {
     /// The catalogue of this connection has changed.
     Catalogue(Uuid),
     /// Words may have been lost: the catalogue of any connection may have changed.
@@ -28,19 +28,19 @@ pub enum Word {
 pub(crate) struct Peers {
     /// Tells our own words from those of others.
     own: Uuid,
-    words: broadcast::Sender<Word>,
+    messages: broadcast::Sender<PeerMessage>,
 }
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { own: Uuid::new_v4(), words: broadcast::Sender::new(WAITING) }
+        Self { own: Uuid::new_v4(), messages: broadcast::Sender::new(WAITING) }
     }
 }
 
 impl Peers {
     /// Everything that is heard from now on.
-    pub(super) fn listen(&self) -> Words {
-        Words(self.words.subscribe())
+    pub(super) fn listen(&self) -> PeerMessages {
+        PeerMessages(self.messages.subscribe())
     }
 
     /// Takes what came with a notification; what is none of a peer's says nothing.
@@ -49,18 +49,18 @@ impl Peers {
         if let (Ok(by), Ok(connection)) = (Uuid::try_parse(by), Uuid::try_parse(connection))
             && by != self.own
         {
-            self.pass(Word::Catalogue(connection));
+            self.pass(PeerMessage::Catalogue(connection));
         }
     }
 
     /// Nobody listened for a while.
     pub(super) fn lost(&self) {
-        self.pass(Word::Lost);
+        self.pass(PeerMessage::Lost);
     }
 
-    fn pass(&self, word: Word) {
+    fn pass(&self, message: PeerMessage) {
         // Where nobody listens, nobody is to be told.
-        let _ = self.words.send(word);
+        let _ = self.messages.send(message);
     }
 
     fn payload(&self, connection: Uuid) -> String {
@@ -69,20 +69,20 @@ impl Peers {
 }
 
 /// The words of other processes, as they come.
-pub struct Words(broadcast::Receiver<Word>);
+pub struct PeerMessages(broadcast::Receiver<PeerMessage>);
 
-impl fmt::Debug for Words {
+impl fmt::Debug for PeerMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Words")
     }
 }
 
-impl Words {
+impl PeerMessages {
     /// The next one; `None` when no more can come. Dropping it loses nothing.
-    pub async fn next(&mut self) -> Option<Word> {
+    pub async fn next(&mut self) -> Option<PeerMessage> {
         match self.0.recv().await {
-            Ok(word) => Some(word),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Word::Lost),
+            Ok(message) => Some(message),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(PeerMessage::Lost),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
@@ -111,22 +111,22 @@ mod tests {
     async fn only_the_words_of_others_are_heard_and_none_is_lost_in_silence() {
         let (here, there) = (Peers::default(), Peers::default());
         let connection = Uuid::from_u128(7);
-        let mut words = here.listen();
+        let mut messages = here.listen();
         here.heard(&here.payload(connection));
         for wrong in ["", "portico", "a b", &format!("{connection}"), &format!("{connection} x")] {
             here.heard(wrong);
         }
         here.heard(&there.payload(connection));
-        assert_eq!(words.next().await, Some(Word::Catalogue(connection)));
+        assert_eq!(messages.next().await, Some(PeerMessage::Catalogue(connection)));
         here.lost();
-        assert_eq!(words.next().await, Some(Word::Lost));
+        assert_eq!(messages.next().await, Some(PeerMessage::Lost));
         for _ in 0..=WAITING {
             here.heard(&there.payload(connection));
         }
-        assert_eq!(words.next().await, Some(Word::Lost), "it was too slow");
+        assert_eq!(messages.next().await, Some(PeerMessage::Lost), "it was too slow");
         drop(here);
         let mut rest = 0;
-        while words.next().await.is_some() {
+        while messages.next().await.is_some() {
             rest += 1;
         }
         assert_eq!(rest, WAITING);

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::asking::Settle;
 use super::crowd::Crowd;
-use super::peers::{Tell, Words};
+use super::peers::{PeerMessages, Tell};
 use super::people::client::Admission;
 use super::verdicts::{self, Judge, Verdicts};
 use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
@@ -110,7 +110,7 @@ impl Auth {
     }
 
     /// What other processes on the store say from now on. On a file there are none.
-    pub fn words(&self) -> Words {
+    pub fn peer_messages(&self) -> PeerMessages {
         self.settings.load().peers.listen()
     }
 

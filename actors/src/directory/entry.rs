@@ -95,7 +95,7 @@ impl Entry {
         self.standing.state.clone()
     }
 
-    pub(super) fn told(&self) {
+    pub(super) fn on_catalog_changed(&self) {
         if let Occupant::Alive(address) = &self.standing.occupant {
             address.do_send(Look(Why::Told));
         }

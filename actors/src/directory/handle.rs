@@ -59,16 +59,16 @@ impl Directory {
 
     /// Has the source of a connection looked at, because another process says that its catalogue has
     /// changed. One that is idle or gone is let alone: its next use reads everything anew.
-    pub fn told(&self, id: Uuid) {
+    pub fn on_catalog_changed(&self, id: Uuid) {
         if let Some(entry) = self.get(id) {
-            entry.told();
+            entry.on_catalog_changed();
         }
     }
 
     /// The same for every connection: any of them may have changed.
-    pub fn told_of_any(&self) {
+    pub fn on_any_catalog_changed(&self) {
         for entry in self.list() {
-            entry.told();
+            entry.on_catalog_changed();
         }
     }
 

@@ -12,10 +12,11 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::logging::Level;
-use super::super::replay::Recording;
-use super::asking::{Answer, Asking, Open};
-use super::{Holder, lock};
+use super::owner::Owner;
+use super::pending_requests::{PeerResponse, PendingRequest, PendingRequests};
+use crate::mcp::lock::lock;
+use crate::mcp::logging::Level;
+use crate::mcp::streams::replay::ReplayBuffer;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
 const RESUMABLE: &str = "2025-11-25";
@@ -25,18 +26,23 @@ const ANNOUNCED: usize = 64;
 const WATCHED: usize = 1_000;
 const WATCHED_BYTES: usize = 128 * 1024;
 
+/// Answers of one session that are kept at once.
+pub(super) const RECORDINGS: usize = 4;
+/// Bytes of complete answers that all sessions keep together.
+pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
+
 /// One session.
 #[derive(Debug)]
 pub struct Session {
     id: String,
-    holder: Holder,
+    owner: Owner,
     version: &'static str,
     /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
     capabilities: Box<str>,
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
     /// Requests of ours that the client has not answered yet.
-    asked: Arc<Open>,
+    pending: Arc<PendingRequests>,
     /// Resources that the client has subscribed to.
     watched: Mutex<BTreeMap<String, u64>>,
     /// Messages for the listening stream.
@@ -59,15 +65,15 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn new(holder: Holder, version: &'static str, capabilities: Value, kept: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(owner: Owner, version: &'static str, capabilities: Value, kept: Arc<AtomicUsize>) -> Self {
         Self {
             // 122 random bits in 32 hexadecimal digits.
             id: Uuid::new_v4().simple().to_string(),
-            holder,
+            owner,
             version,
             capabilities: capabilities.to_string().into(),
             level: Mutex::new(None),
-            asked: Arc::default(),
+            pending: Arc::default(),
             watched: Mutex::default(),
             announced: Mutex::default(),
             announcing: Notify::new(),
@@ -90,11 +96,11 @@ impl Session {
     /// It is over: its streams end, and what runs in it is cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
-        self.asked.close();
+        self.pending.close();
     }
 
-    pub(super) fn holder(&self) -> &Holder {
-        &self.holder
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// What the client sends as `Mcp-Session-Id`.
@@ -123,13 +129,13 @@ impl Session {
     }
 
     /// Begins a request to the client.
-    pub fn ask(&self) -> Asking {
-        self.asked.ask(format!("portico-{}", self.number()))
+    pub fn ask(&self) -> PendingRequest {
+        self.pending.ask(format!("portico-{}", self.number()))
     }
 
     /// The client has answered our request `id`.
-    pub fn answered(&self, id: &str, answer: Answer) {
-        self.asked.answer(id, answer);
+    pub fn answered(&self, id: &str, answer: PeerResponse) {
+        self.pending.answer(id, answer);
     }
 
     /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether
@@ -211,10 +217,10 @@ impl Session {
     }
 
     /// Notes that the request `id`, its JSON text, runs from now on.
-    pub fn run(self: &Arc<Self>, id: &str) -> Running {
+    pub fn run(self: &Arc<Self>, id: &str) -> RunningRequest {
         let (id, number, cancelled) = (normal(id), self.number(), self.over.child_token());
         lock(&self.running).insert(id.clone(), (number, cancelled.clone()));
-        Running { session: Arc::clone(self), id, number, cancelled }
+        RunningRequest { session: Arc::clone(self), id, number, cancelled }
     }
 
     /// Cancels the request `id`, its JSON text, if it runs.
@@ -226,29 +232,29 @@ impl Session {
 
     /// Opens a stream that is told of changes. The one before it ends: no message is ever sent on
     /// two streams.
-    pub fn listen(self: &Arc<Self>) -> Listening {
+    pub fn listen(self: &Arc<Self>) -> ListeningStream {
         self.listeners.fetch_add(1, Ordering::Relaxed);
         let mut generation = 0;
         self.listening.send_modify(|current| {
             *current += 1;
             generation = *current;
         });
-        Listening { session: Arc::clone(self), generation }
+        ListeningStream { session: Arc::clone(self), generation }
     }
 
-    /// Begins to record an answer to `holder`.
-    pub fn record(&self, holder: Holder) -> Arc<Recording> {
-        let recording = Recording::begin(self.number());
+    /// Begins to record an answer to `owner`.
+    pub fn record(&self, owner: Owner) -> Arc<ReplayBuffer> {
+        let recording = ReplayBuffer::begin(self.number());
         let mut recordings = lock(&self.recordings);
-        recordings.push_back(Recorded { recording: Arc::clone(&recording), holder, bytes: 0 });
-        while recordings.len() > super::RECORDINGS {
+        recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, bytes: 0 });
+        while recordings.len() > RECORDINGS {
             self.release(recordings.pop_front());
         }
         recording
     }
 
     /// The answer is complete: whether there is room to keep it for who lost its stream.
-    pub fn keep(&self, recording: &Recording) -> bool {
+    pub fn keep(&self, recording: &ReplayBuffer) -> bool {
         let bytes = recording.bytes();
         let mut recordings = lock(&self.recordings);
         let Some(kept) = recordings.iter_mut().find(|kept| kept.recording.stream() == recording.stream()) else {
@@ -257,7 +263,7 @@ impl Session {
         kept.bytes = bytes;
         let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
         drop(recordings);
-        if before + bytes > super::KEPT_BYTES {
+        if before + bytes > KEPT_BYTES {
             self.forget(recording);
             return false;
         }
@@ -265,18 +271,18 @@ impl Session {
     }
 
     /// The answer is kept no longer. Who follows it already still gets it whole.
-    pub fn forget(&self, recording: &Recording) {
+    pub fn forget(&self, recording: &ReplayBuffer) {
         let mut recordings = lock(&self.recordings);
         let index = recordings.iter().position(|kept| kept.recording.stream() == recording.stream());
         let gone = index.and_then(|index| recordings.remove(index));
         self.release(gone);
     }
 
-    /// The recording of the answer with this name, if `holder` may see it.
-    pub fn recording(&self, stream: u64, holder: &Holder) -> Option<Arc<Recording>> {
+    /// The recording of the answer with this name, if `owner` may see it.
+    pub fn recording(&self, stream: u64, owner: &Owner) -> Option<Arc<ReplayBuffer>> {
         let recordings = lock(&self.recordings);
         let kept = recordings.iter().find(|kept| kept.recording.stream() == stream)?;
-        kept.holder.shares_with(holder).then(|| Arc::clone(&kept.recording))
+        kept.owner.shares_with(owner).then(|| Arc::clone(&kept.recording))
     }
 
     fn release(&self, gone: Option<Recorded>) {
@@ -299,30 +305,30 @@ fn normal(id: &str) -> String {
 /// An answer that is recorded.
 #[derive(Debug)]
 struct Recorded {
-    recording: Arc<Recording>,
+    recording: Arc<ReplayBuffer>,
     /// Whom it was answered to.
-    holder: Holder,
+    owner: Owner,
     /// What is counted of it.
     bytes: usize,
 }
 
 /// A request that runs in a session, until it is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningRequest {
     session: Arc<Session>,
     id: String,
     number: u64,
     cancelled: CancellationToken,
 }
 
-impl Running {
+impl RunningRequest {
     /// Completes when the client cancels the request, or ends the session.
     pub async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         // A client that uses an id twice cancels the later one; this must not remove that.
         let mut running = lock(&self.session.running);
@@ -335,12 +341,12 @@ impl Drop for Running {
 
 /// An open stream that listens in a session, until it is dropped.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListeningStream {
     session: Arc<Session>,
     generation: u64,
 }
 
-impl Listening {
+impl ListeningStream {
     /// Where it listens.
     pub fn session(&self) -> &Session {
         &self.session
@@ -367,7 +373,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningStream {
     fn drop(&mut self) {
         self.session.listeners.fetch_sub(1, Ordering::Relaxed);
         self.session.touch();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Session;
+use super::session::Session;
 
 /// Sessions in use that one search passes over at most; then one of them goes.
 const LOOKS: usize = 256;
@@ -38,7 +38,7 @@ impl Table {
 
     pub(super) fn insert(&mut self, session: Arc<Session>) {
         let id = session.id().to_owned();
-        self.by_subject.entry(session.holder().subject.clone()).or_default().insert(id.clone());
+        self.by_subject.entry(session.owner().subject.clone()).or_default().insert(id.clone());
         self.note_use(session.used_at(), id.clone());
         self.sessions.insert(id, session);
     }
@@ -46,7 +46,7 @@ impl Table {
     /// Removes the session and ends it; whether there was one.
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(session) = self.sessions.remove(id) else { return false };
-        let subject = &session.holder().subject;
+        let subject = &session.owner().subject;
         if let Some(own) = self.by_subject.get_mut(subject) {
             own.remove(id);
             if own.is_empty() {
@@ -100,12 +100,12 @@ mod tests {
     use portico_actors::principal::Scope;
     use serde_json::Value;
 
-    use super::super::Holder;
+    use super::super::owner::Owner;
     use super::*;
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let holder = Holder::of(subject, 1, Scope::Read);
-        let session = Arc::new(Session::new(holder, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
+        let owner = Owner::of(subject, 1, Scope::Read);
+        let session = Arc::new(Session::new(owner, "2025-11-25", Value::Null, Arc::<AtomicUsize>::default()));
         table.insert(Arc::clone(&session));
         session
     }

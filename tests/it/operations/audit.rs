@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use futures_util::FutureExt;
-use portico::audit::{Audit, Happening, Record, Settings};
+use portico::audit::{Audit, AuditEvent, Record, Settings};
 use portico_actors::event::Event;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -174,14 +174,14 @@ async fn a_full_queue_is_waited_for() {
     let settings = Settings { file: Some(path.clone()), queue: 1, ..Settings::default() };
     let audit =
         Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
-    let held = audit.place().await.unwrap().unwrap();
-    let mut next = Box::pin(audit.place());
+    let held = audit.reserve().await.unwrap().unwrap();
+    let mut next = Box::pin(audit.reserve());
     assert!((&mut next).now_or_never().is_none(), "the queue has room for one");
-    held.keep(Record::of(Happening::Call, "ok"));
+    held.keep(Record::of(AuditEvent::Call, "ok"));
     let next = next.await.unwrap().unwrap();
     drop(next);
     // A place that was given back is there for another.
-    audit.place().await.unwrap().unwrap().keep(Record::of(Happening::Call, "ok"));
+    audit.reserve().await.unwrap().unwrap().keep(Record::of(AuditEvent::Call, "ok"));
     audit.close().await;
     let events: Vec<Value> = records(&path).iter().map(|record| record["event"].clone()).collect();
     assert_eq!(events, ["start", "call", "call", "stop"], "everything is there at the end");
@@ -195,10 +195,10 @@ async fn what_strangers_do_is_counted_when_it_is_too_much() {
     let audit =
         Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     for _ in 0..2_000 {
-        audit.place().await.unwrap().unwrap().keep(Record::of(Happening::Call, "unauthenticated"));
+        audit.reserve().await.unwrap().unwrap().keep(Record::of(AuditEvent::Call, "unauthenticated"));
     }
-    let known = Record { principal: "ann".to_owned(), ..Record::of(Happening::Call, "forbidden") };
-    audit.place().await.unwrap().unwrap().keep(known);
+    let known = Record { principal: "ann".to_owned(), ..Record::of(AuditEvent::Call, "forbidden") };
+    audit.reserve().await.unwrap().unwrap().keep(known);
     audit.close().await;
     let records = records(&path);
     let each = records.iter().filter(|record| record["outcome"] == "unauthenticated").count();

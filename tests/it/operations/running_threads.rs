@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portico::config::{Log, LogFormat};
-use portico::mcp::changes::Digests;
-use portico::mcp::connection::Connected;
-use portico::mcp::features::{Answer, Asked, Completion, Features, Given};
-use portico::mcp::listing::Listing;
+use portico::mcp::connection::ConnectionFeatures;
+use portico::mcp::features::{
+    CompletionRequest, Digests, FeatureFuture, FeatureRequest, Features, ToolList, ToolOutcome,
+};
 use portico::mcp::{Context, Summary};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -28,18 +28,23 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// A configured connection with two tools that no source would have.
 #[derive(Default)]
-struct Faulty(Connected);
+struct Faulty(ConnectionFeatures);
 
 impl Features for Faulty {
     fn capabilities(&self) -> Value {
         self.0.capabilities()
     }
 
-    fn tools(&self, context: &Context<'_>) -> Arc<Listing> {
+    fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
         self.0.tools(context)
     }
 
-    fn call<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+    fn call<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
         match asked.name.as_str() {
             "panic" => panic!("a fault\nof the test's own"),
             // Nothing else happens on this thread until somebody writes.
@@ -49,7 +54,7 @@ impl Features for Faulty {
         self.0.call(context, asked, summary)
     }
 
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> Answer<'a, Vec<Value>> {
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>> {
         self.0.resources(context, summary)
     }
 
@@ -57,7 +62,12 @@ impl Features for Faulty {
         self.0.templates(context)
     }
 
-    fn read<'a>(&'a self, context: &'a Context<'a>, asked: Asked, summary: &'a mut Summary) -> Answer<'a, Given> {
+    fn read<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
         self.0.read(context, asked, summary)
     }
 
@@ -68,18 +78,18 @@ impl Features for Faulty {
     fn prompt<'a>(
         &'a self,
         context: &'a Context<'a>,
-        asked: Asked,
+        asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> Answer<'a, Given> {
+    ) -> FeatureFuture<'a, ToolOutcome> {
         self.0.prompt(context, asked, arguments)
     }
 
     fn complete<'a>(
         &'a self,
         context: &'a Context<'a>,
-        completion: Completion,
+        completion: CompletionRequest,
         summary: &'a mut Summary,
-    ) -> Answer<'a, Vec<String>> {
+    ) -> FeatureFuture<'a, Vec<String>> {
         self.0.complete(context, completion, summary)
     }
 
@@ -112,7 +122,9 @@ impl Served {
     /// Begins the test `name` of this file once more, as the one that serves.
     async fn start(name: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([&format!("{}::{name}", module_path!().trim_start_matches("it::")), "--exact", "--nocapture"]).env(SERVES, "1");
+        command
+            .args([&format!("{}::{name}", module_path!().trim_start_matches("it::")), "--exact", "--nocapture"])
+            .env(SERVES, "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let (tell, log) = unbounded_channel();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use portico::app::App;
 use portico::config::Config;
-use portico::mcp::connection::Connected;
+use portico::mcp::connection::ConnectionFeatures;
 use portico::mcp::features::Features;
 use portico_actors::auth::Auth;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
@@ -75,7 +75,7 @@ pub(crate) fn connection(id: Uuid, name: &str, url: &str, more: &str) -> String 
 impl TestApp {
     /// Starts the service with these `[[connections]]` tables in `folder`.
     pub(crate) async fn start(folder: TempDir, connections: &str) -> Self {
-        Self::offering(folder, connections, Arc::new(Connected::default())).await
+        Self::offering(folder, connections, Arc::new(ConnectionFeatures::default())).await
     }
 
     /// The same, where every MCP address offers `features`.
@@ -85,7 +85,7 @@ impl TestApp {
 
     /// The same, with further keys of `[server]`.
     pub(crate) async fn start_with(folder: TempDir, server: &str, connections: &str) -> Self {
-        Self::with(folder, server, connections, Arc::new(Connected::default())).await
+        Self::with(folder, server, connections, Arc::new(ConnectionFeatures::default())).await
     }
 
     /// The same, with both.
@@ -95,7 +95,7 @@ impl TestApp {
 
     /// The same behind a proxy that clients know as `public_url`.
     pub(crate) async fn start_as(folder: TempDir, public_url: Option<&str>, connections: &str) -> Self {
-        Self::begin(folder, public_url, "", connections, Arc::new(Connected::default())).await
+        Self::begin(folder, public_url, "", connections, Arc::new(ConnectionFeatures::default())).await
     }
 
     async fn begin(

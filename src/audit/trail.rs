@@ -1,0 +1,243 @@
+//! The trail of a running service: takes places and records, and starts and stops the writer.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use portico_actors::auth::recording::{Door, ForStore, Recorder};
+use portico_actors::auth::store::{self, Change};
+use portico_actors::call::Op;
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::event::Observer;
+use portico_actors::source::drivers;
+use portico_actors::sql::Dialect;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use super::place::{AuditPermit, PATIENCE, PendingWrite};
+use super::queue::{Message, Queued, Shared};
+use super::record::{AuditEvent, Record};
+use super::settings::{OnFailure, Settings};
+use super::sinks::{File, Sinks};
+use super::statement::StatementRecord;
+use super::writer;
+use crate::strangers::Bucket;
+
+/// How long the end of the service may wait for the last records.
+const LAST_CALL: Duration = Duration::from_secs(5);
+/// How soon a failed writer is worth asking again.
+const RETRY: Duration = Duration::from_secs(1);
+/// Room in the queue for what is said of changes, which wait for no call: the call that makes one has its place already.
+const CHANGES: usize = 64;
+
+/// The trail of a running service.
+pub struct Audit {
+    settings: Settings,
+    file: Option<File>,
+    sender: mpsc::Sender<Message>,
+    /// One for each place in the queue.
+    rooms: Arc<Semaphore>,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Audit {
+    /// Opens file and store and starts the writer; `None` where nothing is to be recorded.
+    ///
+    /// # Errors
+    /// When the file, or a store that is one, cannot be opened.
+    pub fn start(settings: &Settings, store: &store::Place, observer: Observer) -> Result<Option<Arc<Self>>> {
+        if !settings.is_on() {
+            return Ok(None);
+        }
+        let file = File::of(settings);
+        let mut sinks = Sinks::new(settings, file.clone(), store);
+        sinks.open_what_is_there()?;
+        let (sender, receiver) = mpsc::channel(settings.queue.max(1) + CHANGES);
+        let shared = Arc::new(Shared {
+            failing: watch::Sender::new(false),
+            reopen: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            suppressed: AtomicU64::new(0),
+            writer: sender.downgrade(),
+            bucket: Mutex::new(Bucket::full(Instant::now())),
+        });
+        let writer = writer::Writer::new(sinks, Arc::clone(&shared), settings.on_failure, observer);
+        let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(receiver));
+        let thread = Mutex::new(Some(thread.map_err(Error::internal)?));
+        let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
+        let audit = Self { settings: settings.clone(), file, sender, rooms, shared, thread };
+        // The queue is empty: there is room.
+        let _ = audit.sender.try_send(Message::Record(Record::of(AuditEvent::Start, "ok").into()));
+        Ok(Some(Arc::new(audit)))
+    }
+
+    /// Takes a place in the queue for one record, waiting for it if need be. `None` where calls go
+    /// on without records.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`] when records cannot be written and calls are refused for that,
+    /// [`Kind::Busy`] when the writer is too far behind.
+    pub async fn reserve(&self) -> Result<Option<AuditPermit>> {
+        let refuses = self.settings.on_failure == OnFailure::Refuse;
+        let mut failing = self.shared.failing.subscribe();
+        let failed = async {
+            if !refuses || failing.wait_for(|failing| *failing).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let place = async {
+            // It is never closed.
+            let room = Arc::clone(&self.rooms).acquire_owned().await.ok();
+            self.sender.clone().reserve_owned().await.map(|permit| (permit, room))
+        };
+        let place = tokio::select! {
+            biased;
+            () = failed => return Err(cannot_record()),
+            place = place => place,
+            () = tokio::time::sleep(PATIENCE) => {
+                return Err(Error::new(Kind::Busy, "too many records of the audit trail are waiting to be written")
+                    .retry_after(RETRY)
+                    .hint("try again after the given delay"));
+            }
+        };
+        match place {
+            Ok((permit, room)) => Ok(Some(AuditPermit { permit, room, shared: Arc::clone(&self.shared) })),
+            Err(_) if refuses => Err(cannot_record()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Records what nobody took a place for, and tells when it is written. What strangers bring about too fast is
+    /// only counted, and waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Audit::reserve`] has them.
+    pub async fn record(&self, record: Record) -> Result<Option<PendingWrite>> {
+        if !self.shared.takes(&record) {
+            return Ok(None);
+        }
+        Ok(self.reserve().await?.map(|place| place.send(record)))
+    }
+
+    /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
+    /// that came too fast.
+    pub fn keep_at_once(&self, record: Record) {
+        let room = Arc::clone(&self.rooms).try_acquire_owned().ok();
+        let permit = room.as_ref().and_then(|_| self.sender.clone().try_reserve_owned().ok());
+        match permit {
+            Some(permit) => drop(AuditPermit { permit, room, shared: Arc::clone(&self.shared) }.keep(record)),
+            None => {
+                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Records what is about to be done, and waits until that is written.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`] when it cannot be, and is not to be done.
+    pub async fn announce(&self, record: Record) -> Result<()> {
+        if self.refuses() {
+            return Err(cannot_record());
+        }
+        let (tell, written) = oneshot::channel();
+        let written = PendingWrite { written, failing: self.shared.failing.subscribe() };
+        let queued = Queued { written: Some(tell), ..Queued::from(record.clone()) };
+        let sent = tokio::time::timeout(PATIENCE, self.sender.send(Message::Record(queued))).await;
+        let is_written = matches!(sent, Ok(Ok(()))) && written.wait().await;
+        if is_written || self.settings.on_failure == OnFailure::Continue {
+            return Ok(());
+        }
+        // It may still be written.
+        self.take_back(record);
+        Err(cannot_record())
+    }
+
+    /// Records, behind what was announced, that it did not come to be.
+    pub fn take_back(&self, record: Record) {
+        // Where even what is kept free for these is taken, the writer has not written for long, and refuses calls.
+        if self.sender.try_send(Message::Record(record.taken_back().into())).is_err() {
+            self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether calls are refused now, because records cannot be written.
+    pub fn refuses(&self) -> bool {
+        self.settings.on_failure == OnFailure::Refuse && *self.shared.failing.borrow()
+    }
+
+    /// What is recorded of the statement of `op`, on a source of this kind.
+    pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
+        let dialect = drivers::named(kind).map_or(Dialect::PostgreSql, |driver| driver.dialect);
+        StatementRecord::by(op, dialect, self.settings.statement, self.settings.parameters)
+    }
+
+    /// Has the file opened anew before the next record: somebody has moved it away.
+    pub fn reopen(&self) {
+        self.shared.reopen.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Waits until everything is written, for a while. Nothing is recorded afterwards.
+    pub async fn close(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.wake();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let written = async {
+            let _ = self.sender.send(Message::Record(Record::of(AuditEvent::Stop, "ok").into())).await;
+            let _ = self.sender.send(Message::Stop).await;
+            if let Some(thread) = thread {
+                let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+            }
+        };
+        let _ = tokio::time::timeout(LAST_CALL, written).await;
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            thread.thread().unpark();
+        }
+    }
+}
+
+/// What is refused while nothing can be recorded.
+pub(crate) fn cannot_record() -> Error {
+    Error::new(Kind::Unavailable, "calls are refused because the audit trail cannot be written")
+        .retry_after(RETRY)
+        .hint("an administrator has to look at it; the log tells why")
+}
+
+/// Changes of who may do what come here from behind the mailbox.
+pub struct Changes(pub Arc<Audit>);
+
+impl Recorder for Changes {
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        let Audit { settings, file, shared, .. } = &*self.0;
+        self.check()?;
+        let records = changes.iter().map(|change| Record::of_change(change, door));
+        let records: Vec<Record> = records.filter(|record| shared.takes(record)).collect();
+        if let Some(Err(error)) = file.as_ref().map(|file| file.write_now(&records)) {
+            if settings.on_failure == OnFailure::Refuse {
+                // The writer finds out too, and the trail says that it was tried.
+                self.unconfirmed(changes, door);
+                return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
+            }
+            // It tells of the failure, and counts what is lost.
+            for record in &records {
+                self.0.keep_at_once(record.clone());
+            }
+        }
+        Ok(settings.for_store(&records))
+    }
+
+    fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        for change in changes {
+            self.0.take_back(Record::of_change(change, door));
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.0.refuses() { Err(cannot_record()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,260 @@
+//! How a statement's results and a facet's rows go out, once it is known what they are. What is
+//! asked, and of whom, is for `sql` and `metadata`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::{HttpRequest, HttpResponse};
+use futures_util::{StreamExt, stream};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Principal;
+use portico_actors::reply::{Column, Part, Results};
+
+use crate::app::App;
+use crate::encode::{self, Arrow, Document, Lines};
+use crate::http::api::late_failure::LateFailure;
+use crate::http::api::media::{self, Form};
+use crate::http::middleware::recorder;
+use crate::http::middleware::recorder::CallRecorder;
+use crate::http::{caller, error, socket};
+use crate::shares::Room;
+
+/// How long a result's end is waited for before its first rows are sent.
+const AT_ONCE: Duration = Duration::from_millis(2);
+/// Parts of a result that still counts as small.
+const SMALL_PARTS: usize = 4;
+/// Parts that are held back at most until it is known whether a further result follows; a part is a
+/// few hundred rows.
+const HELD_PARTS: usize = 16;
+/// Octets that are held back at most, give or take a part: rows may be large.
+const HELD_OCTETS: usize = 4 * 1024 * 1024;
+/// Octets that are held back without being counted: most answers have fewer.
+const FREE: usize = 64 * 1024;
+
+/// Parts that are kept until it is known how their answer begins, counted for its caller.
+struct Held {
+    parts: Vec<Result<Part>>,
+    /// Octets of their rows.
+    rows: usize,
+    /// Octets of all of them, and how many of these are counted.
+    octets: usize,
+    counted: usize,
+    /// The columns of the last result.
+    columns: Option<Arc<[Column]>>,
+    room: Room<String>,
+}
+
+impl Held {
+    fn none(room: Room<String>) -> Self {
+        Self { parts: Vec::new(), rows: 0, octets: 0, counted: 0, columns: None, room }
+    }
+
+    /// # Errors
+    /// There is no room for it.
+    fn keep(&mut self, part: Result<Part>) -> Result<()> {
+        let octets = match &part {
+            // Those of many sets of values are the same ones.
+            Ok(Part::Columns(columns)) => match self.columns.replace(Arc::clone(columns)) {
+                Some(before) if Arc::ptr_eq(&before, columns) => size_of::<Result<Part>>(),
+                _ => part.as_ref().map_or(0, Part::octets),
+            },
+            Ok(other) => other.octets(),
+            Err(_) => size_of::<Result<Part>>(),
+        };
+        if let Ok(Part::Rows(batch)) = &part {
+            self.rows += batch.octets();
+        }
+        self.parts.push(part);
+        self.octets += octets;
+        if self.octets <= FREE {
+            return Ok(());
+        }
+        self.room.prepare(self.octets - self.counted)?;
+        self.counted = self.octets;
+        Ok(())
+    }
+
+    /// Whether so many more parts are still small.
+    fn is_small(&self, parts: usize) -> bool {
+        self.parts.len() < parts && self.rows < HELD_OCTETS
+    }
+
+    fn before(self, results: Results) -> Results {
+        results.after(self.parts, self.room)
+    }
+}
+
+/// Reads `results` up to their first row, or their end: so long the status can still tell of a
+/// failure. What is kept until then (a result without rows for each statement or set of values in the body) has
+/// `room`.
+pub(in crate::http) async fn begin(mut results: Results, room: Room<String>) -> Result<Results> {
+    let mut first = Held::none(room);
+    while let Some(part) = results.next().await {
+        let rows = matches!(part, Ok(Part::Rows(_)));
+        first.keep(Ok(part?))?;
+        if rows {
+            break;
+        }
+    }
+    // A result that ends at once goes out in one piece. Rows that were read are never taken back: a
+    // failure behind them has its place in the document.
+    while matches!(first.parts.last(), Some(Ok(Part::Rows(_)))) && first.is_small(SMALL_PARTS) {
+        match tokio::time::timeout(AT_ONCE, results.next()).await {
+            Ok(Some(part)) => first.keep(part)?,
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Ok(first.before(results))
+}
+
+/// The same for results that were asked for at a time, and notes where it went since.
+pub(in crate::http) async fn begin_timed(
+    asked: Instant,
+    results: Results,
+    room: Room<String>,
+    recorder: &mut CallRecorder,
+) -> Result<Results> {
+    let queued = results.queued;
+    let begun = begin(results, room).await;
+    recorder.note(|event| {
+        event.queued = Some(queued);
+        event.source = Some(asked.elapsed().saturating_sub(queued));
+    });
+    begun
+}
+
+/// The same for what may have further results that nobody can foresee, in a form with room for one:
+/// read to the end of the first one, as far as that is small, so that the status tells of a second one.
+/// Of a larger one the form has to tell, which may only break off.
+pub(in crate::http) async fn begin_alone(mut results: Results, room: Room<String>) -> Result<Results> {
+    let (mut held, mut done) = (Held::none(room), false);
+    while held.is_small(HELD_PARTS)
+        && let Some(part) = results.next().await
+    {
+        if done {
+            // Dropped unread, it is undone.
+            return Err(part.err().unwrap_or_else(encode::surplus));
+        }
+        done = matches!(part, Ok(Part::Done { .. }));
+        let failed = part.is_err();
+        held.keep(part)?;
+        if failed {
+            break;
+        }
+    }
+    Ok(held.before(results))
+}
+
+/// Runs `work` and sends what it has begun, or its failure, in the form that the client asks for.
+/// Nothing is begun for a client that takes none of our forms.
+pub(in crate::http) async fn send(
+    request: &HttpRequest,
+    app: &App,
+    by: &Principal,
+    work: impl AsyncFnOnce(&mut CallRecorder) -> Result<Results>,
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(request, app);
+    recorder.note_caller(by);
+    let id = recorder::request_id(request);
+    let Some(form) = media::choose(request) else {
+        let refusal = Error::invalid("Accept: no form of a result that this service has")
+            .hint("application/json, text/csv, application/x-ndjson or application/vnd.apache.arrow.stream");
+        recorder.finish(0, Some(&refusal));
+        return error::with_status(error::NOT_ACCEPTABLE, &refusal, id);
+    };
+    let begun = socket::while_present(request, work(&mut recorder)).await.and_then(|begun| begun);
+    match begun {
+        Ok(results) => {
+            let class = results.class;
+            recorder.note(|event| event.class = class);
+            let failed = LateFailure::default();
+            let mut response = HttpResponse::Ok();
+            response.extensions_mut().insert(failed.clone());
+            let ended = move |rows, bytes, failure: Option<&Error>| {
+                recorder.record(|request| request.bytes = bytes);
+                recorder.finish(rows, failure);
+                if failure.is_some() {
+                    failed.set();
+                }
+                failure.map(|failure| error::body(failure, id))
+            };
+            response.content_type(form.content_type());
+            match form {
+                Form::Document => response.streaming(socket::Watched::new(request, Document::new(results, ended))),
+                Form::Arrow => {
+                    let mut rows = Arrow::new(results, ended);
+                    // The first rows are there: what is wrong with them still has its own status.
+                    match rows.next().await {
+                        Some(Err(failure)) => error::api(&failure, id, None),
+                        first => {
+                            let rows = stream::iter(first).chain(rows);
+                            response.streaming(socket::Watched::new(request, rows))
+                        }
+                    }
+                }
+                Form::Lines(form) => {
+                    response.streaming(socket::Watched::new(request, Lines::new(form, results, ended)))
+                }
+            }
+        }
+        Err(failure) => {
+            recorder.finish(0, Some(&failure));
+            error::api(&failure, id, Some(&caller::api_challenge(request, app)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use portico_actors::error::Kind;
+    use portico_actors::reply::{Batch, Cell};
+
+    use super::*;
+    use crate::shares::{Most, Shares};
+
+    struct Large;
+
+    impl Batch for Large {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn octets(&self) -> usize {
+            3 * 1024 * 1024
+        }
+
+        fn cell(&self, _: usize, _: usize) -> Result<Cell<'_>> {
+            Ok(Cell::Null)
+        }
+    }
+
+    #[actix_web::test]
+    async fn large_rows_are_not_gathered() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let results = || {
+            let read = Arc::clone(&read);
+            read.store(0, Ordering::Relaxed);
+            Results::new(
+                false,
+                stream::repeat_with(move || {
+                    read.fetch_add(1, Ordering::Relaxed);
+                    Ok(Part::Rows(Box::new(Large) as Box<dyn Batch>))
+                }),
+            )
+        };
+        let shares = Shares::default();
+        let room = |all: usize| shares.room("ann".to_owned(), Most { each: all, all });
+        let begun = begin(results(), room(8 << 20)).await.unwrap();
+        assert_eq!((read.load(Ordering::Relaxed), shares.taken() >> 20), (2, 6));
+        // What was held has gone out.
+        assert_eq!(begun.take(3).count().await, 3);
+        assert_eq!(shares.taken(), 0);
+        let begun = begin_alone(results(), room(8 << 20)).await;
+        assert!(begun.is_ok() && read.load(Ordering::Relaxed) == 2);
+        drop(begun);
+        let refused = begin(results(), room(4 << 20)).await.unwrap_err();
+        assert_eq!((refused.kind, shares.taken()), (Kind::Busy, 0));
+    }
+}

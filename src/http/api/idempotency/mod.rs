@@ -1,0 +1,200 @@
+//! `Idempotency-Key`: a request that is sent again gets the first one's answer and is not carried
+//! out again. What is kept, and for how long, is in `memory` below; what a request does is not
+//! known here.
+//!
+//! A request with a key runs to its end even when its client leaves, who may come back for the
+//! answer. Only successes are kept: what failed was undone, and may be tried again under the same
+//! key. Whoever comes back is admitted as if they came for the first time, and gets the answer only
+//! if nothing that it depends on is another than it was. Keys are known to this process alone and not beyond its end.
+
+mod store;
+
+use std::future::poll_fn;
+use std::hash::BuildHasher;
+use std::pin::Pin;
+
+use actix_web::body::{BodyStream, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, rt, web};
+use bytes::BytesMut;
+use futures_util::{StreamExt, stream};
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Endpoint, Principal};
+
+use crate::app::App;
+use crate::config::Connection;
+pub(in crate::http) use crate::http::api::idempotency::store::IdempotencyStore;
+use crate::http::api::idempotency::store::{Claim, Key, LARGEST, Lookup, StoredResponse};
+use crate::http::api::late_failure::LateFailure;
+use crate::http::api::sql::{self, Admitted};
+use crate::http::middleware::limits::Prepared;
+use crate::http::middleware::recorder;
+use crate::http::middleware::recorder::CallRecorder;
+use crate::http::{caller, error, socket};
+use crate::shares::Room;
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// Characters in a key at most.
+const LONGEST_KEY: usize = 255;
+
+/// Carries out a request under a key once.
+pub(in crate::http) async fn once(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let keyed = request.headers().contains_key(KEY);
+    let state =
+        (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<IdempotencyStore>>().cloned());
+    let (true, (Some(app), Some(memory))) = (keyed, state) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    // Whoever is not let in is told so by the handler.
+    let Ok(by) = caller::authenticate(request.request(), &app, Endpoint::Api).await else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let mut recorder = CallRecorder::begin(request.request(), &app);
+    recorder.note_caller(&by);
+    let payload = request.extract::<web::Payload>().await?;
+    let claimed = match claim(request.request(), payload, &by, &app, &memory).await {
+        Ok((found, admitted)) => {
+            recorder.note_connection(&app, &admitted.entry, &by);
+            (found, admitted)
+        }
+        Err(refusal) => {
+            recorder.finish(0, Some(&refusal));
+            let response = error::api(&refusal, recorder::request_id(request.request()), None);
+            return Ok(request.into_response(response));
+        }
+    };
+    let answered = match claimed {
+        (Lookup::Nothing(claim), admitted) => {
+            // The handler tells of the end itself.
+            recorder.forget();
+            request.extensions_mut().insert(admitted);
+            request.extensions_mut().insert(socket::Unattended);
+            // Goes on when this future is dropped.
+            return rt::spawn(run(request, next, claim, app.room(&by)))
+                .await
+                .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
+        }
+        (Lookup::Kept(stored), _) => Ok(stored),
+        (Lookup::Running, _) => Err((
+            error::CONFLICT,
+            Error::invalid("Idempotency-Key: the first request with this key is still running")
+                .retry_after(std::time::Duration::from_secs(1)),
+        )),
+        (Lookup::Different, _) => Err((
+            error::UNPROCESSABLE,
+            Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
+        )),
+        (Lookup::NotKept, _) => Err((
+            error::CONFLICT,
+            Error::invalid(format!(
+                "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
+            ))
+            .hint("look at what it did; use a new key to run it again"),
+        )),
+    };
+    let response = match answered {
+        Ok(stored) => {
+            recorder.finish(0, None);
+            HttpResponse::build(stored.status)
+                .insert_header((header::CONTENT_TYPE, stored.content_type))
+                .insert_header((REPLAYED, "true"))
+                .body(stored.body)
+        }
+        Err((status, refusal)) => {
+            recorder.finish(0, Some(&refusal));
+            error::with_status(status, &refusal, recorder::request_id(request.request()))
+        }
+    };
+    Ok(request.into_response(response))
+}
+
+/// Admits the request as if it were the first, and finds what is known of the key.
+async fn claim(
+    request: &HttpRequest,
+    payload: web::Payload,
+    by: &Principal,
+    app: &App,
+    memory: &web::Data<IdempotencyStore>,
+) -> Result<(Lookup, Admitted)> {
+    let mut keys = request.headers().get_all(KEY);
+    let key = match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
+        (Some(key), None) if (1..=LONGEST_KEY).contains(&key.len()) => key.to_owned(),
+        _ => {
+            return Err(Error::invalid(format!(
+                "Idempotency-Key: give one key of 1 to {LONGEST_KEY} visible ASCII characters"
+            )));
+        }
+    };
+    let (admitted, body) = sql::admit(by, request, payload, app).await?;
+    let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
+    let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
+    let connection = app.connection(admitted.entry.id)?;
+    let standing = standing(by, &connection)?;
+    Ok((IdempotencyStore::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
+}
+
+/// All that the answer depends on besides the request: what the caller may do, who they are in the database,
+/// and how the connection is configured. Whoever has another standing today carries the request out
+/// anew, and is told what everybody is told who asks for the first time.
+///
+/// # Errors
+/// The caller has no role in the connection's database.
+fn standing(by: &Principal, connection: &Connection) -> Result<String> {
+    let role = connection.identity.as_ref().map(|mapping| mapping.role(&connection.name, by)).transpose()?;
+    let claims = by.claims.of_the_caller();
+    Ok(format!("{:?}", (&by.rights, role, claims, connection.id, connection.fingerprint.contents())))
+}
+
+/// Carries the request out and keeps its answer, if there is room for it while it is gathered.
+async fn run<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+    claim: Claim,
+    mut room: Room<String>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let response = next.call(request).await?.map_into_boxed_body();
+    if !response.status().is_success() {
+        return Ok(response);
+    }
+    let failed = response.response().extensions().get::<LateFailure>().cloned().unwrap_or_default();
+    let (request, response) = response.into_parts();
+    let (mut head, mut body) = response.into_parts();
+    let (mut gathered, mut counted) = (BytesMut::new(), 0);
+    let broken = loop {
+        match poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
+            None => {
+                let body = gathered.freeze();
+                let content_type = head.headers().get(header::CONTENT_TYPE).cloned();
+                if !failed.get() {
+                    let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
+                    claim.keep(StoredResponse { status: head.status(), content_type, body: body.clone() });
+                }
+                head.extensions_mut().insert(Prepared(room));
+                return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
+            }
+            Some(Err(error)) => break Some(error),
+            Some(Ok(chunk)) => gathered.extend_from_slice(&chunk),
+        }
+        let wanted = gathered.len() - counted;
+        counted = gathered.len();
+        // It was carried out already, and is answered in any case.
+        if gathered.len() > LARGEST || room.prepare(wanted).is_err() {
+            claim.too_large();
+            break None;
+        }
+    };
+    // What was read already, and then the failure or the rest.
+    let more: Pin<Box<dyn futures_util::Stream<Item = _>>> = match broken {
+        Some(error) => Box::pin(stream::iter([Err(error)])),
+        None => Box::pin(stream::poll_fn(move |cx| Pin::new(&mut body).poll_next(cx))),
+    };
+    let whole = stream::iter([Ok(gathered.freeze())]).chain(more);
+    head.extensions_mut().insert(Prepared(room));
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(BodyStream::new(whole)))))
+}

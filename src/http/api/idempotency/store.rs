@@ -1,0 +1,302 @@
+//! The answers that are kept for repeated requests, bounded in size, number and time. Which
+//! requests those are is decided in `repeats`.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::RandomState;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderValue;
+use actix_web::web;
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of an answer that is kept.
+pub(super) const LARGEST: usize = 1024 * 1024;
+/// Bytes of all answers together.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of the answers of one caller: whoever has many large ones pushes out their own.
+const MOST_BYTES_PER_CALLER: usize = 8 * 1024 * 1024;
+/// Answers of one caller.
+const MOST_PER_CALLER: usize = 1_000;
+/// Answers of all callers.
+const MOST: usize = 16_000;
+/// How long an answer is kept, unless newer ones need its place.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Whose key it is, in digests: however long names, claims and keys are, what is kept of them is not.
+/// Equal keys of different callers have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    subject: [u8; 32],
+    whole: [u8; 32],
+}
+
+impl Key {
+    /// Of `word`, used by `subject` in that standing.
+    pub(super) fn of(subject: &str, standing: &str, word: &str) -> Self {
+        let mut whole = Sha256::new();
+        for piece in [subject, standing, word] {
+            // With its length in front, no piece can pass for the end of another.
+            whole.update(piece.len().to_be_bytes());
+            whole.update(piece);
+        }
+        Self { subject: Sha256::digest(subject).into(), whole: whole.finalize().into() }
+    }
+}
+
+/// An answer as it is sent again.
+#[derive(Clone, Debug)]
+pub(super) struct StoredResponse {
+    pub(super) status: StatusCode,
+    pub(super) content_type: HeaderValue,
+    pub(super) body: Bytes,
+}
+
+/// What is known of a key.
+pub(super) enum Lookup {
+    /// Nothing: whoever asked carries the request out.
+    Nothing(Claim),
+    /// Its answer.
+    Kept(StoredResponse),
+    /// Its request has not ended yet.
+    Running,
+    /// It belongs to a request that is not this one.
+    Different,
+    /// Its answer was too large.
+    NotKept,
+}
+
+enum State {
+    Running,
+    Kept(StoredResponse),
+    NotKept,
+}
+
+struct Entry {
+    digest: u64,
+    state: State,
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        if let State::Kept(stored) = &self.state { stored.body.len() } else { 0 }
+    }
+}
+
+/// What keys and bodies are digested with.
+#[derive(Clone, Default)]
+pub(super) struct Digests(pub(super) RandomState);
+
+/// Everything that is kept.
+#[derive(Default)]
+pub(in crate::http) struct IdempotencyStore {
+    pub(super) digests: Digests,
+    responses: Mutex<Responses>,
+}
+
+#[derive(Default)]
+struct Responses {
+    entries: HashMap<Key, Entry>,
+    /// Ended ones, the oldest first.
+    ended: VecDeque<(Instant, Key)>,
+    bytes: usize,
+    /// What each caller has of these.
+    callers: HashMap<[u8; 32], Share>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Share {
+    answers: usize,
+    bytes: usize,
+}
+
+impl Share {
+    fn is_too_large(self) -> bool {
+        self.answers > MOST_PER_CALLER || self.bytes > MOST_BYTES_PER_CALLER
+    }
+}
+
+impl IdempotencyStore {
+    /// What is known of `key` for a request with `digest`.
+    pub(super) fn find(memory: &web::Data<Self>, key: Key, digest: u64) -> Lookup {
+        let mut responses = memory.responses();
+        responses.forget_old(Instant::now());
+        match responses.entries.get(&key) {
+            Some(entry) if entry.digest != digest => Lookup::Different,
+            Some(Entry { state: State::Running, .. }) => Lookup::Running,
+            Some(Entry { state: State::NotKept, .. }) => Lookup::NotKept,
+            Some(Entry { state: State::Kept(stored), .. }) => Lookup::Kept(stored.clone()),
+            None => {
+                responses.entries.insert(key, Entry { digest, state: State::Running });
+                Lookup::Nothing(Claim { memory: memory.clone(), key: Some(key) })
+            }
+        }
+    }
+
+    fn responses(&self) -> MutexGuard<'_, Responses> {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Responses {
+    fn end(&mut self, key: Key, state: State, now: Instant) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        entry.state = state;
+        let bytes = entry.bytes();
+        let share = self.callers.entry(key.subject).or_default();
+        share.answers += 1;
+        share.bytes += bytes;
+        self.bytes += bytes;
+        self.ended.push_back((now, key));
+        while self.callers.get(&key.subject).is_some_and(|share| share.is_too_large()) {
+            self.forget_oldest_of(key.subject);
+        }
+        self.forget_old(now);
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some((since, _)) = self.ended.front()
+            && now.duration_since(*since) >= KEPT_FOR
+        {
+            self.forget(0);
+        }
+        while self.bytes > MOST_BYTES || self.ended.len() > MOST {
+            // Whoever has most makes room.
+            let too_many = self.ended.len() > MOST;
+            let most = self.callers.iter().max_by_key(|(_, own)| if too_many { own.answers } else { own.bytes });
+            let Some(subject) = most.map(|(subject, _)| *subject) else { return };
+            self.forget_oldest_of(subject);
+        }
+    }
+
+    fn forget_oldest_of(&mut self, subject: [u8; 32]) {
+        match self.ended.iter().position(|(_, key)| key.subject == subject) {
+            Some(oldest) => self.forget(oldest),
+            None => {
+                self.callers.remove(&subject);
+            }
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        let Some((_, key)) = self.ended.remove(place) else { return };
+        let bytes = self.entries.remove(&key).map_or(0, |entry| entry.bytes());
+        self.bytes -= bytes;
+        if let Some(share) = self.callers.get_mut(&key.subject) {
+            share.bytes -= bytes;
+            share.answers -= 1;
+            if share.answers == 0 {
+                self.callers.remove(&key.subject);
+            }
+        }
+    }
+}
+
+/// The right to carry out a request. Dropped, it leaves the key as if it had never been used.
+pub(super) struct Claim {
+    memory: web::Data<IdempotencyStore>,
+    key: Option<Key>,
+}
+
+impl Claim {
+    /// Keeps the answer.
+    pub(super) fn keep(mut self, stored: StoredResponse) {
+        self.end(State::Kept(stored));
+    }
+
+    /// Keeps only that there was an answer.
+    pub(super) fn too_large(mut self) {
+        self.end(State::NotKept);
+    }
+
+    fn end(&mut self, state: State) {
+        if let Some(key) = self.key.take() {
+            self.memory.responses().end(key, state, Instant::now());
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.memory.responses().entries.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(subject: &str, key: usize) -> Key {
+        Key::of(subject, "", &key.to_string())
+    }
+
+    fn keep(memory: &web::Data<IdempotencyStore>, key: Key, size: usize) {
+        let Lookup::Nothing(claim) = IdempotencyStore::find(memory, key, 1) else { panic!("the key was used before") };
+        let body = Bytes::from(vec![0; size]);
+        let content_type = HeaderValue::from_static("application/json");
+        claim.keep(StoredResponse { status: actix_web::HttpResponse::Ok().finish().status(), content_type, body });
+    }
+
+    #[test]
+    fn a_key_is_its_callers_alone_and_as_small_as_any() {
+        let key = Key::of("ann", "read", "1");
+        for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
+            assert_ne!(key, Key::of(other.0, other.1, other.2), "{other:?}");
+        }
+        assert_eq!(size_of::<Key>(), 64);
+    }
+
+    #[test]
+    fn memory_is_bounded_for_each_caller_and_for_all() {
+        let memory = web::Data::new(IdempotencyStore::default());
+        keep(&memory, key("other", 0), 1);
+        for number in 0..MOST_PER_CALLER + 10 {
+            keep(&memory, key("busy", number), 1);
+        }
+        assert_eq!(memory.responses().ended.len(), MOST_PER_CALLER + 1);
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by another caller"
+        );
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), Lookup::Nothing(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), Lookup::Kept(_)));
+        for number in 0..100 {
+            keep(&memory, key("large", number), LARGEST);
+        }
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by large answers"
+        );
+        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), Lookup::Kept(_)));
+        // Many together fill it, and those who have most make room.
+        for caller in 0..20 {
+            (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
+        }
+        assert!(
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            "pushed out by many others"
+        );
+        let responses = memory.responses();
+        assert!(responses.bytes <= MOST_BYTES && responses.bytes > MOST_BYTES - 2 * LARGEST, "{}", responses.bytes);
+        assert_eq!(responses.entries.len(), responses.ended.len());
+        assert_eq!(responses.callers.values().map(|share| share.answers).sum::<usize>(), responses.ended.len());
+        assert_eq!(responses.callers.values().map(|share| share.bytes).sum::<usize>(), responses.bytes);
+    }
+
+    #[test]
+    fn answers_are_forgotten_in_time() {
+        let memory = web::Data::new(IdempotencyStore::default());
+        keep(&memory, key("a", 1), 10);
+        assert!(matches!(IdempotencyStore::find(&memory, key("a", 1), 2), Lookup::Different));
+        assert!(matches!(IdempotencyStore::find(&memory, key("b", 1), 2), Lookup::Nothing(_)));
+        let mut responses = memory.responses();
+        responses.forget_old(Instant::now());
+        assert_eq!(responses.entries.len(), 1);
+        responses.forget_old(Instant::now() + KEPT_FOR);
+        assert_eq!((responses.entries.len(), responses.bytes), (0, 0));
+    }
+}

@@ -1,0 +1,96 @@
+//! One result of several connections: their rows one connection after the other. A connection that
+//! fails takes nothing from the others; what failed is told behind the last row.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt, stream};
+use portico_actors::call::Facet;
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Result};
+use portico_actors::reply::{Cell, Part, Results};
+use portico_actors::source::catalog::{Assembled, columns};
+
+/// Connections that are asked at the same time.
+const AT_ONCE: usize = 4;
+
+/// The rows of [`Facet::Catalogs`].
+pub(in crate::http) fn names(names: Vec<Arc<str>>) -> Results {
+    let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
+    let mut parts = vec![Ok(Part::Columns(columns(Facet::Catalogs)))];
+    if !names.is_empty() {
+        parts.push(Ok(Part::Rows(Box::new(Assembled(names.into_iter().map(row).collect())))));
+    }
+    parts.push(Ok(Part::Done { affected: -1 }));
+    Results::new(false, stream::iter(parts))
+}
+
+/// The rows of `facet` of each of `entries`, in their order.
+pub(in crate::http) fn rows<F, A>(facet: Facet, entries: Vec<Entry>, ask: F) -> Results
+where
+    F: Fn(Entry) -> A + Send + 'static,
+    A: Future<Output = Result<Results>> + Send + 'static,
+{
+    let answers = stream::iter(entries)
+        .map(move |entry| {
+            let name = Arc::clone(&entry.name);
+            let asked = ask(entry);
+            async move { (name, asked.await) }
+        })
+        .buffered(AT_ONCE);
+    let parts = answers.flat_map(|(name, answer)| {
+        let parts = match answer {
+            Ok(results) => results.left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        };
+        parts.map(move |part| (Arc::clone(&name), part))
+    });
+    let merging =
+        Merging { columns: Some(Part::Columns(columns(facet))), parts: Some(Box::pin(parts)), failures: vec![] };
+    Results::new(
+        false,
+        stream::unfold(merging, |mut merging| async move { merging.next().await.map(|part| (part, merging)) }),
+    )
+}
+
+struct Merging {
+    columns: Option<Part>,
+    parts: Option<Pin<Box<dyn Stream<Item = (Arc<str>, Result<Part>)> + Send>>>,
+    failures: Vec<(Arc<str>, Error)>,
+}
+
+impl Merging {
+    async fn next(&mut self) -> Option<Result<Part>> {
+        if let Some(columns) = self.columns.take() {
+            return Some(Ok(columns));
+        }
+        while let Some((name, part)) = self.parts.as_mut()?.next().await {
+            match part {
+                Ok(rows @ Part::Rows(_)) => return Some(Ok(rows)),
+                // There is one of each for all of them.
+                Ok(Part::Columns(_) | Part::Done { .. }) => {}
+                Err(error) => self.failures.push((name, error)),
+            }
+        }
+        self.parts = None;
+        Some(self.end())
+    }
+
+    fn end(&mut self) -> Result<Part> {
+        let mut failures = std::mem::take(&mut self.failures).into_iter();
+        let Some((name, first)) = failures.next() else { return Ok(Part::Done { affected: -1 }) };
+        let mut message = format!("{name} is missing here: {}", first.message);
+        for (name, error) in failures {
+            message.push_str(&format!("; {name}: {}", error.message));
+        }
+        let mut told = Error::new(first.kind, message).hint("give catalogName to ask one connection");
+        if let Some(delay) = first.get_retry_after() {
+            told = told.retry_after(delay);
+        }
+        Err(match first.cause() {
+            Some(cause) => told.because(cause),
+            None => told,
+        })
+    }
+}

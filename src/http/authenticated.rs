@@ -1,0 +1,19 @@
+//! Who a request is from, once that was found out; the request carries it.
+
+use std::sync::Arc;
+
+use actix_web::{HttpMessage, HttpRequest};
+use portico_actors::auth::people::session::Session;
+use portico_actors::error::Result;
+use portico_actors::principal::Principal;
+
+/// Who the caller of a request is, or why nobody is let in.
+pub(super) struct Authenticated(pub(super) Result<Arc<Principal>>);
+
+/// The session of the person whose browser a request came from, for its record.
+pub(super) struct SignedIn(pub(super) Session);
+
+/// The caller of a request that was let in.
+pub(super) fn known(request: &HttpRequest) -> Option<Arc<Principal>> {
+    request.extensions().get::<Authenticated>().and_then(|Authenticated(judged)| judged.as_ref().ok().map(Arc::clone))
+}

@@ -1,0 +1,150 @@
+//! The order of refusal on the MCP endpoint (`wire.md` §2): credential, then the connection's id,
+//! then reach, then existence. A token cannot probe which connections exist.
+
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use actix_web::http::header;
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Endpoint, Principal};
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
+
+use crate::app::App;
+use crate::http::caller;
+use crate::http::error::Challenge;
+use crate::http::middleware::recorder::CallRecorder;
+
+/// Longer than any connection's name should be.
+const LONGEST_NAME: usize = 255;
+
+/// A caller at a connection that is within reach.
+pub(in crate::http) struct Admitted {
+    pub(in crate::http) by: Arc<Principal>,
+    pub(in crate::http) entry: Entry,
+}
+
+/// What stands in the place of a connection's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word<'a> {
+    Id(Uuid),
+    /// The connection's name, which clients find easier to remember.
+    Name(&'a str),
+}
+
+impl<'a> Word<'a> {
+    /// Reads the last part of an address. An id has one form, that of RFC 9562 §4; every other word of a
+    /// name's letters is one.
+    fn read(word: &'a str) -> Option<Self> {
+        let id = Uuid::try_parse(word).ok().filter(|_| word.len() == Hyphenated::LENGTH);
+        if let Some(id) = id {
+            return Some(Self::Id(id));
+        }
+        let letter = |each: u8| each.is_ascii_alphanumeric() || matches!(each, b'_' | b'-');
+        let fits = (1..=LONGEST_NAME).contains(&word.len()) && word.bytes().all(letter);
+        fits.then_some(Self::Name(word))
+    }
+}
+
+/// Lets the caller of `request` in to the connection `word`, its id or its name.
+pub(in crate::http) async fn admit(
+    request: &HttpRequest,
+    app: &App,
+    word: &str,
+    recorder: &mut CallRecorder,
+) -> Result<Admitted> {
+    let by = caller::authenticate(request, app, Endpoint::Mcp).await?;
+    recorder.note_caller(&by);
+    let id = match Word::read(word) {
+        Some(Word::Id(id)) => Some(id),
+        // A name that the caller may not use is told as one that nothing has.
+        Some(Word::Name(name)) => app.directory.named(name).map(|entry| entry.id).filter(|id| by.rights.covers(*id)),
+        None => None,
+    };
+    let id = id.ok_or_else(|| {
+        Error::invalid("connectionId: this is neither a UUID nor the name of a connection that this credential opens")
+            .hint("the address is /mcp/connections/{connectionId}")
+    })?;
+    recorder.note(|event| event.connection_id = Some(id));
+    if !by.rights.covers(id) {
+        return Err(Error::forbidden("this credential does not open this connection")
+            .hint("use a credential of this connection; GET /api/connections lists those of any credential that opens the SQL API too"));
+    }
+    let entry = app.directory.get(id).ok_or_else(|| Error::not_found("there is no connection with this id"))?;
+    recorder.note_connection(app, &entry, &by);
+    // From here on nobody asks for more than the caller may do at this connection.
+    Ok(Admitted { by: by.at(id), entry })
+}
+
+/// The challenge of the MCP endpoint of the connection `word`, whether there is one or not.
+pub(in crate::http) fn challenge(request: &HttpRequest, app: &App, word: &str) -> Challenge {
+    let root = format!("{}/.well-known/oauth-protected-resource", app.config().server.public_url);
+    Challenge {
+        // Anything else could break out of the header's quotes.
+        metadata: match Word::read(word) {
+            Some(Word::Id(id)) => format!("{root}/mcp/connections/{id}"),
+            Some(Word::Name(name)) => format!("{root}/mcp/connections/{name}"),
+            None => root,
+        },
+        shown: request.headers().contains_key(header::AUTHORIZATION),
+        basic: false,
+    }
+}
+
+/// The MCP endpoint of `word`, as its client names it (RFC 9728 §3.3): every id and every name has one,
+/// which tells nothing about which connections exist.
+pub(in crate::http) fn endpoint(app: &App, word: &str) -> Option<String> {
+    Some(match Word::read(word)? {
+        Word::Id(id) => app.mcp_url(id),
+        Word::Name(name) => format!("{}{name}", stem(app)),
+    })
+}
+
+/// A resource (RFC 8707) that a client asks a token for, with the connection's id in its name's place: a
+/// token is for what bears the name when it is given. A name that nothing bears becomes an id that
+/// nothing has.
+pub(in crate::http) fn resource(app: &App, asked: &str) -> String {
+    let stem = stem(app);
+    let Some(rest) = asked.strip_prefix(&stem) else { return asked.to_owned() };
+    let (word, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    match Word::read(word) {
+        Some(Word::Name(name)) => {
+            let id = app.directory.named(name).map_or(Uuid::nil(), |entry| entry.id);
+            format!("{stem}{id}{rest}")
+        }
+        Some(Word::Id(_)) | None => asked.to_owned(),
+    }
+}
+
+fn stem(app: &App) -> String {
+    format!("{}/mcp/connections/", app.config().server.public_url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_one_form_and_a_name_no_odd_letter() {
+        let id = Uuid::from_u128(0x6f0b_1a52_8d0e_4c57_9d1b_6a7f_3f0c_2b11);
+        let text = id.to_string();
+        assert_eq!(Word::read(&text), Some(Word::Id(id)));
+        assert_eq!(Word::read(&text.to_uppercase()), Some(Word::Id(id)));
+        assert_eq!(Word::read("shop_2-a"), Some(Word::Name("shop_2-a")));
+        for odd in [
+            "",
+            "a b",
+            "a/b",
+            "a\"b",
+            "é",
+            "a.b",
+            &format!("{{{text}}}"),
+            &format!("urn:uuid:{text}"),
+            &"x".repeat(300),
+        ] {
+            assert_eq!(Word::read(odd), None, "{odd}");
+        }
+        assert!(matches!(Word::read(&text.replace('-', "")), Some(Word::Name(_))));
+    }
+}

@@ -1,0 +1,145 @@
+//! Streams that stay open without an end: how many one principal may have, and that each is ended when its
+//! caller is no longer let in. What they carry is not known here.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::{HttpRequest, web};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::auth::Authenticate;
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::principal::{Credential, Endpoint, Principal};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::http::{caller, peer};
+use crate::shares::{Most, Share, Shares};
+
+/// When a client that has too many streams may try again: until then another is likely to end.
+const RETRY_AFTER: Duration = Duration::from_secs(15);
+/// The open streams of every principal, by its subject.
+#[derive(Debug, Default)]
+pub(in crate::http) struct OpenStreams(Shares<String>);
+
+impl OpenStreams {
+    /// Counts one more stream of `subject`, of which there may be `most`.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when there are so many already.
+    fn take(&self, subject: &str, most: usize) -> Result<Share<String>> {
+        self.0.take(subject.to_owned(), 1, Most { each: most, all: usize::MAX }).map_err(|_| {
+            Error::new(Kind::Busy, format!("{most} streams of this principal are open already"))
+                .retry_after(RETRY_AFTER)
+                .hint("close some; an administrator can raise server.max_streams")
+        })
+    }
+}
+
+/// The credential that something was begun with, and what it opened then.
+pub(in crate::http) struct AuthLease {
+    app: web::Data<App>,
+    credential: Credential,
+    from: Option<IpAddr>,
+    by: Arc<Principal>,
+    connection: Uuid,
+}
+
+impl AuthLease {
+    /// Of what `by` begins with `request` at `connection`.
+    ///
+    /// # Errors
+    /// The request has no credential.
+    pub(in crate::http) fn of(
+        request: &HttpRequest,
+        app: &web::Data<App>,
+        by: &Arc<Principal>,
+        connection: Uuid,
+    ) -> Result<Self> {
+        let (credential, from) = (caller::credential(request)?, peer::client(request, app));
+        Ok(Self { app: app.clone(), credential, from, by: Arc::clone(by), connection })
+    }
+
+    /// Whether the caller is still who it was, and may do the same. Where nobody can tell, what was stays
+    /// in force.
+    async fn is_valid(&self) -> bool {
+        let asked = Authenticate { credential: self.credential.clone(), endpoint: Endpoint::Mcp, from: self.from };
+        match self.app.auth.authenticate(asked).await {
+            Ok(now) => now.at(self.connection) == self.by,
+            Err(error) => error.kind != Kind::Unauthenticated,
+        }
+    }
+}
+
+/// What an open stream stands on: its place among its principal's streams, and the credential that
+/// it was opened with.
+pub(in crate::http) struct StreamGuard {
+    lease: Rc<AuthLease>,
+    closing: CancellationToken,
+    _held: Share<String>,
+}
+
+impl StreamGuard {
+    /// The ground of a stream that is opened with `request`.
+    ///
+    /// # Errors
+    /// The principal has too many streams open.
+    pub(in crate::http) fn take(request: &HttpRequest, lease: AuthLease) -> Result<Self> {
+        let streams = request.app_data::<web::Data<OpenStreams>>();
+        let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
+        let app = &lease.app;
+        Ok(Self {
+            _held: streams.take(&lease.by.subject, app.config().server.max_streams)?,
+            closing: app.closing().child_token(),
+            lease: Rc::new(lease),
+        })
+    }
+
+    /// Cancelled when the stream is to end: the service goes down, or the caller is no longer let in.
+    pub(in crate::http) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// Ends the stream when its credential is revoked, or opens less.
+    pub(in crate::http) fn lost(&self) -> LocalBoxFuture<'static, ()> {
+        let (validity, closing) = (self.lease.by.validity.clone(), self.closing.clone());
+        async move {
+            validity.lost().await;
+            closing.cancel();
+        }
+        .boxed_local()
+    }
+
+    /// Asks whether the caller is still let in as when the stream was opened; ends the stream if not: its
+    /// credential's time may be over.
+    pub(in crate::http) fn check(&self) -> LocalBoxFuture<'static, ()> {
+        let (lease, closing) = (Rc::clone(&self.lease), self.closing.clone());
+        async move {
+            if !lease.is_valid().await {
+                closing.cancel();
+            }
+        }
+        .boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_principal_has_its_own_bound_and_what_ends_makes_room() {
+        let streams = OpenStreams::default();
+        let held: Vec<_> = (0..2).map(|_| streams.take("ann", 2).unwrap()).collect();
+        let refused = streams.take("ann", 2).unwrap_err();
+        assert_eq!((refused.kind, refused.get_retry_after()), (Kind::Busy, Some(RETRY_AFTER)));
+        let other = streams.take("bob", 2).unwrap();
+        drop(held);
+        assert!(streams.take("ann", 1).is_ok());
+        drop(other);
+        assert_eq!(streams.0.holders(), 0, "who has no stream is remembered");
+    }
+}

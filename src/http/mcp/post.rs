@@ -1,0 +1,226 @@
+//! `POST` at the MCP endpoint: admission, media types, the body, and then the protocol. Answers that
+//! are streams are opened in `streaming.rs`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::FutureExt;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::Validity;
+
+use crate::app::App;
+use crate::audit;
+use crate::http::mcp::accept::takes;
+use crate::http::mcp::request::{McpRequest, MessageRecorder, enter, refuse};
+use crate::http::mcp::{admission, sse, streams};
+use crate::http::middleware::body;
+use crate::http::middleware::limits::Prepared;
+use crate::http::middleware::recorder::CallRecorder;
+use crate::http::{error, socket};
+use crate::mcp::envelope::{self, Body, RpcError};
+use crate::mcp::extensions::tasks;
+use crate::mcp::request_context::RequestContext;
+use crate::mcp::streams::progress_stream::ProgressStream;
+use crate::mcp::{self, Outcome, ParsedRequest};
+
+/// `POST /mcp/connections/{connectionId}`.
+pub(in crate::http) async fn post(
+    request: HttpRequest,
+    id: web::Path<String>,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let (mcp_request, parsed, body) = match take(&request, payload, &app, &id, &mut recorder).await {
+        Ok(taken) => taken,
+        Err(response) => return response,
+    };
+    let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
+    let session = parsed.session.clone();
+    let message = match &body {
+        Body::One(message) => message.id().cloned(),
+        Body::Several(_) => None,
+    };
+    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(mcp_request.by()));
+    let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
+    let mut call = call(Rc::clone(&mcp_request), parsed, body, Arc::clone(&request_context), recorder);
+    if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
+        let (asked, validity) =
+            ((message, mcp_request.context(&request_context).owner()), mcp_request.validity().clone());
+        let lost = async move { validity.lost().await };
+        call = tasks::promote(app.tasks.clone(), call, Arc::clone(&request_context), asked, lost).boxed_local();
+    }
+    let mut messages = ProgressStream::new(call, Arc::clone(&request_context), outbound);
+    // As long as nothing is to be told before the answer, its status can still be chosen.
+    let outcome = match socket::while_present(&request, messages.outcome()).await {
+        Ok(None) => return streams::stream(&request, &mcp_request, messages, session),
+        Ok(Some(outcome)) => Ok(outcome),
+        Err(left) => Err(left),
+    };
+    let mut response = respond(&request, &mcp_request, &id, outcome).await;
+    if let Some(room) = request_context.take_room() {
+        response.extensions_mut().insert(Prepared(room));
+    }
+    response
+}
+
+/// Everything that is judged before the protocol is reached.
+async fn take(
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &web::Data<App>,
+    id: &str,
+    recorder: &mut CallRecorder,
+) -> Result<(McpRequest, ParsedRequest, Body), HttpResponse> {
+    let mcp_request = enter(request, app, id, recorder).await?;
+    if let Some(response) = media_types(request, recorder) {
+        return Err(response);
+    }
+    let read = body::read(request, payload).await;
+    let bytes = read.map_err(|refusal| refuse(&refusal, recorder))?;
+    let request_context = RequestContext::default();
+    let context = mcp_request.context(&request_context);
+    let batches = if bytes.trim_ascii_start().starts_with(b"[") {
+        mcp::receive_batch(&context, &mcp_request.headers).map_err(|refusal| refuse(&refusal, recorder))?
+    } else {
+        None
+    };
+    let read = envelope::read_body(&bytes, batches.is_some()).map_err(|(id, failure)| {
+        recorder.finish(0, Some(&Error::invalid("envelope")));
+        error::protocol(error::rpc_status(failure.status), &failure, id.as_ref())
+    })?;
+    let message = match &read {
+        Body::One(message) => Some(message),
+        Body::Several(_) => None,
+    };
+    if let Some(response) = mcp_request.check_filter(message.and_then(|message| message.id()), recorder) {
+        return Err(response);
+    }
+    let parsed = match (message, batches) {
+        (None, Some(parsed)) => parsed,
+        (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), recorder)),
+        (Some(message), _) => {
+            mcp::receive(&context, &mcp_request.headers, message).map_err(|refusal| refuse(&refusal, recorder))?
+        }
+    };
+    Ok((mcp_request, parsed, read))
+}
+
+/// The work of answering, which can outlive the handler. Dropping it cancels it.
+fn call(
+    mcp_request: Rc<McpRequest>,
+    parsed: ParsedRequest,
+    body: Body,
+    request_context: Arc<RequestContext>,
+    recorder: CallRecorder,
+) -> futures_util::future::LocalBoxFuture<'static, Outcome> {
+    async move {
+        // It can go on when its client has lost the stream, and the end of the service waits for it.
+        let _running = mcp_request.app.begin();
+        let mut message_recorder = MessageRecorder::of(recorder);
+        let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
+        let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
+        let asked = match &body {
+            Body::One(message) => message.id().cloned(),
+            Body::Several(_) => None,
+        };
+        let answered = async {
+            match body {
+                Body::One(message) => mcp::answer(&context, features, headers, &parsed, message, summary).await,
+                Body::Several(messages) => {
+                    mcp::answer_batch(&context, features, headers, &parsed, messages, summary).await
+                }
+            }
+        };
+        let outcome = tokio::select! {
+            biased;
+            () = mcp_request.validity().lost() => None,
+            outcome = answered => Some(outcome),
+        };
+        let outcome = outcome.unwrap_or_else(|| {
+            let refusal = Validity::refusal();
+            message_recorder.summary.failure = Some(refusal.kind);
+            message_recorder.summary.reason = audit::reason(&refusal);
+            let body = RpcError::transport(error::code(refusal.kind), &refusal).body(asked.as_ref());
+            Outcome::Denied(refusal, body)
+        });
+        message_recorder.answered = true;
+        message_recorder.bytes = outcome.bytes();
+        message_recorder.close().await;
+        outcome
+    }
+    .boxed_local()
+}
+
+/// The response to a message, where it is no stream of a call.
+async fn respond(
+    request: &HttpRequest,
+    mcp_request: &Rc<McpRequest>,
+    id: &str,
+    outcome: Result<Outcome>,
+) -> HttpResponse {
+    let json =
+        |status, body| HttpResponse::build(error::rpc_status(status)).content_type("application/json").body(body);
+    match outcome {
+        // A request that was cancelled has no response, and this says that there is none.
+        Ok(Outcome::Accepted | Outcome::Cancelled) => HttpResponse::Accepted().finish(),
+        Ok(Outcome::Response(status, body)) => json(status, body),
+        Ok(Outcome::Begun(session, body)) => {
+            let mut response = json(envelope::ResponseStatus::Answered, body);
+            streams::name_session(&mut response, &session);
+            response
+        }
+        Ok(Outcome::Listening(_)) if !takes(request, sse::MEDIA_TYPE) => {
+            not_acceptable("Accept must allow text/event-stream: subscriptions/listen is answered with a stream")
+        }
+        Ok(Outcome::Listening(subscription)) => match mcp_request.guard(request) {
+            Ok(guard) => {
+                let events = subscription.events(mcp_request.changes().await, guard.closing());
+                sse::open_idle(request, events, guard)
+            }
+            Err(refusal) => error::transport(&refusal, None),
+        },
+        Ok(Outcome::Denied(refusal, _)) => {
+            error::transport(&refusal, Some(&admission::challenge(request, &mcp_request.app, id)))
+        }
+        Err(left) => error::transport(&left, None),
+    }
+}
+
+/// Every method that the endpoint does not have.
+pub(in crate::http) async fn other(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    match enter(&request, &app, &id, &mut recorder).await {
+        Ok(_) => {
+            recorder.finish(0, Some(&Error::invalid("method")));
+            error::method_not_allowed("GET, POST, DELETE")
+        }
+        Err(response) => response,
+    }
+}
+
+/// Refuses what the client sends or takes, if it is neither JSON nor a stream.
+fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Option<HttpResponse> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let refused = if !media.eq_ignore_ascii_case("application/json") {
+        let failure = RpcError::envelope("Content-Type must be application/json");
+        error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
+    } else if let Some(refusal) = body::coded(request) {
+        let failure = RpcError::envelope(envelope::message(&refusal));
+        error::coding_refused(error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None))
+    } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
+        not_acceptable("Accept must allow application/json or text/event-stream")
+    } else {
+        return None;
+    };
+    recorder.finish(0, Some(&Error::invalid("media type")));
+    Some(refused)
+}
+
+fn not_acceptable(message: &str) -> HttpResponse {
+    let failure = RpcError::envelope(message);
+    error::protocol(error::NOT_ACCEPTABLE, &failure, None)
+}

@@ -1,0 +1,170 @@
+//! Server-sent events that may stay open for days: heartbeats, and headers that keep proxies from
+//! holding them back. What the events are is not known here.
+
+use std::pin::Pin;
+use std::str::Utf8Error;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::rt::time::{Interval, interval};
+use actix_web::{HttpRequest, HttpResponse, Responder, web};
+use actix_web_lab::sse::{Data, Event, Sse};
+use bytestring::ByteString;
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt, Stream, StreamExt};
+
+use crate::app::App;
+use crate::http::mcp::open_streams::StreamGuard;
+use crate::http::socket::Socket;
+use crate::mcp::ServerEvent;
+use crate::observe::Traffic;
+
+/// The media type of event streams.
+pub(in crate::http) const MEDIA_TYPE: &str = "text/event-stream";
+/// How often a comment is sent, which keeps proxies from closing an idle stream, and the socket
+/// is looked at: a write alone notices a client that left in good order only the second time.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// After how long a client should take up a stream again that was closed before its end.
+const RETRY: Duration = Duration::from_millis(500);
+const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
+
+/// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
+/// event when the one before is on its way, so a slow reader costs one event and no more.
+pub(in crate::http) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
+    response(request, Sse::from_stream(beating(request, events)))
+}
+
+/// The same for a stream that can be taken up again, which tells its client when.
+pub(in crate::http) fn open_resumable(
+    request: &HttpRequest,
+    events: impl Stream<Item = ServerEvent> + 'static,
+) -> HttpResponse {
+    response(request, Sse::from_stream(beating(request, events)).with_retry_duration(RETRY))
+}
+
+/// The same for events that have no end of their own. The stream ends when its `guard` is gone.
+pub(in crate::http) fn open_idle(
+    request: &HttpRequest,
+    events: impl Stream<Item = ServerEvent> + 'static,
+    guard: StreamGuard,
+) -> HttpResponse {
+    let lost = Some(guard.lost());
+    response(request, Sse::from_stream(Standing { beating: beating(request, events), guard, lost, checking: None }))
+}
+
+fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
+    let mut response = stream.respond_to(request).map_into_boxed_body();
+    let headers = response.headers_mut();
+    // What is not encoded need not be said to be so (RFC 9110 §8.4).
+    headers.remove(header::CONTENT_ENCODING);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // nginx gathers what it passes on unless it is told not to.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// An event as the responder takes it.
+fn event(event: ServerEvent) -> Result<Event, Utf8Error> {
+    let mut data = Data::new(ByteString::try_from(event.message)?);
+    if let Some(id) = event.id {
+        data.set_id(id);
+    }
+    Ok(data.into())
+}
+
+fn beating<S: Stream<Item = ServerEvent>>(request: &HttpRequest, events: S) -> Beating<S> {
+    let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
+    Beating { events: Box::pin(events), socket, beats, _open: open }
+}
+
+/// Events, and heartbeats between them; it ends when the client is found to have left.
+struct Beating<S> {
+    events: Pin<Box<S>>,
+    socket: Option<Socket>,
+    beats: Interval,
+    _open: Option<Open>,
+}
+
+/// Counts a stream among the open ones until it is dropped.
+struct Open(Traffic);
+
+impl Open {
+    fn of(request: &HttpRequest) -> Option<Self> {
+        let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
+        traffic.streams.inc();
+        Some(Self(traffic))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.streams.dec();
+    }
+}
+
+impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
+    type Item = Result<Event, Utf8Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(next) = self.events.poll_next_unpin(cx) {
+            return Poll::Ready(next.map(event));
+        }
+        self.beats.poll_tick(cx).map(|_| {
+            let left = self.socket.as_ref().is_some_and(Socket::closed);
+            (!left).then_some(Ok(COMMENT))
+        })
+    }
+}
+
+/// Events without an end, and with each heartbeat a look at whether the stream still has its guard.
+struct Standing<S> {
+    beating: Beating<S>,
+    guard: StreamGuard,
+    lost: Option<LocalBoxFuture<'static, ()>>,
+    checking: Option<LocalBoxFuture<'static, ()>>,
+}
+
+impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
+    type Item = Result<Event, Utf8Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        // What they find out ends the events.
+        if this.lost.as_mut().is_some_and(|lost| lost.poll_unpin(cx).is_ready()) {
+            this.lost = None;
+        }
+        if this.checking.as_mut().is_some_and(|checking| checking.poll_unpin(cx).is_ready()) {
+            this.checking = None;
+        }
+        let next = this.beating.poll_next_unpin(cx);
+        if matches!(next, Poll::Ready(Some(Ok(Event::Comment(_))))) {
+            this.checking = Some(this.guard.check());
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+    use actix_web::test::TestRequest;
+    use futures_util::stream;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn events_are_framed_whatever_they_hold() {
+        let events = [
+            ServerEvent { id: Some("7-0".to_owned()), ..ServerEvent::default() },
+            ServerEvent::message("{\"a\":\r\n1}"),
+        ];
+        let request = TestRequest::default().to_http_request();
+        let response = open_resumable(&request, stream::iter(events));
+        let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
+        assert_eq!(header("content-type"), MEDIA_TYPE);
+        assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-store".to_owned(), "no".to_owned()));
+        let body = to_bytes(response.into_body()).await.unwrap();
+        assert_eq!(body, "retry: 500\n\nid: 7-0\ndata: \n\ndata: {\"a\":\ndata: 1}\n\n");
+    }
+}

@@ -1,0 +1,201 @@
+//! Streams of the MCP endpoint: a call that tells of its progress, the GET stream of the 2025
+//! revisions, and how a stream that broke off is taken up again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, rt, web};
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt};
+use portico_actors::error::Error;
+
+use crate::app::App;
+use crate::http::mcp::accept::allows;
+use crate::http::mcp::request::{McpRequest, enter, refuse};
+use crate::http::mcp::sse;
+use crate::http::middleware::recorder::CallRecorder;
+use crate::http::{error, socket};
+use crate::mcp::envelope::RpcError;
+use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
+use crate::mcp::request_context::{OutboundMessage, RequestContext};
+use crate::mcp::sessions::{Owner, Session};
+use crate::mcp::streams::progress_stream::ProgressStream;
+use crate::mcp::streams::replay::ReplayBuffer;
+use crate::mcp::streams::subscription;
+use crate::mcp::{self, Header, ServerEvent};
+
+/// How long a call whose client has lost the stream goes on, and how long its answer is kept.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// Opens the stream of an answer that is more than one message.
+pub(in crate::http) fn stream(
+    request: &HttpRequest,
+    mcp_request: &McpRequest,
+    messages: ProgressStream,
+    session: Option<Arc<Session>>,
+) -> HttpResponse {
+    if let Some(session) = session.filter(|session| session.resumes()) {
+        let owner = mcp_request.context(&RequestContext::default()).owner();
+        return sse::open_resumable(request, record(session, messages, owner));
+    }
+    let events = messages.filter_map(|told| {
+        ready(match told {
+            OutboundMessage::Message(message) => Some(ServerEvent::message(message)),
+            // Only streams that can be taken up again are paused.
+            OutboundMessage::Pause => None,
+        })
+    });
+    sse::open(request, events.take_until(Box::pin(socket::left(request))))
+}
+
+/// Records an answer while it is followed. A client that loses its stream does not cancel the
+/// call, which goes on for a grace, in which the stream can be taken up again.
+fn record(session: Arc<Session>, mut messages: ProgressStream, owner: Owner) -> impl Stream<Item = ServerEvent> {
+    let recording = session.record(owner);
+    let events = recording.follow(None);
+    rt::spawn(async move {
+        {
+            let deserted = recording.deserted(GRACE);
+            tokio::pin!(deserted);
+            loop {
+                tokio::select! {
+                    told = messages.next() => match told {
+                        Some(OutboundMessage::Message(message)) => recording.push(message),
+                        Some(OutboundMessage::Pause) => recording.pause(),
+                        None => break,
+                    },
+                    () = &mut deserted => break,
+                }
+            }
+        }
+        drop(messages);
+        recording.end();
+        if session.keep(&recording) {
+            tokio::select! {
+                () = rt::time::sleep(GRACE) => {}
+                () = session.over() => {}
+            }
+            session.forget(&recording);
+        }
+    });
+    events
+}
+
+/// Tells the client which session has begun.
+pub(in crate::http) fn name_session(response: &mut HttpResponse, session: &Session) {
+    if let Ok(id) = HeaderValue::from_str(session.id()) {
+        response.headers_mut().insert(HeaderName::from_static("mcp-session-id"), id);
+    }
+}
+
+/// `GET /mcp/connections/{connectionId}`: a stream that is told of changes, or the rest of an
+/// answer whose stream broke off.
+pub(in crate::http) async fn get(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
+        Ok(mcp_request) => Rc::new(mcp_request),
+        Err(response) => return response,
+    };
+    let accept = request.headers().get_all(header::ACCEPT).filter_map(|accept| accept.to_str().ok());
+    // A client that takes just anything does not expect a stream without an end.
+    if !accept.into_iter().any(|accept| allows(accept, sse::MEDIA_TYPE, false)) {
+        recorder.finish(0, Some(&Error::invalid("Accept")));
+        let failure = RpcError::envelope("Accept must name text/event-stream");
+        return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
+    }
+    let session =
+        match mcp::find_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
+            Ok(session) => session,
+            Err(refusal) => return refuse(&refusal, &mut recorder),
+        };
+    let last = match &mcp_request.headers.last_event {
+        Header::Absent => None,
+        Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
+        other => return resume(&request, &mcp_request, other, session.as_deref(), &mut recorder),
+    };
+    let guard = match mcp_request.guard(&request) {
+        Ok(guard) => guard,
+        Err(refusal) => return refuse(&refusal, &mut recorder),
+    };
+    recorder.note(|event| "listen".clone_into(&mut event.what));
+    recorder.finish(0, None);
+    let listening = session.map(|session| session.listen());
+    let events = subscription::announcements(listening, mcp_request.changes().await, guard.closing(), last);
+    sse::open_idle(&request, events, guard)
+}
+
+/// The rest of the answer that `last` names.
+fn resume(
+    request: &HttpRequest,
+    mcp_request: &McpRequest,
+    last: &Header,
+    session: Option<&Session>,
+    recorder: &mut CallRecorder,
+) -> HttpResponse {
+    let owner = mcp_request.context(&RequestContext::default()).owner();
+    let found = match (last, session) {
+        (Header::One(id), Some(session)) => {
+            ReplayBuffer::read_id(id).and_then(|(stream, number)| Some((session.recording(stream, &owner)?, number)))
+        }
+        _ => None,
+    };
+    match found {
+        Some((recording, number)) => {
+            recorder.note(|event| "resume".clone_into(&mut event.what));
+            recorder.finish(0, None);
+            sse::open_resumable(request, recording.follow(Some(number)))
+        }
+        // 404 would say that the session is gone.
+        None => refuse(
+            &Error::invalid("Last-Event-ID: there is no such stream in this session, or it is not kept any more")
+                .hint("leave the header out to listen for changes; send the request again to have its answer"),
+            recorder,
+        ),
+    }
+}
+
+/// `DELETE /mcp/connections/{connectionId}`: ends a session.
+pub(in crate::http) async fn delete(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
+        Ok(mcp_request) => mcp_request,
+        Err(response) => return response,
+    };
+    match mcp::end_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
+        Ok(()) => {
+            recorder.note(|event| "end of session".clone_into(&mut event.what));
+            recorder.finish(0, None);
+            HttpResponse::NoContent().finish()
+        }
+        Err(refusal) => refuse(&refusal, &mut recorder),
+    }
+}
+
+/// Lets a caller in whose method belongs to the 2025 revisions alone.
+async fn enter_session(
+    request: &HttpRequest,
+    app: &web::Data<App>,
+    id: &str,
+    recorder: &mut CallRecorder,
+) -> Result<McpRequest, HttpResponse> {
+    let mcp_request = enter(request, app, id, recorder).await?;
+    match &mcp_request.headers.version {
+        Header::Absent => {}
+        Header::One(version) if SESSION_VERSIONS.contains(&version.as_str()) => {}
+        Header::One(version) if version == STATELESS_VERSION => {
+            recorder.finish(0, Some(&Error::invalid("method")));
+            return Err(error::method_not_allowed("POST"));
+        }
+        _ => {
+            let refusal = Error::invalid("MCP-Protocol-Version: this revision is not served")
+                .hint(format!("revisions with this method: {}", SESSION_VERSIONS.join(", ")));
+            return Err(refuse(&refusal, recorder));
+        }
+    }
+    match mcp_request.check_filter(None, recorder) {
+        Some(response) => Err(response),
+        None => Ok(mcp_request),
+    }
+}

@@ -1,0 +1,248 @@
+//! A request's place in the audit trail: taken before the request is worked on, and used when it
+//! ends. What a record says of it is gathered in `ending`. The end of the answer waits here until
+//! the record is written.
+
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header;
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, web};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::auth::people::session::Session;
+use portico_actors::error::Error;
+
+use crate::app::App;
+use crate::audit::{self, Audit, AuditEvent, AuditPermit, PendingWrite, Record};
+use crate::http::authenticated::{self, SignedIn};
+use crate::http::middleware::request_id;
+use crate::http::policy::{AuditPolicy, Authentication, Policy};
+use crate::http::{error, peer};
+
+/// Characters of a `User-Agent` at most.
+const LONGEST_AGENT: usize = 200;
+
+/// The place of one request.
+#[derive(Default)]
+pub(in crate::http) struct AuditReservation {
+    place: RefCell<Option<AuditPermit>>,
+    /// Somebody will give an account of the request.
+    claimed: Cell<bool>,
+    /// The account of a request whose place is only taken when it ends.
+    waiting: RefCell<Option<Record>>,
+    late: bool,
+    /// The record on its way.
+    written: RefCell<Option<PendingWrite>>,
+    /// Why the request was refused, where nobody gives an account of it.
+    reason: RefCell<Option<String>>,
+}
+
+impl AuditReservation {
+    /// The place of `request`, for whoever gives an account of it.
+    pub(in crate::http) fn claim(request: &HttpRequest) -> Option<Rc<Self>> {
+        let reservation = Rc::clone(request.extensions().get::<Rc<Self>>()?);
+        reservation.claimed.set(true);
+        Some(reservation)
+    }
+
+    /// Notes why `request` was refused, for the record that tells of its status alone.
+    pub(in crate::http) fn explain(request: &HttpRequest, refusal: &Error) {
+        if let Some(reservation) = request.extensions().get::<Rc<Self>>() {
+            reservation.reason.replace(Some(reason(refusal)));
+        }
+    }
+
+    /// Waits until the record is written, where there is one by now. Whether it is.
+    pub(in crate::http) async fn written(&self) -> bool {
+        let written = self.written.take();
+        match written {
+            Some(written) => written.wait().await,
+            None => true,
+        }
+    }
+
+    /// Somebody else gives the account.
+    pub(in crate::http) fn disclaim(&self) {
+        self.claimed.set(false);
+    }
+
+    /// Uses the place. A second account of one request has none.
+    pub(in crate::http) fn keep(&self, record: impl FnOnce() -> Record) {
+        if let Some(place) = self.place.take() {
+            self.written.replace(place.keep(record()));
+        } else if self.late {
+            self.waiting.replace(Some(record()));
+        }
+    }
+}
+
+/// Why a request was turned away before it was anybody's call, in the words that it is answered with.
+fn reason(refusal: &Error) -> String {
+    audit::shortened(&refusal.message)
+}
+
+/// What a request says of itself before anything is known of its caller.
+pub(in crate::http) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
+    let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+    audit::Request {
+        event: event(request),
+        address: peer::client(request, app).map(|address| address.to_canonical()),
+        agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
+        path: request_id::path(request),
+        ..audit::Request::default()
+    }
+}
+
+/// What a request to its route is; to none it is a call like others.
+fn event(request: &HttpRequest) -> AuditEvent {
+    match Policy::of(request).map(|policy| policy.audit) {
+        Some(AuditPolicy::Before(event) | AuditPolicy::After(event)) => event,
+        Some(AuditPolicy::No(_)) | None => AuditEvent::Call,
+    }
+}
+
+/// Records a request that was refused before it had a place, unless its route wants none.
+pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
+    let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
+    let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
+    let said = introduce(request, app);
+    let recorded = audit.record(Record {
+        request_id: Some(request_id::request_id(request).to_string()),
+        address: said.address,
+        agent: said.agent,
+        path: said.path,
+        reason: Some(reason(refusal)),
+        ..Record::of(said.event, refusal.kind.word())
+    });
+    // Where it cannot be recorded it is refused all the same.
+    if let Ok(Some(written)) = recorded.await {
+        let _ = written.wait().await;
+    }
+}
+
+/// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
+/// gave an account of, such as what came from the page of a foreign origin.
+pub(in crate::http) async fn reserve(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = request.app_data::<web::Data<App>>().cloned();
+    let policy = Policy::of(request.request());
+    let recording = policy.map(|policy| policy.audit);
+    let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
+        && authenticated::known(request.request()).is_none();
+    let late = is_stranger || matches!(recording, Some(AuditPolicy::After(_)));
+    let watched = app.as_ref().filter(|_| !matches!(recording, Some(AuditPolicy::No(_))));
+    let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let place = if late { Ok(None) } else { audit.reserve().await };
+    let reservation = match place {
+        Ok(place) => Rc::new(AuditReservation { place: RefCell::new(place), late, ..AuditReservation::default() }),
+        Err(refusal) => {
+            let response = error::refusal(request.request(), &refusal);
+            return Ok(request.into_response(response));
+        }
+    };
+    request.extensions_mut().insert(Rc::clone(&reservation));
+    let _on_disconnect = OnDisconnect { reservation: Rc::clone(&reservation), audit: Arc::clone(audit) };
+    let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), app));
+    let response = next.call(request).await?.map_into_boxed_body();
+    if !reservation.claimed.get() {
+        reservation.keep(|| {
+            let status = response.status();
+            let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
+            let outcome = if status.is_success() { "ok" } else { "refused" };
+            Record {
+                request_id: Some(id.to_string()),
+                credential: session.as_ref().and_then(Session::credential),
+                principal: session.map(|session| session.email).unwrap_or_default(),
+                address: said.address,
+                agent: said.agent,
+                code: Some(status.as_u16().to_string()),
+                reason: reservation.reason.take(),
+                path: said.path,
+                ..Record::of(said.event, outcome)
+            }
+        });
+    }
+    let waiting = reservation.waiting.borrow().clone();
+    if let Some(record) = waiting {
+        // Whoever leaves meanwhile is recorded by what is still kept here.
+        let recorded = audit.record(record).await;
+        reservation.waiting.take();
+        match recorded {
+            Ok(written) => drop(reservation.written.replace(written)),
+            Err(refusal) => {
+                let refused = error::refusal(response.request(), &refusal);
+                return Ok(response.into_response(refused));
+            }
+        }
+    }
+    // What was told of by now was so before the first byte.
+    let is_written = reservation.written().await;
+    if !is_written
+        && audit.refuses()
+        && response.status().is_success()
+        && event(response.request()) == AuditEvent::Token
+    {
+        let refused = error::refusal(response.request(), &audit::cannot_record());
+        return Ok(response.into_response(refused));
+    }
+    Ok(response.map_body(|_, body| match body.size() {
+        BodySize::Stream => BoxBody::new(UntilRecorded { body, reservation, held: None }),
+        BodySize::None | BodySize::Sized(_) => body,
+    }))
+}
+
+/// Keeps the account of a request whose client has left before its place was taken.
+struct OnDisconnect {
+    reservation: Rc<AuditReservation>,
+    audit: Arc<Audit>,
+}
+
+impl Drop for OnDisconnect {
+    fn drop(&mut self) {
+        if let Some(record) = self.reservation.waiting.take() {
+            self.audit.keep_at_once(record);
+        }
+    }
+}
+
+/// A body that is still being made, whose call ends with it: what comes when the record is on its way,
+/// the last piece or the end alone, waits until that is written.
+struct UntilRecorded {
+    body: BoxBody,
+    reservation: Rc<AuditReservation>,
+    held: Option<(Piece, LocalBoxFuture<'static, ()>)>,
+}
+
+type Piece = Option<Result<Bytes, <BoxBody as MessageBody>::Error>>;
+
+impl MessageBody for UntilRecorded {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Piece> {
+        let this = &mut *self;
+        if this.held.is_none() {
+            let piece = ready!(Pin::new(&mut this.body).poll_next(cx));
+            let Some(written) = this.reservation.written.take() else { return Poll::Ready(piece) };
+            this.held = Some((piece, written.wait().map(drop).boxed_local()));
+        }
+        if let Some((_, written)) = &mut this.held {
+            ready!(written.poll_unpin(cx));
+        }
+        Poll::Ready(this.held.take().and_then(|(piece, _)| piece))
+    }
+}

@@ -1,0 +1,194 @@
+//! Reads a request's body up to its limit.
+
+use std::net::IpAddr;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{Method, header};
+use actix_web::middleware::Next;
+use actix_web::rt::time::timeout;
+use actix_web::web::{Bytes, BytesMut, Data, Payload};
+use actix_web::{HttpMessage, HttpRequest};
+use futures_util::StreamExt;
+use portico_actors::error::{Error, Kind, Result};
+use portico_actors::principal::Principal;
+
+use crate::app::App;
+use crate::http::middleware::limits::busy;
+use crate::http::middleware::recorder::{self, CallRecorder};
+use crate::http::policy::{Form, Policy};
+use crate::http::{error, peer};
+use crate::shares::{Most, Room, Share, Short};
+
+/// Bytes that are made room for before they came.
+const RESERVED: usize = 64 * 1024;
+
+/// How large the body of a route may be.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) enum Limit {
+    /// None is read.
+    None,
+    /// A form of so many bytes at most.
+    Form(usize),
+    /// JSON of so many bytes at most.
+    Json(usize),
+    /// JSON up to `server.max_body`.
+    MaxBody,
+}
+
+impl Limit {
+    /// The media type that is read, and nothing else.
+    pub(in crate::http) const fn media(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Form(_) => Some("application/x-www-form-urlencoded"),
+            Self::Json(_) | Self::MaxBody => Some("application/json"),
+        }
+    }
+}
+
+/// The body of a request that was read before its handler was asked.
+pub(in crate::http) struct Received {
+    body: Result<Bytes>,
+    /// What it takes of memory, counted for its caller.
+    _room: Room<String>,
+}
+
+/// The whole body within the bound of its route, unless the client takes too long to send it.
+pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes> {
+    if let Some(received) = request.extensions().get::<Received>() {
+        return received.body.clone();
+    }
+    let Some(app) = request.app_data::<Data<App>>() else {
+        return Err(Error::internal("a route without its state"));
+    };
+    let most = match request.app_data::<Limit>() {
+        Some(Limit::Form(most) | Limit::Json(most)) => *most,
+        _ => return Err(Error::internal("a body is read where the route table has none")),
+    };
+    let body = within(app, gather(request, payload, (most, "send less"), |_| Ok(()))).await?;
+    // Whoever is not known yet takes their place now, and not while the body comes.
+    let place = app.strangers.take(peer::client(request, app), 1, STRANGERS);
+    let place = place.map_err(|short| {
+        let whom = if short == Short::Each { "from this address" } else { "of callers who are not known yet" };
+        busy(&format!("as many requests {whom} as the service takes are worked on"))
+    })?;
+    request.extensions_mut().insert(Stranger(place));
+    Ok(body)
+}
+
+/// The place of a request whose caller is not known yet, until it was answered.
+struct Stranger(#[allow(dead_code, reason = "it is held, not used")] Share<Option<IpAddr>>);
+
+/// Requests of callers who are not known yet that are worked on at once.
+const STRANGERS: Most = Most { each: 32, all: 256 };
+
+/// Reads the body of a request of `by`, whatever its route is, up to `server.max_body` and within what there is for
+/// the bodies of a principal and of all.
+pub(in crate::http) async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
+    let config = app.config();
+    let most = config.server.max_body;
+    let all = config.server.bounds.max_bodies;
+    let mut room = app.bodies.room(by.subject.clone(), Most { each: (all / 2).max(most), all });
+    let remedy = "send less at a time; an administrator can raise server.max_body";
+    let grow = |octets| {
+        room.grow(octets).map_err(|short| match short {
+            Short::Each => busy("the requests of this principal that are worked on have as many bytes as they may"),
+            Short::All => busy("the requests that are worked on have as many bytes as they may"),
+        })
+    };
+    let body = within(app, gather(request, payload, (most, remedy), grow)).await;
+    Received { body, _room: room }
+}
+
+/// What `body` comes to within `server.body_timeout`.
+async fn within(app: &App, body: impl Future<Output = Result<Bytes>>) -> Result<Bytes> {
+    let patience = app.config().server.bounds.body_timeout;
+    let body = timeout(patience, body).await.map_err(|_| {
+        Error::new(Kind::TimedOut, format!("the body was not received within {} seconds", patience.as_secs()))
+            .hint("send it faster or in smaller pieces; an administrator can raise server.body_timeout")
+    })??;
+    app.metrics.traffic.received.inc_by(body.len() as u64);
+    Ok(body)
+}
+
+/// Reads a body; `grow` is asked before each piece is kept.
+async fn gather(
+    request: &HttpRequest,
+    mut payload: Payload,
+    (most, remedy): (usize, &'static str),
+    mut grow: impl FnMut(usize) -> Result<()>,
+) -> Result<Bytes> {
+    let too_large = || Error::new(Kind::TooLarge, format!("the body is larger than {most} bytes")).hint(remedy);
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > most) {
+        return Err(too_large());
+    }
+    // Memory is given for what came, not for what was announced.
+    let mut body = BytesMut::with_capacity(announced.unwrap_or(0).min(RESERVED));
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| Error::invalid("the body was not received whole"))?;
+        if body.len() + chunk.len() > most {
+            return Err(too_large());
+        }
+        grow(chunk.len())?;
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// What is wrong with a body that comes in a content coding (RFC 9110 §8.4): none is undone here, where
+/// a few bytes could become any number.
+pub(in crate::http) fn coded(request: &HttpRequest) -> Option<Error> {
+    let codings = request.headers().get_all(header::CONTENT_ENCODING);
+    let named = codings.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let named: Vec<_> = named.map(|coding| String::from_utf8_lossy(coding.as_bytes())).collect();
+    let refusal = || {
+        Error::invalid(format!("Content-Encoding: a body in {:?} is not taken", named.join(", ")))
+            .hint("send the body as it is, without this header")
+    };
+    (!named.is_empty()).then(refusal)
+}
+
+/// Refuses a body in a content coding on the SQL API.
+pub(in crate::http) async fn uncoded(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let Some((refusal, app)) = coded(request.request()).zip(request.app_data::<Data<App>>().cloned()) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    CallRecorder::begin(request.request(), &app).finish(0, Some(&refusal));
+    let id = recorder::request_id(request.request());
+    let response = error::coding_refused(error::with_status(error::UNSUPPORTED_MEDIA_TYPE, &refusal, id));
+    Ok(request.into_response(response))
+}
+
+/// Refuses a body of another media type than its route reads: pages of any site may have a browser send some
+/// types without asking first. The MCP endpoint says so itself, behind its credential; the SQL API, where
+/// no browser shows a credential by itself, takes a body without a type too.
+pub(in crate::http) async fn check(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
+    let own = Policy::of(request.request()).is_some_and(|policy| policy.form == Form::Mcp);
+    let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
+    let given = request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let refused = wanted.filter(|(media, limit)| match given {
+        Some(given) => !given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media),
+        None => !matches!(limit, Limit::MaxBody),
+    });
+    let Some(((media, _), app)) = refused.zip(request.app_data::<Data<App>>().cloned()) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let refusal = Error::invalid(format!("Content-Type: the body must be {media}"));
+    CallRecorder::begin(request.request(), &app).finish(0, Some(&refusal));
+    let response = error::type_refused(request.request(), &refusal, media);
+    Ok(request.into_response(response))
+}
+
+/// The body as text.
+pub(in crate::http) fn text(body: &Bytes) -> Result<&str> {
+    std::str::from_utf8(body).map_err(|_| Error::invalid("the body is not UTF-8"))
+}

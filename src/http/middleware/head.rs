@@ -1,0 +1,51 @@
+//! What a request's method and version want of the form of its answer: HEAD has no content
+//! (RFC 9110 §9.3.2), and HTTP/1.0 knows no chunks (RFC 9112 §6.1).
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use actix_web::body::{self, BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{ConnectionType, Method, Version};
+use actix_web::middleware::Next;
+
+use crate::http::policy::Policy;
+
+/// Has HEAD worked on as GET, where the route does so; `fit` leaves the content out.
+pub(in crate::http) async fn head_as_get(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    if request.method() == Method::HEAD && Policy::of(request.request()).is_some_and(|policy| policy.head) {
+        request.head_mut().method = Method::GET;
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+/// Answers HEAD without content, and HTTP/1.0 in one piece that ends with its connection.
+pub(in crate::http) async fn fit(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let is_head = request.method() == Method::HEAD;
+    let knows_no_chunks = request.version() < Version::HTTP_11;
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    let streams = matches!(response.response().body().size(), BodySize::Stream);
+    if streams && knows_no_chunks {
+        let head = response.response_mut().head_mut();
+        head.no_chunking(true);
+        // The end of the connection is the end of the content (RFC 9112 §6.3).
+        head.set_connection_type(ConnectionType::Close);
+    }
+    if !is_head {
+        return Ok(response);
+    }
+    let (request, response) = response.into_parts();
+    let (response, content) = response.into_parts();
+    // Read to its end, so that the call ends as that of a GET does.
+    let mut content = pin!(content);
+    while let Some(Ok(_)) = poll_fn(|cx| content.as_mut().poll_next(cx)).await {}
+    // Not described either: where requests are pipelined, the server forgets which of them was for a
+    // head alone, and would wait for the octets that were described.
+    Ok(ServiceResponse::new(request, response.set_body(BoxBody::new(body::None::new()))))
+}

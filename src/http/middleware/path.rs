@@ -1,0 +1,179 @@
+//! A request's target as everybody reads it alike: a path in its normal form (RFC 3986 §6.2.2), and in
+//! HTTP/1 one host (RFC 9112 §3.2). Whatever could be read in two ways is refused before anything
+//! looks at it. Query strings are not judged here.
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{Version, header};
+use actix_web::middleware::Next;
+use actix_web::{HttpRequest, web};
+use portico_actors::error::Error;
+
+use crate::app::App;
+use crate::http::error;
+use crate::http::middleware::{audit_trail, host, recorder};
+
+/// Refuses what is not in its normal form or names another host, and leaves a record of it.
+pub(in crate::http) async fn check(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let app = request.app_data::<web::Data<App>>().cloned();
+    let malformed = fault(request.path()).or_else(|| fault_of_host(request.request()));
+    let malformed = malformed.map(|refusal| (error::status(refusal.kind), refusal));
+    let misdirected = || Some((error::MISDIRECTED, host::foreign(&request, app.as_deref()?)?));
+    let Some((status, refusal)) = malformed.or_else(misdirected) else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let id = recorder::request_id(request.request());
+    recorder::refused(request.request(), &refusal);
+    if let Some(app) = &app {
+        app.metrics.traffic.refused.inc();
+        audit_trail::record_refusal(request.request(), app, &refusal).await;
+        app.metrics.traffic.responded(status.as_u16());
+    }
+    let mut response = error::with_status(status, &refusal, id);
+    // Where its body ends, if it has one, is of no interest.
+    error::close(&mut response);
+    Ok(request.into_response(response))
+}
+
+/// What is wrong with `path`.
+fn fault(path: &str) -> Option<Error> {
+    let wrong = |what: &str, remedy: &str| {
+        Some(Error::invalid(format!("path: {what}")).hint(format!("{remedy} (RFC 3986, section 6.2.2)")))
+    };
+    let Some(rest) = path.strip_prefix('/') else {
+        return wrong("it does not begin with a slash", "write the whole path");
+    };
+    let mut segments = rest.split('/').peekable();
+    let mut octets = Vec::with_capacity(path.len());
+    while let Some(segment) = segments.next() {
+        // A slash at the end is another path, and not a wrong one.
+        if segment.is_empty() && segments.peek().is_some() {
+            return wrong("two slashes in a row", "write one");
+        }
+        if matches!(segment, "." | "..") {
+            return wrong("a segment of dots alone", "write the path that it leads to");
+        }
+        if let Err((what, remedy)) = decode(segment, &mut octets) {
+            return wrong(what, remedy);
+        }
+        octets.push(b'/');
+    }
+    if std::str::from_utf8(&octets).is_err() {
+        return wrong("its escapes are no UTF-8", "escape the octets of UTF-8");
+    }
+    None
+}
+
+/// Appends what `segment` stands for.
+fn decode(segment: &str, octets: &mut Vec<u8>) -> Result<(), (&'static str, &'static str)> {
+    let mut rest = segment.bytes();
+    while let Some(octet) = rest.next() {
+        if octet != b'%' {
+            let sub_delimiter = b"!$&'()*+,;=:@".contains(&octet);
+            if !unreserved(octet) && !sub_delimiter {
+                return Err(("a character that has to be escaped", "escape it as %XX"));
+            }
+            octets.push(octet);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let decoded = digit().zip(digit()).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        let Some(decoded) = decoded else {
+            return Err(("a % without two hexadecimal digits", "write %25 for the sign itself"));
+        };
+        if unreserved(decoded) {
+            return Err(("an escaped character that needs no escape", "write the character itself"));
+        }
+        if matches!(decoded, b'/' | b'\\') {
+            return Err(("an escaped slash", "no address here has one"));
+        }
+        if decoded.is_ascii_control() {
+            return Err(("a control character", "leave it out"));
+        }
+        octets.push(decoded);
+    }
+    Ok(())
+}
+
+/// RFC 3986 §2.3.
+fn unreserved(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
+}
+
+/// What is wrong with the host that a request of HTTP/1 is for.
+fn fault_of_host(request: &HttpRequest) -> Option<Error> {
+    if request.version() >= Version::HTTP_2 {
+        return None;
+    }
+    let authority = request.uri().authority()?;
+    let mut hosts = request.headers().get_all(header::HOST);
+    let same = hosts
+        .next()
+        .filter(|_| hosts.next().is_none())
+        .is_some_and(|host| host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()));
+    (!same).then(|| {
+        Error::invalid("Host: it differs from the host of the request's target")
+            .hint("send the same in both, or the path alone as the target (RFC 9112, section 3.2.2)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_spelling() {
+        for path in [
+            "/",
+            "/api/query",
+            "/api/query/",
+            "/.well-known/jwks.json",
+            "/mcp/connections/a-b_c~d.e",
+            "/a;b=c/d@e:f!$&'()*+,",
+            "/%C3%A9/%c3%a9/%20/%25/%7B",
+        ] {
+            assert!(fault(path).is_none(), "{path}");
+        }
+        for path in [
+            "",
+            "*",
+            "api/query",
+            "//api/query",
+            "/api//query",
+            "/api/query//",
+            "//",
+            "/./api",
+            "/api/.",
+            "/api/..",
+            "/api/../mcp",
+            "/%2e/api",
+            "/%2E%2e",
+            "/.%2E/",
+            "/%61pi/query",
+            "/api/quer%79",
+            "/%7Eann",
+            "/a%2Fb",
+            "/a%5cb",
+            "/a%00",
+            "/a%0A",
+            "/a%7f",
+            "/%",
+            "/%4",
+            "/%zz",
+            "/%+1",
+            "/%C3",
+            "/%FF",
+            "/%C0%AE",
+            "/\u{e9}",
+            "/a b",
+            "/a\\b",
+            "/{a}",
+            "/a\"",
+        ] {
+            assert!(fault(path).is_some_and(|fault| fault.message.starts_with("path: ")), "{path}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The one event that tells of a request's end, whichever way it ends.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix_web::{HttpRequest, web};
+use portico_actors::auth::people::session::Session;
+use portico_actors::auth::recording::Door;
+use portico_actors::call::Origin;
+use portico_actors::directory::Entry;
+use portico_actors::error::{Error, Kind};
+use portico_actors::event::{CallEnded, Event, Observer};
+use portico_actors::principal::Principal;
+
+use crate::app::App;
+use crate::audit::{self, Record, Request};
+use crate::http::middleware::audit_trail::{self, AuditReservation};
+use crate::http::middleware::request_id::path;
+pub(in crate::http) use crate::http::middleware::request_id::request_id;
+use crate::http::middleware::span::Span;
+use crate::http::middleware::timing::Timing;
+use crate::http::peer;
+
+/// Where a call of `request` comes from.
+pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {
+    Origin { id: request_id(request), trace: Span::of(request).trace }
+}
+
+/// By which door `request` asks for a change, and who was authenticated with it.
+pub(in crate::http) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) -> Door {
+    let Request { address, agent, path, .. } = audit_trail::introduce(request, app);
+    Door { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
+}
+
+/// Tells of a request that was refused before it was anybody's call: its path or its method is none
+/// that there is, or its page may not call. The audit trail records those by their status and
+/// the reason.
+pub(in crate::http) fn refused(request: &HttpRequest, refusal: &Error) {
+    AuditReservation::explain(request, refusal);
+    if let Some(app) = request.app_data::<web::Data<App>>() {
+        CallRecorder::beside(request, app).finish(0, Some(refusal));
+    }
+}
+
+/// Emits one [`CallEnded`], at the latest when it is dropped: then the caller went away.
+pub(in crate::http) struct CallRecorder {
+    event: Option<CallEnded>,
+    observer: Observer,
+    timing: Timing,
+    span: Rc<Span>,
+    started: Instant,
+    trail: Option<Reserved>,
+}
+
+/// The request's place in the audit trail, and what its record says beyond the event.
+struct Reserved {
+    reservation: Rc<AuditReservation>,
+    request: Request,
+}
+
+impl CallRecorder {
+    /// Begins to measure a request.
+    pub(in crate::http) fn begin(request: &HttpRequest, app: &App) -> Self {
+        let mut recorder = Self::beside(request, app);
+        recorder.trail = AuditReservation::claim(request)
+            .map(|reservation| Reserved { reservation, request: audit_trail::introduce(request, app) });
+        recorder
+    }
+
+    /// The same for a request whose record in the audit trail is not ours to write.
+    fn beside(request: &HttpRequest, app: &App) -> Self {
+        let span = Span::of(request);
+        let event = CallEnded {
+            id: Box::new(request_id(request)),
+            client: peer::client(request, app),
+            subject: String::new(),
+            connection: None,
+            connection_id: None,
+            what: path(request),
+            operation: None,
+            trace: span.trace,
+            parent: span.parent,
+            driver: None,
+            asked: None,
+            class: None,
+            rows: 0,
+            queued: None,
+            source: None,
+            took: std::time::Duration::ZERO,
+            failure: Some(Kind::Abandoned),
+            cause: None,
+        };
+        Self {
+            event: Some(event),
+            observer: Arc::clone(&app.observer),
+            timing: Timing::of(request),
+            span,
+            started: Instant::now(),
+            trail: None,
+        }
+    }
+
+    /// Notes what is known by now.
+    pub(in crate::http) fn note(&mut self, note: impl FnOnce(&mut CallEnded)) {
+        if let Some(event) = &mut self.event {
+            note(event);
+            self.timing.answered(event.queued, event.source);
+        }
+    }
+
+    /// Notes who the caller is.
+    pub(in crate::http) fn note_caller(&mut self, by: &Principal) {
+        self.note(|event| event.subject.clone_from(&by.subject));
+        self.record(|request| {
+            request.client = by.claims.verified("client_id").map(str::to_owned);
+            request.account = by.account().map(str::to_owned);
+            request.credential = by.credential.as_deref().map(str::to_owned);
+        });
+    }
+
+    /// Notes whose browser it is.
+    pub(in crate::http) fn note_session(&mut self, session: &Session) {
+        self.note(|event| event.subject.clone_from(&session.email));
+        self.record(|request| request.credential = session.credential());
+    }
+
+    /// Notes who the caller claims to be, for the audit trail: nobody is authenticated yet.
+    pub(in crate::http) fn note_claim(&mut self, name: &str) {
+        self.record(|request| request.claimed = Some(audit::shortened(name)).filter(|name| !name.is_empty()));
+    }
+
+    /// Notes which connection it is, and who the caller is in its database.
+    pub(in crate::http) fn note_connection(&mut self, app: &App, entry: &Entry, by: &Principal) {
+        self.note(|event| {
+            event.connection = Some(Arc::clone(&entry.name));
+            event.connection_id = Some(entry.id);
+            event.driver = Some(entry.kind);
+        });
+        self.record(|request| {
+            let mapping = app.connection(entry.id).ok().and_then(|connection| connection.identity.clone());
+            request.role = mapping.and_then(|mapping| mapping.role(&entry.name, by).ok());
+        });
+    }
+
+    /// Notes what the audit trail alone keeps.
+    pub(in crate::http) fn record(&mut self, note: impl FnOnce(&mut Request)) {
+        if let Some(trail) = &mut self.trail {
+            note(&mut trail.request);
+        }
+    }
+
+    /// The request has ended with so many rows, well or with a failure.
+    pub(in crate::http) fn finish(&mut self, rows: u64, failure: Option<&Error>) {
+        self.note(|event| {
+            event.rows = rows;
+            event.failure = failure.map(|error| error.kind);
+            event.cause = failure
+                .filter(|error| matches!(error.kind, Kind::Internal | Kind::Unavailable))
+                .and_then(Error::cause)
+                .map(str::to_owned);
+        });
+        self.record(|request| {
+            let Some(failure) = failure else { return };
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            request.code = request.code.take().or_else(|| text(failure.get_sqlstate()));
+            request.reason = request.reason.take().or_else(|| audit::reason(failure));
+            request.credential = request.credential.take().or_else(|| text(failure.get_credential()));
+            request.claimed = request.claimed.take().or_else(|| failure.get_claimed().map(audit::shortened));
+        });
+        self.emit();
+    }
+
+    /// The request's place in the audit trail.
+    pub(in crate::http) fn reservation(&self) -> Option<Rc<AuditReservation>> {
+        self.trail.as_ref().map(|trail| Rc::clone(&trail.reservation))
+    }
+
+    /// Somebody else tells of the end.
+    pub(in crate::http) fn forget(&mut self) {
+        self.event = None;
+        if let Some(trail) = self.trail.take() {
+            trail.reservation.disclaim();
+        }
+    }
+
+    /// The request has ended as noted.
+    pub(in crate::http) fn emit(&mut self) {
+        if let Some(mut event) = self.event.take() {
+            event.took = self.started.elapsed();
+            if let Some(Reserved { reservation, request }) = self.trail.take() {
+                reservation.keep(|| Record::of_call(&event, request));
+            }
+            self.span.ended(&event);
+            (self.observer)(&Event::CallEnded(Box::new(event)));
+        }
+    }
+}
+
+impl Drop for CallRecorder {
+    fn drop(&mut self) {
+        self.emit();
+    }
+}

@@ -1,0 +1,54 @@
+//! A request's id, which its answer, the log and the audit trail all say, and its path for these.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest};
+use portico_actors::call::RequestId;
+use portico_actors::error::Quota;
+
+use crate::http::middleware::span::Span;
+use crate::http::quota;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+#[derive(Clone, Copy)]
+struct Identified(RequestId);
+
+/// Gives every request an id, and every answer the same one. One that the client sent is kept, if
+/// it is one alone and fit for headers and logs.
+pub(in crate::http) async fn identify(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> actix_web::Result<ServiceResponse<impl MessageBody>> {
+    let mut given = request.headers().get_all(REQUEST_ID);
+    let given = given.next().filter(|_| given.next().is_none());
+    let given = given.and_then(|id| RequestId::from_client(id.to_str().ok()?));
+    let id = given.unwrap_or_else(RequestId::fresh);
+    request.extensions_mut().insert(Identified(id));
+    let span = Span::begin(request.request());
+    let mut response = next.call(request).await?;
+    span.responded(response.request(), response.status());
+    let value = HeaderValue::from_str(id.as_str()).unwrap_or(HeaderValue::from_static(""));
+    response.headers_mut().insert(REQUEST_ID, value);
+    let quota = response.request().extensions().get::<Quota>().copied();
+    if let Some(quota) = quota {
+        quota::tell(response.headers_mut(), &quota);
+    }
+    Ok(response)
+}
+
+/// Octets of a path that are told of it at most.
+const LONGEST_PATH: usize = 2_048;
+
+/// The path of `request` for the log and the audit trail.
+pub(in crate::http) fn path(request: &HttpRequest) -> String {
+    let path = request.path();
+    path.get(..path.floor_char_boundary(LONGEST_PATH)).unwrap_or(path).to_owned()
+}
+
+/// The id of `request`.
+pub(in crate::http) fn request_id(request: &HttpRequest) -> RequestId {
+    request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
+}

@@ -1,0 +1,103 @@
+//! One request's span, from its arrival until both are known: how its call ended, and what it was
+//! answered with. A long result ends after its status was sent, and a short one before.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Instant, SystemTime};
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpMessage, HttpRequest, web};
+use portico_actors::event::CallEnded;
+use portico_actors::trace::TraceParent;
+
+use crate::app::App;
+use crate::observe::recorder::Served;
+use crate::observe::traces::Traces;
+
+/// Methods as OpenTelemetry knows them; each other one is `_OTHER` to it.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+/// A request's place in a trace.
+pub(in crate::http) struct Span {
+    /// The caller's span.
+    pub(in crate::http) parent: Option<TraceParent>,
+    /// What a source is told.
+    pub(in crate::http) trace: Option<TraceParent>,
+    traces: Traces,
+    method: Option<&'static str>,
+    known: RefCell<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    call: Option<(CallEnded, (Instant, SystemTime))>,
+    response: Option<(Option<String>, u16)>,
+}
+
+/// What a request carries of it.
+struct Carried(Rc<Span>);
+
+impl Span {
+    /// Of a request that has arrived.
+    pub(in crate::http) fn begin(request: &HttpRequest) -> Rc<Self> {
+        let traces = request.app_data::<web::Data<App>>().map(|app| app.traces.clone()).unwrap_or_default();
+        let parent = parent(request);
+        let method = METHODS.into_iter().find(|method| *method == request.method().as_str());
+        let span = Rc::new(Self { parent, trace: traces.join(parent), traces, method, known: RefCell::default() });
+        request.extensions_mut().insert(Carried(Rc::clone(&span)));
+        span
+    }
+
+    /// The one that `request` began.
+    pub(in crate::http) fn of(request: &HttpRequest) -> Rc<Self> {
+        let found = request.extensions().get::<Carried>().map(|carried| Rc::clone(&carried.0));
+        found.unwrap_or_else(|| Self::begin(request))
+    }
+
+    /// The call has ended.
+    pub(in crate::http) fn ended(&self, call: &CallEnded) {
+        // What a message of MCP said of its trace goes before the header's.
+        if self.traces.wants(call.trace) {
+            self.known.borrow_mut().call = Some((call.clone(), (Instant::now(), SystemTime::now())));
+            self.tell(false);
+        }
+    }
+
+    /// The response was begun.
+    pub(in crate::http) fn responded(&self, request: &HttpRequest, status: StatusCode) {
+        if self.traces.records() {
+            self.known.borrow_mut().response = Some((request.match_pattern(), status.as_u16()));
+            self.tell(false);
+        }
+    }
+
+    /// Hands on what is known when nothing more can be.
+    fn tell(&self, last: bool) {
+        let mut known = self.known.borrow_mut();
+        if known.response.is_none() && !last {
+            return;
+        }
+        if let Some((call, ended)) = known.call.take() {
+            let (route, status) = known.response.clone().unzip();
+            let method = self.method;
+            self.traces.record(&Served { call, ended, method, route: route.flatten(), status });
+        }
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        // The caller left before it was answered.
+        self.tell(true);
+    }
+}
+
+/// The span that the header `traceparent` joins `request` to. More than one is none (W3C Trace
+/// Context §3.2.1).
+fn parent(request: &HttpRequest) -> Option<TraceParent> {
+    let mut values = request.headers().get_all("traceparent");
+    match (values.next(), values.next()) {
+        (Some(value), None) => TraceParent::parse(value.to_str().ok()?),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! How a form of an OAuth endpoint and its headers are spelled (RFC 6749): its parameters, and the
+//! proof of who the client is.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, web};
+use portico_actors::auth::people::authorization::ClientCredential;
+use portico_actors::auth::{ClientProof, GrantError};
+use secrecy::SecretString;
+
+use crate::app::App;
+use crate::http::middleware::body;
+use crate::http::{caller, peer};
+
+/// How large a form may be.
+pub(in crate::http) const LIMIT: body::Limit = body::Limit::Form(16 * 1024);
+
+/// Reads the form that `request` sends.
+pub(in crate::http) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
+    let invalid = |description: String| GrantError::new("invalid_request", description);
+    if let Some(refusal) = body::coded(request) {
+        return Err(invalid(refusal.message));
+    }
+    let bytes = body::read(request, payload).await.map_err(|refusal| invalid(refusal.message))?;
+    Form::parse(body::text(&bytes).map_err(|error| invalid(error.message))?)
+}
+
+/// The proof of a client that has to have a secret.
+pub(in crate::http) fn proof(
+    ClientCredential { from, client_id, secret }: ClientCredential,
+) -> Result<ClientProof, GrantError> {
+    let missing = || GrantError::new("invalid_client", "client_secret is missing");
+    Ok(ClientProof { from, client_id, client_secret: secret.ok_or_else(missing)? })
+}
+
+/// The client's name, and its secret if it has one, from the header or from the form, but not from
+/// both (§2.3).
+pub(in crate::http) fn client(
+    request: &HttpRequest,
+    app: &App,
+    form: &mut Form,
+) -> Result<ClientCredential, GrantError> {
+    let invalid = |description: &str| GrantError::new("invalid_client", description);
+    let from = peer::client(request, app);
+    let (name, secret) = (form.take("client_id"), form.take("client_secret"));
+    let mut headers = request.headers().get_all(header::AUTHORIZATION);
+    let Some(header) = headers.next() else {
+        return Ok(ClientCredential {
+            from,
+            client_id: name.ok_or_else(|| invalid("client_id is missing"))?,
+            secret: secret.map(SecretString::from),
+        });
+    };
+    if headers.next().is_some() {
+        return Err(GrantError::new("invalid_request", "the Authorization header is repeated; send it once"));
+    }
+    if secret.is_some() {
+        return Err(GrantError::new("invalid_request", "give the secret in the header or in the form, not in both"));
+    }
+    let (basic_name, basic_secret) = header
+        .to_str()
+        .ok()
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Basic"))
+        .and_then(|(_, value)| caller::decode_basic(value.trim()))
+        .ok_or_else(|| invalid("the Authorization header is malformed"))?;
+    // Both are form-encoded before they are joined (§2.3.1).
+    let decode = |text: &str| {
+        form_urlencoded::parse(format!("v={}", text.replace('&', "%26")).as_bytes())
+            .next()
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default()
+    };
+    let client_id = decode(&basic_name);
+    if name.is_some_and(|name| name != client_id) {
+        return Err(GrantError::new("invalid_request", "client_id differs between the header and the form"));
+    }
+    // A client without a secret may still name itself by header; an empty one is none.
+    let secret = Some(decode(&basic_secret)).filter(|secret| !secret.is_empty());
+    Ok(ClientCredential { from, client_id, secret: secret.map(SecretString::from) })
+}
+
+/// The parameters of a form, each at most once (§3.2).
+pub(in crate::http) struct Form(Vec<(String, String)>);
+
+impl Form {
+    fn parse(text: &str) -> Result<Self, GrantError> {
+        let mut parameters: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            if parameters.iter().any(|(known, _)| *known == name) {
+                return Err(GrantError::new("invalid_request", format!("{name:?} is given twice")));
+            }
+            parameters.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Self(parameters))
+    }
+
+    /// Takes a parameter; an empty one counts as absent (§3.1).
+    pub(in crate::http) fn take(&mut self, name: &str) -> Option<String> {
+        let index = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(index).1).filter(|value| !value.is_empty())
+    }
+}

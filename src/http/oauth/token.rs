@@ -1,0 +1,302 @@
+//! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what they answer (RFC 6749, RFC 7009,
+//! RFC 7662). How a form is read is `oauth_form.rs`'s.
+
+use std::collections::BTreeMap;
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use portico_actors::auth::people::authorization::{Redemption, Refresh};
+use portico_actors::auth::{
+    AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
+};
+use portico_actors::error::{Error, Kind, bounded};
+use schemars::JsonSchema;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::audit;
+use crate::http::error;
+use crate::http::mcp::admission;
+use crate::http::middleware::recorder::{self, CallRecorder};
+use crate::http::oauth::form::{self, Form};
+
+/// A successful answer of the token endpoint (RFC 6749 §5.1).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(in crate::http) struct TokenAnswer {
+    access_token: String,
+    token_type: &'static str,
+    /// Seconds.
+    expires_in: u64,
+    /// A space-separated list.
+    scope: String,
+    /// For the next access token, where a person agreed to it. It is good once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<String>,
+}
+
+/// What a token opens now (RFC 7662 §2.2): `active` alone where that is nothing.
+#[derive(Default, Serialize, JsonSchema)]
+#[schemars(rename = "Introspection")]
+pub(in crate::http) struct Described {
+    active: bool,
+    #[serde(flatten)]
+    token: Option<DescribedToken>,
+}
+
+/// The members of RFC 7662 §2.2; `connection_ids` is our own.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::http) struct DescribedToken {
+    /// A space-separated list.
+    scope: &'static str,
+    client_id: String,
+    token_type: &'static str,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    exp: i64,
+    /// Seconds since 1970-01-01T00:00:00Z.
+    iat: i64,
+    /// A user's e-mail address, or a service account's client id.
+    sub: String,
+    aud: Audience,
+    iss: String,
+    jti: Uuid,
+    /// The connections within reach.
+    connection_ids: Vec<Uuid>,
+    /// Those of them that are reached with less than `scope`, each with its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    connection_scopes: BTreeMap<Uuid, &'static str>,
+}
+
+/// One resource, or several (RFC 7519 §4.1.3).
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(in crate::http) enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// `POST /oauth/token`.
+pub(in crate::http) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let result = async {
+        let asked = asked(&request, &app, form::read(&request, payload).await?)?;
+        exchange(asked, &request, &app, &mut recorder).await
+    };
+    let result = result.await.map(|(token, refresh)| {
+        Some(TokenAnswer {
+            access_token: token.token.expose_secret().to_owned(),
+            token_type: "Bearer",
+            expires_in: token.expires_in.as_secs(),
+            scope: token.scope.into(),
+            refresh_token: refresh.map(|refresh| refresh.expose_secret().to_owned()),
+        })
+    });
+    answer(result, recorder)
+}
+
+/// `POST /oauth/revoke` (RFC 7009): a token that is none any more is as good as revoked.
+pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let result = async {
+        let mut form = form::read(&request, payload).await?;
+        let client = form::client(&request, &app, &mut form)?;
+        recorder.note_claim(&client.client_id);
+        let (name, has_secret) = (client.client_id.clone(), client.secret.is_some());
+        let token = shown(&mut form)?;
+        let door = recorder::door(&request, &app, None);
+        if client.client_id.starts_with(CLIENT_ID_PREFIX) {
+            let client = form::proof(client)?;
+            app.auth.send(Revoke { client, token, door }).await.unwrap_or_else(|_| Err(away()))?;
+        } else {
+            app.people.at(door).revoke(client, token).await?;
+        }
+        // A client without a secret has only said who it is.
+        if has_secret {
+            recorder.note(|event| event.subject = name);
+        }
+        Ok(())
+    };
+    let result = result.await.map(|()| None::<Value>);
+    answer(result, recorder)
+}
+
+/// `POST /oauth/introspect` (RFC 7662).
+pub(in crate::http) async fn introspect(
+    request: HttpRequest,
+    payload: web::Payload,
+    app: web::Data<App>,
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(&request, &app);
+    let result = async {
+        let mut form = form::read(&request, payload).await?;
+        let client = form::proof(form::client(&request, &app, &mut form)?)?;
+        recorder.note_claim(&client.client_id);
+        let name = client.client_id.clone();
+        let token = shown(&mut form)?;
+        let described = app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))?;
+        recorder.note(|event| event.subject = name);
+        Ok(described)
+    };
+    let result = result.await.map(|token| {
+        Some(token.map_or_else(Described::default, |token| Described { active: true, token: Some(described(token)) }))
+    });
+    answer(result, recorder)
+}
+
+fn described(token: Introspection) -> DescribedToken {
+    let connections = token.rights.list().unwrap_or_default();
+    let narrower = connections.iter().filter(|(_, scope)| *scope < token.rights.widest());
+    let aud = match token.audience.as_slice() {
+        [one] => Audience::One(one.clone()),
+        _ => Audience::Several(token.audience),
+    };
+    DescribedToken {
+        scope: token.rights.widest().list(),
+        client_id: token.client_id,
+        token_type: "Bearer",
+        exp: token.expires_at,
+        iat: token.issued_at,
+        sub: token.subject,
+        aud,
+        iss: token.issuer,
+        jti: token.id,
+        connection_ids: connections.iter().map(|(id, _)| *id).collect(),
+        connection_scopes: narrower.map(|(id, scope)| (*id, scope.word())).collect(),
+    }
+}
+
+/// The response: a document or nothing, or what went wrong (RFC 6749 §5).
+fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut recorder: CallRecorder) -> HttpResponse {
+    match result {
+        Ok(document) => {
+            recorder.finish(0, None);
+            let mut response = HttpResponse::Ok();
+            response.insert_header((header::CACHE_CONTROL, "no-store"));
+            match document {
+                Some(document) => response.json(document),
+                None => response.finish(),
+            }
+        }
+        Err(refusal) => {
+            recorder.record(|request| {
+                request.code = Some(refusal.code.to_owned());
+                request.reason = Some(audit::shortened(&refusal.description));
+            });
+            recorder.finish(0, Some(&Error::new(kind(&refusal), refusal.code)));
+            let mut response = error::begin_oauth(&refusal);
+            response.insert_header((header::CACHE_CONTROL, "no-store"));
+            // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
+            if refusal.code == "invalid_client" {
+                response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\""));
+            }
+            response.json(error::OAuthFailure { error: refusal.code, error_description: bounded(refusal.description) })
+        }
+    }
+}
+
+/// What kind of failure a refusal is.
+fn kind(refusal: &GrantError) -> Kind {
+    match refusal.code {
+        "invalid_client" => Kind::Unauthenticated,
+        "temporarily_unavailable" => Kind::Busy,
+        "service_unavailable" => Kind::Unavailable,
+        "server_error" => Kind::Internal,
+        _ => Kind::Invalid,
+    }
+}
+
+/// Nobody answers: whoever judges credentials is being started anew.
+fn away() -> GrantError {
+    GrantError::new("service_unavailable", "no client can be recognised at the moment; try again")
+}
+
+/// The token that a form asks about. Its `token_type_hint` can be left aside: there is one place to
+/// look (RFC 7009 §2.1).
+fn shown(form: &mut Form) -> Result<SecretString, GrantError> {
+    let token = form.take("token").ok_or_else(|| GrantError::new("invalid_request", "token is missing"))?;
+    Ok(SecretString::from(token))
+}
+
+/// What is offered for a token.
+enum Asked {
+    /// A service account's own credentials.
+    Machine(Grant),
+    /// The code that a person's agreement led to.
+    Code(Redemption),
+    /// The refresh token of such an agreement.
+    Refresh(Refresh),
+}
+
+/// The access token, and the refresh token for the next one where there is one.
+async fn exchange(
+    asked: Asked,
+    request: &HttpRequest,
+    app: &App,
+    recorder: &mut CallRecorder,
+) -> Result<(AccessToken, Option<SecretString>), GrantError> {
+    let people = app.people.at(recorder::door(request, app, None));
+    let issued = match asked {
+        Asked::Machine(grant) => {
+            let Grant::ClientCredentials { client, .. } = &grant;
+            let name = client.client_id.clone();
+            recorder.note_claim(&name);
+            let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
+            recorder.note(|event| event.subject = name);
+            return Ok((token, None));
+        }
+        Asked::Code(redemption) => {
+            note_client(recorder, &redemption.client.client_id);
+            people.redeem(redemption).await?
+        }
+        Asked::Refresh(refresh) => {
+            note_client(recorder, &refresh.client.client_id);
+            people.refresh(refresh).await?
+        }
+    };
+    recorder.note(|event| event.subject.clone_from(&issued.subject));
+    Ok((issued.access, Some(issued.refresh)))
+}
+
+/// The resource that a token is asked for.
+fn resource(app: &App, form: &mut Form) -> Option<String> {
+    form.take("resource").map(|asked| admission::resource(app, &asked))
+}
+
+/// Whose client it is is told by what it shows; until then it has only a name.
+fn note_client(recorder: &mut CallRecorder, client_id: &str) {
+    recorder.note_claim(client_id);
+    recorder.record(|request| request.client = Some(client_id.to_owned()));
+}
+
+fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {
+    let missing = |name: &str| GrantError::new("invalid_request", format!("{name} is missing"));
+    let kind = form.take("grant_type").ok_or_else(|| missing("grant_type"))?;
+    let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| missing(name));
+    match kind.as_str() {
+        "client_credentials" => {
+            let client = form::proof(form::client(request, app, &mut form)?)?;
+            let (scope, resource) = (form.take("scope"), resource(app, &mut form));
+            Ok(Asked::Machine(Grant::ClientCredentials { client, scope, resource }))
+        }
+        "authorization_code" => Ok(Asked::Code(Redemption {
+            client: form::client(request, app, &mut form)?,
+            code: need(&mut form, "code")?.into(),
+            redirect_uri: need(&mut form, "redirect_uri")?,
+            verifier: need(&mut form, "code_verifier")?.into(),
+            resource: resource(app, &mut form),
+        })),
+        "refresh_token" => Ok(Asked::Refresh(Refresh {
+            client: form::client(request, app, &mut form)?,
+            token: need(&mut form, "refresh_token")?.into(),
+            scope: form.take("scope"),
+            resource: resource(app, &mut form),
+        })),
+        _ => Err(GrantError::new(
+            "unsupported_grant_type",
+            "grant_type must be authorization_code, refresh_token or client_credentials",
+        )),
+    }
+}

@@ -1,0 +1,45 @@
+//! `/authorize`: what a client asks for is shown to the person who is signed in, or to whom signs in
+//! first. What the person decides is in `consent`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use crate::client_document::Documents;
+use crate::http::pages::authorization_request::again;
+use crate::http::pages::browser::Visitor;
+use crate::http::pages::form::Form;
+use crate::http::pages::page::{self, State};
+use crate::http::pages::{consent, sign_in};
+
+/// `GET /authorize`.
+pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |recorder| {
+        let visitor = Visitor::find(&request, &app).await?;
+        let form = Form::parse(request.query_string());
+        let next = format!("/authorize?{}", form.encode());
+        // For strangers nothing is fetched: whose address it is, is found out once somebody has signed in.
+        if visitor.is_none() && form.exact("client_id").is_some_and(Documents::is_address) {
+            return sign_in::show(&request, &app, &next, None);
+        }
+        let ask = match again(&request, request.query_string(), &app, visitor.as_ref()).await? {
+            Ok(ask) => ask,
+            Err(response) => return Ok(response),
+        };
+        match visitor {
+            Some(visitor) => {
+                recorder.note_session(&visitor.session);
+                consent::show(&app, &ask, &visitor, request.query_string())
+            }
+            None => sign_in::show(&request, &app, &next, Some(&ask.client.name)),
+        }
+    })
+    .await
+}
+
+/// `POST /authorize`: the same by GET, where the browser sends its cookie along.
+pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
+    page::answer(&request, &app, async |_| {
+        let form = Form::read(&request, payload).await?;
+        Ok(page::go(&format!("/authorize?{}", form.encode()), &[]))
+    })
+    .await
+}

@@ -1,0 +1,161 @@
+//! A browser and what it shows of itself: the session's cookie, and whether a form was sent from
+//! our own page. A form counts only with the token of its session, in a request that the browser
+//! says to be from here; and the cookie does not travel with other sites' forms (`SameSite=Lax`).
+
+use actix_web::http::header;
+use actix_web::{HttpMessage, HttpRequest};
+use portico_actors::auth::people::People;
+use portico_actors::auth::people::session::{self, Session};
+use portico_actors::error::{Error, Kind, Result};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::app::App;
+use crate::http::authenticated::SignedIn;
+use crate::http::middleware::recorder;
+use crate::http::pages::form::Form;
+use crate::http::peer;
+
+/// What a cookie is for.
+#[derive(Clone, Copy)]
+pub(super) enum Cookie {
+    /// The secret of a session.
+    Session,
+    /// The secret of a visit without one: it ties the sign-in form to the browser that asked for it.
+    Visit,
+}
+
+impl Cookie {
+    /// `__Host-`: set by this very host over TLS, and by none of its neighbours (RFC 6265bis §4.1.3.2).
+    fn name(self, app: &App) -> &'static str {
+        match (self, secure(app)) {
+            (Self::Session, true) => "__Host-portico",
+            (Self::Session, false) => "portico",
+            (Self::Visit, true) => "__Host-portico-visit",
+            (Self::Visit, false) => "portico-visit",
+        }
+    }
+
+    /// The paths that it is sent to. `__Host-` wants them all.
+    fn paths(self, app: &App) -> &'static [&'static str] {
+        match (self, secure(app)) {
+            (_, true) => &["/"],
+            (Self::Session, false) => &["/account", "/authorize", "/sign-in", "/sign-out", "/users"],
+            (Self::Visit, false) => &["/authorize", "/sign-in"],
+        }
+    }
+
+    /// The values of `Set-Cookie` for that secret. It ends with the browser; the session's own end is kept
+    /// here. Browsers show cookies of plain http to every program at this host, whatever its port: it is
+    /// not sent to other paths than those that need it.
+    pub(super) fn set(self, app: &App, secret: &SecretString) -> Vec<String> {
+        let begin = self.paths(app).iter().map(|path| self.value(app, secret.expose_secret(), path, ""));
+        // An earlier release had one for every path. Two of a name are none.
+        let before = (!secure(app)).then(|| self.value(app, "", "/", "; Max-Age=0"));
+        before.into_iter().chain(begin).collect()
+    }
+
+    /// The values of `Set-Cookie` that take it away.
+    pub(super) fn clear(self, app: &App) -> Vec<String> {
+        self.paths(app).iter().map(|path| self.value(app, "", path, "; Max-Age=0")).collect()
+    }
+
+    fn value(self, app: &App, value: &str, path: &str, more: &str) -> String {
+        let tls = if secure(app) { "; Secure" } else { "" };
+        format!("{}={value}; Path={path}{more}; HttpOnly; SameSite=Lax{tls}", self.name(app))
+    }
+
+    /// The one that the browser sent. Two of a name were not both set by us: then there is none.
+    pub(super) fn read(self, request: &HttpRequest, app: &App) -> Option<SecretString> {
+        let name = self.name(app);
+        let headers = request.headers().get_all(header::COOKIE).filter_map(|value| value.to_str().ok());
+        let mut found = headers
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(known, value)| *known == name && !value.is_empty());
+        let (_, value) = found.next()?;
+        found.next().is_none().then(|| SecretString::from(value))
+    }
+}
+
+fn secure(app: &App) -> bool {
+    app.config().server.public_url.starts_with("https://")
+}
+
+/// The browser shows a session that is over, or that nobody has: it is told to forget it.
+pub(super) struct Ended;
+
+/// A signed-in person's browser.
+pub(super) struct Visitor {
+    /// The session's secret.
+    pub(super) secret: SecretString,
+    /// The session.
+    pub(super) session: Session,
+    /// What they ask for: changes are recorded as theirs.
+    pub(super) people: People,
+}
+
+impl Visitor {
+    /// The visitor of this request, if there is a session.
+    pub(super) async fn find(request: &HttpRequest, app: &App) -> Result<Option<Self>> {
+        let Some(secret) = Cookie::Session.read(request, app) else { return Ok(None) };
+        let found = app.people.session(&secret, peer::client(request, app)).await;
+        match &found {
+            Ok(Some(session)) => drop(request.extensions_mut().insert(SignedIn(session.clone()))),
+            Err(error) if error.kind != Kind::Busy => {}
+            _ => drop(request.extensions_mut().insert(Ended)),
+        }
+        let session = found?;
+        Ok(session.map(|session| {
+            let people = app.people.at(recorder::door(request, app, Some(&session.email)));
+            Self { secret, session, people }
+        }))
+    }
+
+    /// The visitor who sent this form from our own page.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthenticated`](portico_actors::error::Kind::Unauthenticated) without a session,
+    /// [`Kind::Forbidden`](portico_actors::error::Kind::Forbidden) for a form from elsewhere.
+    pub(super) async fn of_form(request: &HttpRequest, app: &App, form: &Form) -> Result<Self> {
+        check_origin(request, app)?;
+        let visitor = Self::find(request, app).await?;
+        let visitor = visitor.ok_or_else(|| Error::unauthenticated("your session has ended; sign in again"))?;
+        check_token(&visitor.secret, form)?;
+        Ok(visitor)
+    }
+
+    /// The token for this visitor's forms.
+    pub(super) fn token(&self) -> String {
+        session::form_token(&self.secret)
+    }
+}
+
+/// Refuses a form without the token of its session or visit.
+pub(super) fn check_token(secret: &SecretString, form: &Form) -> Result<()> {
+    if form.get("csrf").is_some_and(|shown| session::form_token_fits(secret, shown)) {
+        Ok(())
+    } else {
+        Err(from_elsewhere())
+    }
+}
+
+/// Refuses a form that the browser says to be another site's. Our pages send no referrer, so
+/// browsers call their origin `null`; then `Sec-Fetch-Site` tells. Over plain http to another
+/// machine browsers send neither, and cookie and token have to do.
+pub(super) fn check_origin(request: &HttpRequest, app: &App) -> Result<()> {
+    let headers = request.headers();
+    let own = |origin: &str| origin.eq_ignore_ascii_case(&app.config().server.public_url);
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes() == b"same-origin");
+    let from_here = headers.get_all(header::ORIGIN).all(|origin| match (origin.to_str(), site) {
+        (Ok("null"), None) => !secure(app),
+        (Ok("null"), Some(same)) => same,
+        (Ok(origin), _) => own(origin),
+        (Err(_), _) => false,
+    });
+    if from_here && site != Some(false) { Ok(()) } else { Err(from_elsewhere()) }
+}
+
+fn from_elsewhere() -> Error {
+    Error::forbidden("this form was not sent from a page of this service, or the page is too old")
+        .hint("go back, load the page again, and send the form once more")
+}

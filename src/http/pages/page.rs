@@ -1,0 +1,159 @@
+//! How a page goes out: its headers, its errors, and the two files that it may fetch.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use askama::Template;
+use portico_actors::error::{Error, Kind, Result};
+
+use crate::app::App;
+use crate::http::authenticated::SignedIn;
+use crate::http::error;
+use crate::http::middleware::recorder::{self, CallRecorder};
+use crate::http::pages::browser::{Cookie, Ended};
+
+const STYLESHEET: &str = include_str!("../../../templates/portico.css");
+const ICON: &str = include_str!("../../../templates/icon.svg");
+
+/// A failure, for people.
+#[derive(Template)]
+#[template(path = "error.html")]
+struct Failed<'a> {
+    title: &'a str,
+    message: &'a str,
+    hint: Option<&'a str>,
+    /// Where an application waits to be told, and the address that tells it.
+    onward: Option<(&'a str, &'a str)>,
+    request: String,
+}
+
+/// The headers of every page: kept nowhere, framed nowhere, fetching nothing from elsewhere.
+/// `destination` is where the page's form may lead besides this service.
+fn headers(response: &mut HttpResponseBuilder, destination: &str) {
+    let policy = format!(
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'{destination}; frame-ancestors 'none'"
+    );
+    response
+        .insert_header((header::CONTENT_SECURITY_POLICY, policy))
+        .insert_header((header::X_FRAME_OPTIONS, "DENY"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::REFERRER_POLICY, "no-referrer"))
+        .insert_header(("cross-origin-opener-policy", "same-origin"))
+        .insert_header((header::CACHE_CONTROL, "no-store"));
+}
+
+/// A page.
+pub(super) fn show(template: &impl Template) -> Result<HttpResponse> {
+    show_as(error::OK, template, "", &[])
+}
+
+/// A page with a status, a destination of its form (see [`headers`]), and cookies.
+pub(super) fn show_as(
+    status: StatusCode,
+    template: &impl Template,
+    destination: &str,
+    cookies: &[String],
+) -> Result<HttpResponse> {
+    let html = template.render().map_err(Error::internal)?;
+    let mut response = HttpResponse::build(status);
+    headers(&mut response, destination);
+    for cookie in cookies {
+        response.append_header((header::SET_COOKIE, cookie.as_str()));
+    }
+    Ok(response.content_type("text/html; charset=utf-8").body(html))
+}
+
+/// Sends the browser on, by GET whatever it did here (RFC 9700 §4.12).
+pub(super) fn go(location: &str, cookies: &[String]) -> HttpResponse {
+    let mut response = HttpResponse::SeeOther();
+    headers(&mut response, "");
+    for cookie in cookies {
+        response.append_header((header::SET_COOKIE, cookie.as_str()));
+    }
+    response.insert_header((header::LOCATION, location)).finish()
+}
+
+/// Runs the work behind a page, tells of its end once, and shows its failure.
+pub(super) async fn answer(
+    request: &HttpRequest,
+    app: &App,
+    work: impl AsyncFnOnce(&mut CallRecorder) -> Result<HttpResponse>,
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(request, app);
+    let mut response = match work(&mut recorder).await {
+        Ok(response) => {
+            recorder.finish(0, None);
+            response
+        }
+        Err(failure) => {
+            // Who was in session is known, although their form is refused.
+            if let Some(SignedIn(session)) = request.extensions().get::<SignedIn>() {
+                recorder.note_session(session);
+            }
+            recorder.finish(0, Some(&failure));
+            // Whoever has no session is asked to begin one, and then has to begin again.
+            if failure.kind == Kind::Unauthenticated { go("/sign-in", &[]) } else { failed(request, &failure) }
+        }
+    };
+    if request.extensions().get::<Ended>().is_some() {
+        let cleared = Cookie::Session.clear(app).into_iter().filter_map(|value| HeaderValue::try_from(value).ok());
+        cleared.for_each(|value| response.headers_mut().append(header::SET_COOKIE, value));
+    }
+    response
+}
+
+fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {
+    let title = match failure.kind {
+        Kind::Forbidden => "This is not open to you",
+        Kind::NotFound => "There is no such thing",
+        Kind::Busy => "Not so fast",
+        Kind::Internal | Kind::Unavailable => "Something went wrong",
+        _ => "This request does not work",
+    };
+    let id = recorder::request_id(request);
+    let (message, hint) = (&failure.message, failure.get_hint());
+    let page = Failed { title, message, hint, onward: None, request: id.to_string() };
+    match show_as(error::status(failure.kind), &page, "", &[]) {
+        Ok(mut response) => {
+            if let Some(delay) = failure.get_retry_after() {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(delay.as_secs().max(1)));
+            }
+            response
+        }
+        Err(broken) => error::api(&broken, id, None),
+    }
+}
+
+/// Says to the person why an application that nobody vouches for gets no answer. Whether to go to
+/// `address`, at `host`, is theirs to decide.
+pub(super) fn unanswered(
+    request: &HttpRequest,
+    status: StatusCode,
+    message: &str,
+    (host, address): (&str, &str),
+) -> Result<HttpResponse> {
+    let request = recorder::request_id(request).to_string();
+    let title = "The application was not answered";
+    show_as(status, &Failed { title, message, hint: None, onward: Some((host, address)), request }, "", &[])
+}
+
+fn file(media: &str, text: &'static str) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(media)
+        .insert_header((header::CACHE_CONTROL, "public, max-age=3600"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .body(text)
+}
+
+/// `GET /assets/portico.css`.
+pub(super) async fn stylesheet() -> HttpResponse {
+    file("text/css; charset=utf-8", STYLESHEET)
+}
+
+/// `GET /assets/icon.svg`.
+pub(super) async fn icon() -> HttpResponse {
+    file("image/svg+xml", ICON)
+}
+
+/// The state of the service, as handlers take it.
+pub(super) type State = web::Data<App>;

@@ -1,0 +1,35 @@
+//! Answers to what no handler takes: a path that is none, and a method that a path does not have.
+
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use portico_actors::error::Error;
+
+use crate::app::App;
+use crate::http::error;
+use crate::http::middleware::audit_trail;
+use crate::http::middleware::recorder::{self, request_id};
+use crate::http::policy::Policy;
+
+/// Answers everything that has no route.
+pub(in crate::http) async fn no_such_path(request: HttpRequest) -> HttpResponse {
+    let refusal = Error::not_found("there is nothing at this path").hint("the README lists the endpoints");
+    recorder::refused(&request, &refusal);
+    // Of a scope that has one, it leaves its record there.
+    if Policy::of(&request).is_none()
+        && let Some(app) = request.app_data::<web::Data<App>>()
+    {
+        audit_trail::record_refusal(&request, app, &refusal).await;
+    }
+    error::refusal(&request, &refusal)
+}
+
+/// Completes a resource: any other method than those `allowed` is refused and told which there are.
+pub(in crate::http) fn only(resource: Resource, allowed: &'static str) -> Resource {
+    resource.default_service(web::to(move |request: HttpRequest| async move {
+        let refusal = Error::invalid(format!("this path only takes {allowed}"));
+        recorder::refused(&request, &refusal);
+        let mut response = error::with_status(error::METHOD_NOT_ALLOWED, &refusal, request_id(&request));
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+        response
+    }))
+}

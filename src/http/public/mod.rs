@@ -1,0 +1,7 @@
+//! What anybody may read: documents, health, and answers where there is nothing.
+
+pub(in crate::http) mod description;
+pub(in crate::http) mod fallback;
+pub(in crate::http) mod health;
+pub(in crate::http) mod metrics;
+pub(in crate::http) mod well_known;

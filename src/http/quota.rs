@@ -1,0 +1,26 @@
+//! What is left of a limit, told in an answer (draft-ietf-httpapi-ratelimit-headers).
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use portico_actors::error::Quota;
+
+/// What is left of a limit (draft-ietf-httpapi-ratelimit-headers §3 and §4), in whole seconds.
+pub(super) fn headers(quota: &Quota) -> [(HeaderName, String); 2] {
+    let Quota { policy, most, remaining, .. } = quota;
+    let (window, reset) = (quota.window.as_secs(), quota.reset.as_millis().div_ceil(1000));
+    [
+        (HeaderName::from_static("ratelimit-policy"), format!("\"{policy}\";q={most};w={window}")),
+        (HeaderName::from_static("ratelimit"), format!("\"{policy}\";r={remaining};t={reset}")),
+    ]
+}
+
+/// Adds what is left of a limit to an answer that does not tell of another one.
+pub(super) fn tell(answer: &mut HeaderMap, quota: &Quota) {
+    if answer.contains_key("ratelimit") {
+        return;
+    }
+    for (name, value) in headers(quota) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            answer.insert(name, value);
+        }
+    }
+}

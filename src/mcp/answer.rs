@@ -1,0 +1,208 @@
+//! From a message to its outcome: era, session, the rim of its era, and then the method's handler. What
+//! a method does is not known here.
+
+use std::sync::Arc;
+
+use portico_actors::error::{Error, Kind};
+use portico_actors::trace::TraceParent;
+
+use crate::audit;
+use crate::mcp::call::{MethodCall, MethodResult};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{self, ResponseStatus, RpcError, params_error};
+use crate::mcp::era::{self, Era};
+use crate::mcp::features::{Features, RequestError, tool_result};
+use crate::mcp::logging::Level;
+use crate::mcp::methods::{self, Handler, Method};
+use crate::mcp::model::{Header, Headers, META_LOG_LEVEL, Message, Meta, Params};
+use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::ParsedRequest;
+use crate::mcp::rim::{session, stateless};
+use crate::mcp::sessions::Session;
+use crate::mcp::streams::progress::ProgressToken;
+use crate::mcp::summary::Summary;
+
+/// Looks at a message: its era, its session, and whether it wants to hear of its progress.
+///
+/// # Errors
+/// There is no such session, or it is not this caller's.
+pub fn receive(context: &Context<'_>, headers: &Headers, message: &Message) -> Result<ParsedRequest, Error> {
+    let none = Meta::default();
+    let (method, meta) = match message {
+        Message::Request { method, params, .. } | Message::Notification { method, params } => {
+            (method.as_str(), &params.meta)
+        }
+        Message::Response { .. } => ("", &none),
+    };
+    let era = match &headers.version {
+        Header::Invalid => Era::Stateless,
+        version => era::decide(version.value(), meta.version.is_some()),
+    };
+    let session = match era {
+        Era::Session if method != "initialize" => find_session(context, &headers.session)?,
+        _ => None,
+    };
+    let mut parsed = ParsedRequest::quiet(era, session);
+    if era == Era::Stateless {
+        // A level that is none is refused behind everything else that may be wrong.
+        parsed.level = log_level(meta).unwrap_or_default();
+        parsed.capabilities = meta.capabilities();
+    }
+    if method == "tools/call" {
+        parsed.token = meta.progress_token.as_deref().and_then(ProgressToken::read);
+    }
+    Ok(parsed)
+}
+
+/// From which severity on the client wants log messages of this request.
+fn log_level(meta: &Meta) -> Result<Option<Level>, RpcError> {
+    Level::read(meta.log_level.as_deref(), META_LOG_LEVEL)
+}
+
+/// The session that `header` names, if it names one.
+///
+/// # Errors
+/// There is no such session, or it is not this caller's.
+pub fn find_session(context: &Context<'_>, header: &Header) -> Result<Option<Arc<Session>>, Error> {
+    let found = match header {
+        Header::Absent => return Ok(None),
+        Header::One(id) => context.sessions.find(id, &context.owner()),
+        Header::Invalid => None,
+    };
+    found
+        .map(Some)
+        .ok_or_else(|| Error::not_found("there is no such session").hint("initialize again, without Mcp-Session-Id"))
+}
+
+/// Ends the session that `header` names.
+///
+/// # Errors
+/// There is no such session, or it is not this caller's, or none is named.
+pub fn end_session(context: &Context<'_>, header: &Header) -> Result<(), Error> {
+    let session = find_session(context, header)?
+        .ok_or_else(|| Error::invalid("the header Mcp-Session-Id is missing").hint("it names the session to end"))?;
+    context.sessions.end(session.id(), &context.owner());
+    Ok(())
+}
+
+/// Answers one message about what `features` offer.
+pub async fn answer(
+    context: &Context<'_>,
+    features: &dyn Features,
+    headers: &Headers,
+    parsed: &ParsedRequest,
+    message: Message,
+    summary: &mut Summary,
+) -> Outcome {
+    let (id, method, params) = match message {
+        Message::Request { id, method, params } => (id, method, params),
+        Message::Notification { method, params } => {
+            if method == "notifications/cancelled"
+                && let (Some(session), Ok(mut fields)) = (&parsed.session, params.fields)
+            {
+                session::cancel(session, &mut fields);
+            }
+            summary.what = method;
+            return Outcome::Accepted;
+        }
+        Message::Response { id, answer } => {
+            if let (Some(session), Some(id)) = (&parsed.session, id) {
+                session.answered(&id, answer);
+            }
+            summary.what.push_str("response");
+            return Outcome::Accepted;
+        }
+    };
+    summary.what.clone_from(&method);
+    summary.parent = params.meta.traceparent.as_deref().and_then(TraceParent::parse);
+    summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
+    let call = MethodCall { context, features, headers, era: parsed.era, id: &id, method: &method };
+    let Some(session) = &parsed.session else {
+        return respond(&call, params, summary).await;
+    };
+    let running = session.run(id.as_json());
+    let cancelled = tokio::select! {
+        biased;
+        () = running.cancelled() => None,
+        outcome = respond(&call, params, summary) => Some(outcome),
+    };
+    cancelled.unwrap_or_else(|| {
+        summary.failure = Some(Kind::Abandoned);
+        Outcome::Cancelled
+    })
+}
+
+async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Outcome {
+    let id = call.id;
+    let method = methods::find(call.method, call.era);
+    let result = match checked(call, method, &params) {
+        Ok(method) => handled(call, method, params, summary).await,
+        Err(refusal) => Err(refusal),
+    };
+    let complete = |result: String| match call.era {
+        Era::Stateless => stateless::complete(result, method.is_some_and(|method| method.cacheable)),
+        Era::Session => result,
+    };
+    match result {
+        Ok(MethodResult::Complete(result)) => {
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &complete(result)))
+        }
+        Ok(MethodResult::InputRequired(result)) => {
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &stateless::input_required(result)))
+        }
+        Ok(MethodResult::Begun(session, result)) => Outcome::Begun(session, envelope::success(id, &result)),
+        Ok(MethodResult::Listening(subscription)) => Outcome::Listening(subscription),
+        Err(RequestError::Protocol(failure)) => {
+            summary.failure = summary.failure.or(Some(Kind::Invalid));
+            Outcome::Response(failure.status, failure.body(Some(id)))
+        }
+        Err(RequestError::Tool(error)) => {
+            summary.failure = Some(error.kind);
+            summary.reason = audit::reason(&error);
+            let result = complete(tool_result::error(&error));
+            Outcome::Response(ResponseStatus::Answered, envelope::success(id, &result))
+        }
+        Err(RequestError::Scope(error)) => {
+            summary.failure = Some(error.kind);
+            summary.reason = audit::reason(&error);
+            let body = envelope::success(id, &complete(tool_result::error(&error)));
+            Outcome::Denied(error, body)
+        }
+    }
+}
+
+/// Checks what a request of its era must carry, and gives its method.
+fn checked(
+    call: &MethodCall<'_>,
+    method: Option<&'static Method>,
+    params: &Params,
+) -> Result<&'static Method, RequestError> {
+    if call.era == Era::Session {
+        return method.ok_or_else(|| call.unknown());
+    }
+    stateless::check(call.method, &params.meta, call.headers)?;
+    let method = method.ok_or_else(|| call.unknown())?;
+    if let Some(subject) = method.subject {
+        stateless::check_subject(subject, params, call.headers)?;
+    }
+    log_level(&params.meta)?;
+    Ok(method)
+}
+
+/// Runs the method's handler.
+async fn handled(
+    call: &MethodCall<'_>,
+    method: &Method,
+    params: Params,
+    summary: &mut Summary,
+) -> Result<MethodResult, RequestError> {
+    let context = call.context;
+    let held = if method.needs_source { context.directory.hold(context.entry).await.ok() } else { None };
+    let entry = held.as_ref().map_or(context.entry, |(entry, _)| entry);
+    let call = MethodCall { context: &Context { entry, by: Arc::clone(&context.by), ..*context }, ..*call };
+    let fields = params.fields.map_err(params_error);
+    match method.handler {
+        Handler::Sync(answer) => answer(&call, fields),
+        Handler::Async(answer) => answer(&call, fields, summary).await,
+    }
+}

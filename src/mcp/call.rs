@@ -1,0 +1,56 @@
+//! One request, as the handler of its method sees it, and what comes of it.
+
+use std::sync::Arc;
+
+use crate::fields::Fields;
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{ResponseStatus, RpcError};
+use crate::mcp::era::Era;
+use crate::mcp::features::{Features, RequestError};
+use crate::mcp::model::{Headers, Id};
+use crate::mcp::sessions::Session;
+use crate::mcp::streams::subscription::Subscription;
+
+/// The parameters of a request, or what is wrong with them: a method that takes none does not mind.
+pub(super) type Params = Result<Fields, RpcError>;
+
+/// One request.
+pub(super) struct MethodCall<'a> {
+    pub(super) context: &'a Context<'a>,
+    /// What is offered here.
+    pub(super) features: &'a dyn Features,
+    pub(super) headers: &'a Headers,
+    pub(super) era: Era,
+    pub(super) id: &'a Id,
+    pub(super) method: &'a str,
+}
+
+impl MethodCall<'_> {
+    /// The refusal of a method that is not served here.
+    pub(super) fn unknown(&self) -> RequestError {
+        let status = match self.era {
+            Era::Stateless => ResponseStatus::Unknown,
+            Era::Session => ResponseStatus::Answered,
+        };
+        RpcError::method(self.method, status).into()
+    }
+}
+
+/// What a request comes to.
+pub(super) enum MethodResult {
+    /// A complete result: a JSON object as text.
+    Complete(String),
+    /// The client is to send more: a JSON object as text.
+    InputRequired(String),
+    /// The result of a handshake, and the session that begins with it.
+    Begun(Arc<Session>, String),
+    /// A stream that stays open.
+    Listening(Subscription),
+}
+
+impl MethodResult {
+    /// The result of a method that only does something.
+    pub(super) fn nothing() -> Self {
+        Self::Complete("{}".to_owned())
+    }
+}

@@ -1,0 +1,66 @@
+//! Completions of a connection (MCP, server/utilities/completion): names of schemas, tables and
+//! procedures for the template of resources and for the arguments of prompts.
+
+use portico_actors::call::{Facet, Narrow};
+
+use super::prompts;
+use crate::config::Completes;
+use crate::mcp::connection::resources::{literal, rows, template};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{RpcError, invalid_params};
+use crate::mcp::features::{CompletionRequest, CompletionTarget};
+use crate::mcp::summary::Summary;
+
+/// Names that are counted at most.
+const MOST_COUNTED: u64 = 10_000;
+
+/// The values that fit what is being typed.
+pub(in crate::mcp) async fn values(
+    context: &Context<'_>,
+    completion: CompletionRequest,
+    summary: &mut Summary,
+) -> Result<Vec<String>, RpcError> {
+    let CompletionRequest { reference, argument: name, begun, mut known } = completion;
+    let source = match reference {
+        CompletionTarget::Resource(uri) => {
+            if uri != template(&context.entry.name) {
+                return Err(invalid_params(
+                    "ref.uri: resources/templates/list has the one template of this connection",
+                ));
+            }
+            match name.as_str() {
+                "schemaName" => Some(Completes::Schemas),
+                "tableName" => Some(Completes::Tables),
+                _ => return Err(invalid_params("argument.name: the template has schemaName and tableName")),
+            }
+        }
+        CompletionTarget::Prompt(prompt) => {
+            let prompt = prompts::find(context, &prompt)?;
+            let argument = prompt.arguments.iter().find(|argument| argument.name == name);
+            argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?.completes.clone()
+        }
+    };
+    let schema = known.remove("schemaName");
+    let begins = Some(format!("{}%", literal(&begun)));
+    let schema_narrow = schema.as_deref().map(literal);
+    let (facet, column, narrow) = match source {
+        None => return Ok(Vec::new()),
+        Some(Completes::Values(values)) => {
+            let fits = |value: &String| value.to_lowercase().starts_with(&begun.to_lowercase());
+            return Ok(values.into_iter().filter(fits).collect());
+        }
+        Some(Completes::Schemas) => (Facet::Schemas, 1, Narrow { schema: begins, ..Narrow::default() }),
+        Some(Completes::Tables) => {
+            (Facet::Tables, 2, Narrow { schema: schema_narrow, table: begins, ..Narrow::default() })
+        }
+        Some(Completes::Procedures) => {
+            (Facet::Procedures, 2, Narrow { schema: schema_narrow, procedure: begins, ..Narrow::default() })
+        }
+    };
+    let rows = rows(context, facet, narrow, MOST_COUNTED, summary).await?;
+    let mut names: Vec<String> = rows.iter().filter_map(|row| row[column].as_str().map(str::to_owned)).collect();
+    // Overloads share a name, and so may tables of several schemas.
+    names.sort();
+    names.dedup();
+    Ok(names)
+}

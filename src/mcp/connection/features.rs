@@ -1,0 +1,233 @@
+//! What a configured connection offers: the tools of its catalogue, its tables as resources, and
+//! the administrator's prompts.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use portico_actors::error::{Error, Kind};
+use portico_actors::reply::Reply;
+use portico_actors::source::Profile;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{completion, prompts, resources};
+use crate::audit;
+use crate::encode::{self, Table};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{self, RpcError, params_error};
+use crate::mcp::features::{
+    CompletionRequest, Digests, FeatureFuture, FeatureRequest, Features, ListKind, RequestError, ToolList,
+    ToolListCache, ToolListKey, ToolOutcome, UNKNOWN, tool_result,
+};
+use crate::mcp::logging::Level;
+use crate::mcp::summary::Summary;
+use crate::tools::{self, Offer, Unresolved};
+
+/// The features of every configured connection; which one it is, the context says.
+#[derive(Debug, Default)]
+pub struct ConnectionFeatures {
+    listings: ToolListCache,
+}
+
+impl Features for ConnectionFeatures {
+    fn capabilities(&self) -> Value {
+        json!({
+            "tools": {"listChanged": true},
+            "resources": {"listChanged": true},
+            "prompts": {"listChanged": true},
+            "completions": {},
+            "logging": {},
+        })
+    }
+
+    fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
+        let profile = context.entry.profile();
+        with_offer(context, profile.as_deref(), |offer| {
+            let key = ToolListKey::of(context.settings, profile.as_ref(), offer, context.filter);
+            self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { call(context, &asked, summary).await.map(ToolOutcome::Complete) }.boxed_local()
+    }
+
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>> {
+        async move { Ok(resources::list(context, summary).await?) }.boxed_local()
+    }
+
+    fn templates(&self, context: &Context<'_>) -> Vec<Value> {
+        vec![resources::template_item(context)]
+    }
+
+    fn read<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { Ok(ToolOutcome::Complete(resources::read(context, &asked.name, summary).await?)) }.boxed_local()
+    }
+
+    fn prompts(&self, context: &Context<'_>) -> Vec<Value> {
+        context.settings.prompts.iter().map(prompts::describe).collect()
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        arguments: BTreeMap<String, String>,
+    ) -> FeatureFuture<'a, ToolOutcome> {
+        async move { Ok(ToolOutcome::Complete(prompts::get(context, &asked.name, &arguments)?)) }.boxed_local()
+    }
+
+    fn complete<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        completion: CompletionRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, Vec<String>> {
+        async move { Ok(completion::values(context, completion, summary).await?) }.boxed_local()
+    }
+
+    fn digests(&self, context: &Context<'_>) -> Digests {
+        ListKind::ALL.map(|list| {
+            let mut hasher = DefaultHasher::new();
+            match list {
+                ListKind::Resources => match context.entry.profile() {
+                    Some(profile) => profile.tables.hash(&mut hasher),
+                    None => return UNKNOWN,
+                },
+                ListKind::Tools => return self.tools(context).digest,
+                // They change with the configuration.
+                ListKind::Prompts => {
+                    for prompt in &self.prompts(context) {
+                        prompt.to_string().hash(&mut hasher);
+                    }
+                }
+            }
+            hasher.finish()
+        })
+    }
+}
+
+/// Makes the offer of `context` and hands it on: it borrows the caller's role.
+fn with_offer<T>(context: &Context<'_>, profile: Option<&Profile>, then: impl FnOnce(&Offer<'_>) -> T) -> T {
+    let mapping = context.settings.identity.as_ref();
+    // Without a role there is nothing to run, and every call is told so.
+    let role = mapping.and_then(|mapping| mapping.role(&context.entry.name, &context.by).ok());
+    then(&Offer {
+        connection: &context.entry.name,
+        access: context.entry.access,
+        profile,
+        by: &context.by,
+        role: role.as_deref(),
+        max_rows: context.settings.max_rows,
+        max_bytes: context.settings.max_bytes,
+        switches: &context.settings.switches,
+        own: &context.settings.tools,
+    })
+}
+
+async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summary) -> Result<String, RequestError> {
+    let started = Instant::now();
+    let arguments = asked.arguments.as_deref();
+    let profile = context.entry.profile();
+    let understand = |offer: &Offer<'_>| tools::resolve(offer, &asked.name, arguments);
+    let resolved = match with_offer(context, profile.as_deref(), understand) {
+        Ok(resolved) => resolved,
+        Err(Unresolved::Unknown(error)) => {
+            summary.failure = Some(Kind::NotFound);
+            return Err(params_error(error).into());
+        }
+        Err(Unresolved::Refused(error)) => return failed(error, summary),
+    };
+    let (caps, format) = (resolved.caps, resolved.format);
+    summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
+    summary.operation = Some(resolved.operation.word());
+    let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
+    summary.asked = Some(started.into_std());
+    let notices = context.request.notices(&logger(context));
+    let reply = context.directory.ask_hearing(context.entry, origin, by, resolved.op, resolved.limits, notices).await;
+    let table = match reply {
+        Ok(Reply::Text(text)) => return Ok(tool_result::instructions(&text)),
+        Ok(Reply::Results(results)) => {
+            summary.class = results.class;
+            let queued = results.queued;
+            let mut room = context.request.result_memory();
+            let read = |rows, octets| {
+                context.request.progress.read(rows);
+                room.grow_to(octets)
+            };
+            let table = encode::tabulate(results, caps, format, read).await;
+            summary.queued = Some(queued);
+            summary.source = Some(started.elapsed().saturating_sub(queued));
+            table
+        }
+        Err(error) => Err(error),
+    };
+    tell_end(context, asked, &table, started);
+    match table {
+        Ok(table) => {
+            summary.rows = table.rows;
+            Ok(tool_result::table(&table))
+        }
+        Err(error) => failed(error, summary),
+    }
+}
+
+/// Whose log messages they are: the connection's.
+fn logger(context: &Context<'_>) -> String {
+    format!("portico.{}", context.entry.name)
+}
+
+/// Tells a client that wants log messages how the call has ended. Words of the source are left to
+/// the result: they may repeat values.
+fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table, Error>, started: Instant) {
+    let logger = logger(context);
+    let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    match table {
+        Ok(table) => {
+            let message = format!("{} ended: {} rows in {milliseconds} ms", asked.name, table.rows);
+            let data =
+                json!({"message": message, "tool": asked.name, "rows": table.rows, "milliseconds": milliseconds});
+            context.request.log(Level::Info, &logger, &data);
+            if table.truncated {
+                let message = format!("the result was cut at {} rows, the cap of this call", table.rows);
+                let data = json!({"message": message, "tool": asked.name, "rows": table.rows, "truncated": true});
+                context.request.log(Level::Warning, &logger, &data);
+            }
+        }
+        Err(error) => {
+            let message = format!("{} failed after {milliseconds} ms: {}", asked.name, error.kind.word());
+            let mut data = json!({"message": message, "tool": asked.name, "milliseconds": milliseconds});
+            if let Some(state) = error.get_sqlstate() {
+                data["sqlState"] = Value::from(state);
+            }
+            context.request.log(Level::Error, &logger, &data);
+        }
+    }
+}
+
+/// Who can mend it decides the channel.
+fn failed(error: Error, summary: &mut Summary) -> Result<String, RequestError> {
+    summary.failure = Some(error.kind);
+    summary.code = error.get_sqlstate().map(str::to_owned);
+    summary.reason = audit::reason(&error);
+    summary.cause = error.cause().filter(|_| error.kind == Kind::Internal).map(str::to_owned);
+    if error.get_needs().is_some() {
+        return Err(RequestError::Scope(error));
+    }
+    if envelope::is_tool_error(error.kind) {
+        return Ok(tool_result::error(&error));
+    }
+    Err(RpcError::internal(&error).into())
+}

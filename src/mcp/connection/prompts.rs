@@ -1,0 +1,100 @@
+//! An administrator's prompts (MCP, server/prompts): listed, and filled with their arguments. What
+//! is offered while an argument is typed is in `completion`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::config::Prompt;
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{RpcError, invalid_params};
+
+/// A prompt as it is listed.
+pub(in crate::mcp) fn describe(prompt: &Prompt) -> Value {
+    let arguments: Vec<Value> = prompt
+        .arguments
+        .iter()
+        .map(|argument| {
+            let mut item = json!({"name": argument.name, "required": argument.required});
+            if let Some(description) = &argument.description {
+                item["description"] = Value::from(description.as_str());
+            }
+            item
+        })
+        .collect();
+    let mut item = json!({"name": prompt.name, "arguments": arguments});
+    for (member, value) in [("title", &prompt.title), ("description", &prompt.description)] {
+        if let Some(value) = value {
+            item[member] = Value::from(value.as_str());
+        }
+    }
+    item
+}
+
+/// The prompt of this name.
+pub(in crate::mcp) fn find<'a>(context: &Context<'a>, name: &str) -> Result<&'a Prompt, RpcError> {
+    context
+        .settings
+        .prompts
+        .iter()
+        .find(|prompt| prompt.name == name)
+        .ok_or_else(|| invalid_params(format!("there is no prompt {name:?} on this connection")))
+}
+
+/// The result of `prompts/get`.
+pub(in crate::mcp) fn get(
+    context: &Context<'_>,
+    name: &str,
+    given: &BTreeMap<String, String>,
+) -> Result<String, RpcError> {
+    let prompt = find(context, name)?;
+    for argument in &prompt.arguments {
+        if argument.required && !given.contains_key(&argument.name) {
+            return Err(invalid_params(format!("arguments: the prompt {} needs {:?}", prompt.name, argument.name)));
+        }
+    }
+    if let Some(unknown) = given.keys().find(|name| !prompt.arguments.iter().any(|argument| argument.name == **name)) {
+        return Err(invalid_params(format!("arguments: the prompt {} has no {unknown:?}", prompt.name)));
+    }
+    let messages: Vec<Value> = prompt
+        .messages
+        .iter()
+        .map(|message| {
+            json!({"role": message.role.word(), "content": {"type": "text", "text": filled(&message.text, given)}})
+        })
+        .collect();
+    let mut result = json!({"messages": messages});
+    if let Some(description) = &prompt.description {
+        result["description"] = Value::from(description.as_str());
+    }
+    Ok(result.to_string())
+}
+
+/// Puts the arguments in. What they say is not looked into again.
+fn filled(text: &str, given: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let Some((name, behind)) = after.split_once("}}") else {
+            out.push_str("{{");
+            rest = after;
+            continue;
+        };
+        out.push_str(given.get(name.trim()).map_or("", String::as_str));
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_once() {
+        let given = BTreeMap::from([("a".to_owned(), "{{b}}".to_owned()), ("b".to_owned(), "no".to_owned())]);
+        assert_eq!(filled("x {{ a }} y {{c}}{{ z", &given), "x {{b}} y {{ z");
+    }
+}

@@ -1,0 +1,237 @@
+//! Each table's definition as a resource (MCP, server/resources): listed, described by a template,
+//! and read as Markdown. What of the source is shown was decided behind the mailbox.
+
+use std::fmt::Write;
+
+use portico_actors::call::{Facet, Limits, Narrow, Op};
+use portico_actors::error::Error;
+use portico_actors::reply::{DataType, Reply};
+use serde_json::{Value, json};
+
+use crate::encode::{self, Caps, Format, Rest};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::RpcError;
+use crate::mcp::era::Era;
+use crate::mcp::summary::Summary;
+
+const MIME_TYPE: &str = "text/markdown";
+/// Bytes of a listing that are read at most: some forty thousand tables.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Columns of one table that are read at most; PostgreSQL has no more than 1,600.
+const MOST_COLUMNS: u64 = 2_000;
+
+/// The one template of a connection.
+pub(in crate::mcp) fn template(connection: &str) -> String {
+    format!("portico://{connection}/{{schemaName}}/{{tableName}}")
+}
+
+fn uri(connection: &str, schema: &str, table: &str) -> String {
+    format!("portico://{connection}/{}/{}", encoded(schema), encoded(table))
+}
+
+/// The items of `resources/list`.
+pub(in crate::mcp) async fn list(context: &Context<'_>, summary: &mut Summary) -> Result<Vec<Value>, RpcError> {
+    let rows = rows(context, Facet::Tables, Narrow::default(), u64::MAX, summary).await?;
+    let items = rows
+        .iter()
+        .map(|row| {
+            let (schema, table) = (text(row, 1), text(row, 2));
+            let mut item = json!({
+                "uri": uri(&context.entry.name, schema, table),
+                "name": format!("{schema}.{table}"),
+                "title": format!("{table} ({})", text(row, 3).to_lowercase()),
+                "mimeType": MIME_TYPE,
+            });
+            if let Some(remarks) = row[4].as_str() {
+                item["description"] = Value::from(remarks);
+            }
+            item
+        })
+        .collect();
+    Ok(items)
+}
+
+/// The one item of `resources/templates/list`.
+pub(in crate::mcp) fn template_item(context: &Context<'_>) -> Value {
+    json!({
+        "uriTemplate": template(&context.entry.name),
+        "name": "table",
+        "title": "Definition of a table or view",
+        "description": "Columns, types, keys and comments of one table or view. Names are percent-encoded.",
+        "mimeType": MIME_TYPE,
+    })
+}
+
+/// The result of `resources/read`.
+pub(in crate::mcp) async fn read(
+    context: &Context<'_>,
+    given: &str,
+    summary: &mut Summary,
+) -> Result<String, RpcError> {
+    let unknown = || RpcError::resource(given, context.request.era() == Era::Stateless);
+    let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
+    let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
+    let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
+    // A name in other capitals is another name.
+    let this = |row: &&Value| text(row, 1) == schema && text(row, 2) == table;
+    let described = found.iter().find(this).ok_or_else(unknown)?;
+    let columns = rows(context, Facet::Columns, narrow.clone(), MOST_COLUMNS, summary).await?;
+    let columns: Vec<&Value> = columns.iter().filter(this).collect();
+    let keys = rows(context, Facet::ImportedKeys, narrow, MOST_COLUMNS, summary).await?;
+    let keys: Vec<&Value> = keys.iter().filter(|row| text(row, 5) == schema && text(row, 6) == table).collect();
+    let contents = json!([{"uri": given, "mimeType": MIME_TYPE, "text": definition(described, &columns, &keys)}]);
+    Ok(json!({"contents": contents}).to_string())
+}
+
+/// The rows of one facet, as JSON arrays.
+pub(in crate::mcp) async fn rows(
+    context: &Context<'_>,
+    facet: Facet,
+    narrow: Narrow,
+    most: u64,
+    summary: &mut Summary,
+) -> Result<Vec<Value>, RpcError> {
+    let by = std::sync::Arc::clone(&context.by);
+    let op = Op::Describe(facet, narrow);
+    let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
+    let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
+    let mut room = context.request.result_memory();
+    let table = match reply {
+        Ok(Reply::Results(results)) => {
+            encode::tabulate(results, caps, Format::Json, |_, octets| room.grow_to(octets)).await
+        }
+        Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
+        Err(error) => Err(error),
+    };
+    let table = table.and_then(|table| serde_json::from_str::<Value>(&table.json).map_err(Error::internal));
+    match table {
+        Ok(mut table) => Ok(match table["rows"].take() {
+            Value::Array(rows) => rows,
+            _ => Vec::new(),
+        }),
+        Err(error) => {
+            summary.failure = Some(error.kind);
+            summary.cause = error.cause().map(str::to_owned);
+            Err(RpcError::internal(&error))
+        }
+    }
+}
+
+fn definition(table: &Value, columns: &[&Value], keys: &[&Value]) -> String {
+    let plain = |cell: &str| cell.replace('|', "\\|").replace(['\n', '\r'], " ");
+    let mut out = format!("# {}.{}\n\n{}", text(table, 1), text(table, 2), text(table, 3));
+    if let Some(remarks) = table[4].as_str() {
+        let _ = write!(out, ": {remarks}");
+    }
+    out.push_str("\n\n| Column | Type | NULL | Key | Comment |\n| --- | --- | --- | --- | --- |\n");
+    for column in columns {
+        let size = size(column);
+        let yes = |at: usize, word: &'static str| if column[at] == true { word } else { "" };
+        let key = [yes(12, "primary"), yes(13, "generated"), yes(14, "computed")];
+        let key = key.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            out,
+            "| {} | {}{size} | {} | {key} | {} |",
+            plain(text(column, 3)),
+            plain(text(column, 5)),
+            if column[11] == false { "no" } else { "yes" },
+            plain(text(column, 9)),
+        );
+    }
+    if !keys.is_empty() {
+        out.push_str("\n## Foreign keys\n\n| Column | Refers to | Constraint |\n| --- | --- | --- |\n");
+    }
+    for key in keys {
+        let target = format!("{}.{}.{}", text(key, 1), text(key, 2), text(key, 3));
+        let _ = writeln!(out, "| {} | {} | {} |", plain(text(key, 7)), plain(&target), plain(text(key, 11)));
+    }
+    out
+}
+
+/// What stands in parentheses behind the type of a column: digits of a number, characters of a text.
+fn size(column: &Value) -> String {
+    let is = |data_type: DataType| column[4] == data_type.code();
+    let size = column[6].as_i64().filter(|size| *size > 0);
+    match (size, column[8].as_i64().unwrap_or(0)) {
+        // The type's own words may hold them already, and some types have no other length.
+        _ if text(column, 5).contains('(') || ["name", "\"char\""].contains(&text(column, 5)) => String::new(),
+        (Some(size), 0) if is(DataType::Numeric) || is(DataType::Decimal) || is(DataType::Varchar) => {
+            format!("({size})")
+        }
+        (Some(size), scale) if is(DataType::Numeric) || is(DataType::Decimal) => format!("({size}, {scale})"),
+        _ => String::new(),
+    }
+}
+
+fn text(row: &Value, column: usize) -> &str {
+    row[column].as_str().unwrap_or_default()
+}
+
+/// A name as a LIKE pattern that fits it alone.
+pub(in crate::mcp) fn literal(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+/// Percent-encoding of everything but RFC 3986's unreserved characters.
+fn encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            u8::from_str_radix(std::str::from_utf8(&digits).ok().filter(|it| !it.starts_with('+'))?, 16).ok()?
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Schema and table of one of our addresses.
+fn place(uri: &str, connection: &str) -> Option<(String, String)> {
+    let rest = uri.strip_prefix("portico://")?;
+    let (name, rest) = rest.split_once('/')?;
+    let (schema, table) = rest.split_once('/')?;
+    (name == connection && !table.contains('/')).then_some(())?;
+    Some((decoded(schema)?, decoded(table)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_an_address_and_every_address_one_name() {
+        for (schema, table) in [("main", "orders"), ("a/b", "x y%"), ("ł", "?#\"'"), ("", "{t}")] {
+            let uri = uri("shop", schema, table);
+            assert!(uri.is_ascii() && !uri.contains([' ', '?', '#', '"']), "{uri}");
+            assert_eq!(place(&uri, "shop"), Some((schema.to_owned(), table.to_owned())), "{uri}");
+        }
+        for wrong in [
+            "",
+            "portico://shop",
+            "portico://shop/a",
+            "portico://other/a/b",
+            "portico://shop/a/b/c",
+            "portico://shop/a/%",
+            "portico://shop/a/%f",
+            "portico://shop/a/%+1",
+            "portico://shop/a/%FF",
+            "file:///etc/passwd",
+        ] {
+            assert_eq!(place(wrong, "shop"), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `tasks/get`, `tasks/update` and `tasks/cancel`, and what `subscriptions/listen` says of tasks.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::subscription::TaskSubscription;
+use super::support::EXTENSION;
+use super::task::Task;
+use crate::fields::Fields;
+use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::context::Context;
+use crate::mcp::envelope::{RpcError, invalid_params, params_error};
+use crate::mcp::features::RequestError;
+use crate::mcp::streams::subscription::Subscription;
+
+/// The parameter that names a task.
+pub(in crate::mcp) const TASK_ID: &str = "taskId";
+
+/// Refuses a client that does not know tasks.
+fn declared(context: &Context<'_>) -> Result<(), RpcError> {
+    if context.request.client_extends(EXTENSION) { Ok(()) } else { Err(RpcError::extension(EXTENSION)) }
+}
+
+/// `tasks/get`.
+pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    let (id, _) = named(call, params)?;
+    Ok(MethodResult::Complete(found(call, &id)?.details()))
+}
+
+/// `tasks/update`.
+pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    let (id, mut fields) = named(call, params)?;
+    let given = fields.take("inputResponses");
+    let answers = given
+        .and_then(|given| serde_json::from_str::<Map<String, Value>>(given.get()).ok())
+        .ok_or_else(|| invalid_params("inputResponses: give an object with an answer under each question's key"))?;
+    let refused = |key| invalid_params(format!("inputResponses.{key}: an answer is an object"));
+    found(call, &id)?.answer(answers).map_err(refused)?;
+    Ok(MethodResult::nothing())
+}
+
+/// `tasks/cancel`.
+pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    let (id, _) = named(call, params)?;
+    found(call, &id)?.cancel();
+    Ok(MethodResult::nothing())
+}
+
+/// The id of the task that a request names, and its other parameters.
+fn named(call: &MethodCall<'_>, params: Params) -> Result<(String, Fields), RequestError> {
+    if !call.context.tasks.are_on() {
+        return Err(call.unknown());
+    }
+    declared(call.context)?;
+    let mut fields = params?;
+    let id = fields.required(TASK_ID).map_err(params_error)?;
+    Ok((id, fields))
+}
+
+fn found(call: &MethodCall<'_>, id: &str) -> Result<Arc<Task>, RpcError> {
+    find(call.context, id).ok_or_else(|| {
+        invalid_params("taskId: there is no such task; what a call has ended with is only kept for a while")
+    })
+}
+
+fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
+    context.tasks.find(id, &context.owner())
+}
+
+/// Adds the tasks that `subscription` asks for, those that are there.
+pub(in crate::mcp) fn follow(context: &Context<'_>, mut subscription: Subscription) -> Result<Subscription, RpcError> {
+    if let Some(asked) = subscription.take_tasks().filter(|_| context.tasks.are_on()) {
+        declared(context)?;
+        let mut found: Vec<Arc<Task>> = Vec::new();
+        for task in asked.iter().filter_map(|id| find(context, id)) {
+            if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
+                found.push(task);
+            }
+        }
+        subscription.follow(TaskSubscription::new(found));
+    }
+    Ok(subscription)
+}

@@ -1,0 +1,17 @@
+//! Tasks: calls that go on after they were answered, and whose result is fetched later (the
+//! extension `io.modelcontextprotocol/tasks` for 2026-07-28). One bounded table, in memory.
+
+mod methods;
+mod promotion;
+mod subscription;
+mod support;
+mod table;
+mod task;
+
+pub(in crate::mcp) use methods::{TASK_ID, cancel, follow, get, update};
+pub(in crate::mcp) use promotion::prepare;
+pub use promotion::promote;
+pub(in crate::mcp) use subscription::TaskSubscription;
+pub use support::{EXTENSION, TaskPromotion, TaskSupport};
+pub use table::{TaskLimits, Tasks};
+pub use task::Task;

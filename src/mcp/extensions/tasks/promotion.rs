@@ -1,0 +1,167 @@
+//! How a call becomes a task. The server alone decides that, for clients that know tasks: a call
+//! that is soon done is answered as ever, and a longer one is answered with its handle and goes on.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use portico_actors::error::{Error, Kind};
+use tokio::time::{Sleep, sleep};
+
+use super::support::{EXTENSION, TaskPromotion, TaskSupport};
+use super::table::Tasks;
+use super::task::Task;
+use crate::mcp::call::MethodCall;
+use crate::mcp::envelope::{self, ResponseStatus, RpcError};
+use crate::mcp::features::{FeatureRequest, RequestError};
+use crate::mcp::model::Id;
+use crate::mcp::outcome::Outcome;
+use crate::mcp::request_context::RequestContext;
+use crate::mcp::rim::stateless;
+use crate::mcp::sessions::Owner;
+
+/// Decides for the call that `asked` is about, before it runs.
+///
+/// # Errors
+/// The client has to know tasks, or has too many.
+pub(in crate::mcp) fn prepare(call: &MethodCall<'_>, asked: &FeatureRequest) -> Result<(), RequestError> {
+    let context = call.context;
+    let (request, tasks) = (context.request, context.tasks);
+    if !tasks.are_on() {
+        return Ok(());
+    }
+    let support = call.features.task_support(asked);
+    if !request.client_extends(EXTENSION) {
+        return match support {
+            TaskSupport::Required => Err(RpcError::extension(EXTENSION).into()),
+            _ => Ok(()),
+        };
+    }
+    match support {
+        TaskSupport::Never => {}
+        TaskSupport::WhenSlow => request.promote(TaskPromotion::After(tasks.bounds().after)),
+        TaskSupport::AtOnce | TaskSupport::Required => {
+            match tasks.begin(context.owner(), Arc::clone(&request.progress)) {
+                Some(task) => request.promote(TaskPromotion::Begun(task)),
+                None if support == TaskSupport::AtOnce => {}
+                None => return Err(RequestError::Tool(no_room())),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_room() -> Error {
+    Error::new(Kind::Busy, "there are as many tasks as may be, and this tool runs as one")
+        .retry_after(Duration::from_secs(15))
+        .hint("cancel one, or wait until the results of earlier ones are no longer kept")
+}
+
+/// Why a task was stopped before its end.
+const BY_CLIENT: &str = "cancelled by the client";
+const BY_ACCESS: &str = "cancelled: the caller is no longer let in";
+
+/// Gives the outcome of `call`, which answers the request `id` of `owner`; or the handle of a
+/// task, which goes on with it by itself, until it is cancelled or `gone` completes: then the caller
+/// is not let in any more. Dropped before, it drops the call.
+pub async fn promote(
+    tasks: Tasks,
+    mut call: LocalBoxFuture<'static, Outcome>,
+    request: Arc<RequestContext>,
+    (id, owner): (Id, Owner),
+    gone: impl Future<Output = ()> + 'static,
+) -> Outcome {
+    let unannounced = UnannouncedTask(&tasks, &request);
+    let task = match decided(&mut call, &request).await {
+        Ok(outcome) => return outcome,
+        Err(TaskPromotion::Begun(task)) => task,
+        Err(_) => match tasks.begin(owner, Arc::clone(&request.progress)) {
+            Some(task) => {
+                request.promote(TaskPromotion::Begun(Arc::clone(&task)));
+                task
+            }
+            None => return call.await,
+        },
+    };
+    std::mem::forget(unannounced);
+    let handle = envelope::success(&id, &stateless::task(task.handle()));
+    tokio::task::spawn_local(async move {
+        let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
+        if work.await.is_err() {
+            task.fail(envelope::internal_error("the call has broken off"));
+        }
+        sleep(tasks.bounds().keep).await;
+        tasks.remove(&task);
+    });
+    Outcome::Response(ResponseStatus::Answered, handle)
+}
+
+/// Forgets the task of a call when it is dropped: its client has not heard of it.
+struct UnannouncedTask<'a>(&'a Tasks, &'a RequestContext);
+
+impl Drop for UnannouncedTask<'_> {
+    fn drop(&mut self) {
+        if let TaskPromotion::Begun(task) = self.1.promotion() {
+            self.0.remove(&task);
+        }
+    }
+}
+
+/// Runs `call` until it is done, or is to become a task now.
+async fn decided(
+    call: &mut LocalBoxFuture<'static, Outcome>,
+    request: &RequestContext,
+) -> Result<Outcome, TaskPromotion> {
+    let mut slow: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(outcome) = call.poll_unpin(cx) {
+            return Poll::Ready(Ok(outcome));
+        }
+        match request.promotion() {
+            TaskPromotion::Never => Poll::Pending,
+            TaskPromotion::After(long) => slow
+                .get_or_insert_with(|| Box::pin(sleep(long)))
+                .poll_unpin(cx)
+                .map(|()| Err(TaskPromotion::After(long))),
+            begun @ TaskPromotion::Begun(_) => Poll::Ready(Err(begun)),
+        }
+    })
+    .await
+}
+
+/// Runs `call` to its end, or to that of its task.
+async fn work(
+    tasks: Tasks,
+    task: Arc<Task>,
+    mut call: LocalBoxFuture<'static, Outcome>,
+    gone: impl Future<Output = ()>,
+) {
+    let outcome = {
+        let gone = pin!(gone);
+        tokio::select! {
+            biased;
+            // The call ends by it too.
+            () = gone => Err(BY_ACCESS),
+            outcome = &mut call => Ok(outcome),
+            () = task.cancelled() => Err(BY_CLIENT),
+        }
+    };
+    // With it goes what it runs at the source.
+    drop(call);
+    match outcome {
+        Err(reason) => task.stop(reason),
+        Ok(outcome) => match outcome.into_body().as_deref().and_then(envelope::open) {
+            Some(Ok(result)) if tasks.has_room(result.get().len()) => task.complete(result),
+            Some(Ok(_)) => task.fail(envelope::internal_error(
+                "the call has ended, and there is no room to keep its result; ask for fewer rows, or call again when \
+                 earlier results are gone",
+            )),
+            Some(Err(error)) => task.fail(error),
+            None => task.fail(envelope::internal_error("the call has ended without an answer")),
+        },
+    }
+}

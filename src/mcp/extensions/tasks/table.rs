@@ -1,0 +1,166 @@
+//! Every task: begun, found and forgotten, within bounds.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::task::Task;
+use crate::mcp::lock::lock;
+use crate::mcp::sessions::Owner;
+use crate::mcp::streams::progress::Progress;
+
+/// Tasks of all callers on all connections. Each running one holds a place for its record in the
+/// audit trail, whose queue is longer.
+const TOTAL: usize = 1_000;
+/// What one principal's results may take of the room for all of them.
+const SHARE: usize = 4;
+
+/// When a call becomes a task, how many there may be, and what is kept of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskLimits {
+    /// A call that is not done by then becomes a task, if the client knows tasks.
+    pub after: Duration,
+    /// How long the result is kept after the call's end.
+    pub keep: Duration,
+    /// Tasks of one principal at once, those whose result is kept among them. With none, there are
+    /// no tasks at all.
+    pub per_principal: usize,
+    /// The same of one connection.
+    pub per_connection: usize,
+    /// Bytes of the results that are kept, of all principals together.
+    pub kept_bytes: usize,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self {
+            after: Duration::from_secs(5),
+            keep: Duration::from_mins(5),
+            per_principal: 32,
+            per_connection: 256,
+            kept_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// Every task. Clones share one table.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    bounds: TaskLimits,
+    table: Mutex<HashMap<String, Arc<Task>>>,
+}
+
+impl Tasks {
+    /// A table within these bounds.
+    pub fn new(bounds: TaskLimits) -> Self {
+        Self(Arc::new(Shared { bounds, table: Mutex::default() }))
+    }
+
+    /// Whether there are tasks at all.
+    pub fn are_on(&self) -> bool {
+        self.0.bounds.per_principal > 0
+    }
+
+    /// When a call becomes a task, and what is kept of it.
+    pub fn bounds(&self) -> &TaskLimits {
+        &self.0.bounds
+    }
+
+    /// Begins a task of `owner`, whose call tells of itself in `progress`; `None` where there is no
+    /// room for one more.
+    pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
+        let bounds = &self.0.bounds;
+        let mut table = lock(&self.0.table);
+        let own = || table.values().filter(|task| task.owner().subject == owner.subject);
+        let here = table.values().filter(|task| task.owner().connection == owner.connection).count();
+        let bytes: usize = own().map(|task| task.bytes()).sum();
+        if own().count() >= bounds.per_principal
+            || here >= bounds.per_connection
+            || table.len() >= TOTAL
+            || bytes >= bounds.kept_bytes / SHARE
+        {
+            return None;
+        }
+        let task = Arc::new(Task::new(owner, progress, bounds.keep));
+        table.insert(task.id().to_owned(), Arc::clone(&task));
+        Some(task)
+    }
+
+    /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
+    pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
+        lock(&self.0.table).get(id).filter(|task| task.owner().shares_with(owner)).map(Arc::clone)
+    }
+
+    /// Whether there is room for so many bytes of one more result.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        let kept: usize = lock(&self.0.table).values().map(|task| task.bytes()).sum();
+        kept + bytes <= self.0.bounds.kept_bytes
+    }
+
+    pub(super) fn remove(&self, task: &Task) {
+        lock(&self.0.table).remove(task.id());
+    }
+
+    /// How many run, or wait for their client.
+    pub fn running(&self) -> usize {
+        lock(&self.0.table).values().filter(|task| !task.is_over()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portico_actors::principal::Scope;
+
+    use super::*;
+
+    fn owner(subject: &str, connection: u128) -> Owner {
+        Owner::of(subject, connection, Scope::Write)
+    }
+
+    #[test]
+    fn a_task_is_found_by_its_holder_alone() {
+        let tasks = Tasks::default();
+        let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
+        assert!(task.id().len() >= 32, "an id that could be guessed");
+        assert!(tasks.find(task.id(), &owner("a", 1)).is_some());
+        let narrower = Owner { scope: Scope::Read, ..owner("a", 1) };
+        let reconfigured = Owner { configuration: (0, 1), ..owner("a", 1) };
+        for other in [owner("b", 1), owner("a", 2), narrower, reconfigured] {
+            assert!(tasks.find(task.id(), &other).is_none());
+        }
+        tasks.remove(&task);
+        assert!(tasks.find(task.id(), &owner("a", 1)).is_none());
+    }
+
+    #[test]
+    fn each_bound_is_kept_and_what_goes_makes_room() {
+        let bounds = TaskLimits { per_principal: 2, per_connection: 3, ..TaskLimits::default() };
+        let tasks = Tasks::new(bounds);
+        let begin = |subject, connection| tasks.begin(owner(subject, connection), Arc::default());
+        let first = begin("a", 1).unwrap();
+        assert!(begin("a", 2).is_some() && begin("a", 3).is_none(), "two of one principal, wherever");
+        assert!(
+            begin("b", 1).is_some() && begin("c", 1).is_some() && begin("d", 1).is_none(),
+            "three on one connection"
+        );
+        assert_eq!(tasks.running(), 4);
+        tasks.remove(&first);
+        assert!(begin("d", 1).is_some());
+        assert!(!Tasks::new(TaskLimits { per_principal: 0, ..TaskLimits::default() }).are_on());
+    }
+
+    #[test]
+    fn results_are_kept_within_their_bytes() {
+        let tasks = Tasks::new(TaskLimits { kept_bytes: 400, ..TaskLimits::default() });
+        let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
+        let result = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(98))).unwrap();
+        task.complete(result);
+        assert_eq!((task.bytes(), tasks.running()), (100, 0));
+        assert!(tasks.begin(owner("a", 1), Arc::default()).is_none(), "its share is used up");
+        assert!(tasks.begin(owner("b", 1), Arc::default()).is_some());
+        assert!(tasks.has_room(300) && !tasks.has_room(301));
+    }
+}

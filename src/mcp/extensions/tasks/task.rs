@@ -1,0 +1,344 @@
+//! One task: its status, what it asks its client, and how it is described. Which tasks there are is
+//! the table's matter; what it does is not known here.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use portico_actors::auth::clock::Timestamp;
+use portico_actors::error::{Error, Kind, Result};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::mcp::lock::lock;
+use crate::mcp::sessions::Owner;
+use crate::mcp::streams::progress::Progress;
+
+/// How often a client should ask how a task is, in milliseconds.
+const POLL_INTERVAL_MS: u64 = 1_000;
+
+/// How a task has ended.
+#[derive(Debug)]
+enum TaskEnd {
+    /// With a result of the call, a tool's failure among them.
+    Completed(Box<RawValue>),
+    /// With an error of the protocol, and what it says.
+    Failed(Box<RawValue>, String),
+    /// Before the call did, and for which reason.
+    Cancelled(&'static str),
+}
+
+/// A request to the client that waits for its answer.
+#[derive(Debug)]
+struct PendingInput {
+    /// Method and parameters.
+    request: Value,
+    answer: oneshot::Sender<Value>,
+}
+
+#[derive(Debug)]
+struct TaskState {
+    end: Option<TaskEnd>,
+    /// When the status was last another one.
+    updated: SystemTime,
+    /// How long the task ran.
+    ran: Option<Duration>,
+    /// By their keys, none of which is used twice.
+    pending: BTreeMap<String, PendingInput>,
+    asked: u64,
+}
+
+/// One task.
+#[derive(Debug)]
+pub struct Task {
+    id: String,
+    owner: Owner,
+    created: SystemTime,
+    started: Instant,
+    keep: Duration,
+    progress: Arc<Progress>,
+    state: Mutex<TaskState>,
+    changed: watch::Sender<()>,
+    cancelled: CancellationToken,
+}
+
+impl Task {
+    pub(super) fn new(owner: Owner, progress: Arc<Progress>, keep: Duration) -> Self {
+        let created = SystemTime::now();
+        Self {
+            // 122 random bits.
+            id: Uuid::new_v4().to_string(),
+            owner,
+            created,
+            started: Instant::now(),
+            keep,
+            progress,
+            state: Mutex::new(TaskState { end: None, updated: created, ran: None, pending: BTreeMap::new(), asked: 0 }),
+            changed: watch::Sender::new(()),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
+    /// What the client names it by.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Whether it has ended, in whichever way.
+    pub fn is_over(&self) -> bool {
+        lock(&self.state).end.is_some()
+    }
+
+    /// Bytes of what is kept of its end.
+    pub(super) fn bytes(&self) -> usize {
+        match &lock(&self.state).end {
+            Some(TaskEnd::Completed(text) | TaskEnd::Failed(text, _)) => text.get().len(),
+            Some(TaskEnd::Cancelled(_)) | None => 0,
+        }
+    }
+
+    /// Told whenever the status or an open question changes.
+    pub(super) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Asks for its end. What runs is stopped soon after; what is over stays as it is.
+    pub(super) fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+
+    /// Completes when its end was asked for.
+    pub(super) async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+
+    fn end(&self, end: TaskEnd) {
+        let mut state = lock(&self.state);
+        if state.end.is_none() {
+            state.end = Some(end);
+            state.ran = Some(self.started.elapsed());
+            self.touch(&mut state);
+            // Whoever waits for an answer is told that none comes.
+            state.pending.clear();
+        }
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    fn touch(&self, state: &mut TaskState) {
+        // A clock that is set back must not make the update older than the task.
+        state.updated = SystemTime::now().max(self.created);
+    }
+
+    /// It has ended with this result of the call.
+    pub(super) fn complete(&self, result: Box<RawValue>) {
+        self.end(TaskEnd::Completed(result));
+    }
+
+    /// It has ended with this error of the protocol, a JSON-RPC error object.
+    pub(super) fn fail(&self, error: Box<RawValue>) {
+        let words = serde_json::from_str::<Value>(error.get()).unwrap_or_default();
+        let words = words["message"].as_str().unwrap_or_default().to_owned();
+        self.end(TaskEnd::Failed(error, words));
+    }
+
+    /// It was stopped before its end.
+    pub(super) fn stop(&self, reason: &'static str) {
+        self.end(TaskEnd::Cancelled(reason));
+    }
+
+    /// Asks the client, which finds the question when it looks at the task, and waits for the answer.
+    ///
+    /// # Errors
+    /// [`Kind::TimedOut`] where the client does not answer within `patience`, and
+    /// [`Kind::Abandoned`] where the task ends before.
+    pub(in crate::mcp) async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value> {
+        let (sender, answer) = oneshot::channel();
+        let key = {
+            let mut state = lock(&self.state);
+            state.asked += 1;
+            let key = format!("input-{}", state.asked);
+            let request = json!({"method": method, "params": params});
+            state.pending.insert(key.clone(), PendingInput { request, answer: sender });
+            self.touch(&mut state);
+            key
+        };
+        self.changed.send_replace(());
+        let answered = tokio::time::timeout(patience, answer).await;
+        if answered.is_err() {
+            let mut state = lock(&self.state);
+            state.pending.remove(&key);
+            self.touch(&mut state);
+            drop(state);
+            self.changed.send_replace(());
+        }
+        match answered {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(Error::new(Kind::Abandoned, "the task is over")),
+            Err(_) => Err(Error::new(Kind::TimedOut, format!("the client did not answer {method}"))),
+        }
+    }
+
+    /// Hands the client's answers to whoever asked; those that nobody waits for are ignored.
+    ///
+    /// # Errors
+    /// The key of an answer that is no object; then none is handed on.
+    pub(super) fn answer(&self, mut answers: Map<String, Value>) -> Result<(), String> {
+        let mut state = lock(&self.state);
+        answers.retain(|key, _| state.pending.contains_key(key));
+        if let Some((key, _)) = answers.iter().find(|(_, answer)| !answer.is_object()) {
+            return Err(key.clone());
+        }
+        if answers.is_empty() {
+            return Ok(());
+        }
+        for (key, answer) in answers {
+            if let Some(input) = state.pending.remove(&key) {
+                let _ = input.answer.send(answer);
+            }
+        }
+        self.touch(&mut state);
+        drop(state);
+        self.changed.send_replace(());
+        Ok(())
+    }
+
+    /// The members of a `Task`, as JSON text without its closing brace.
+    fn members(&self, state: &TaskState) -> String {
+        let (status, words) = match (&state.end, state.pending.len()) {
+            (None, 0) => ("working", Some(self.progress.message())),
+            (None, 1) => ("input_required", Some("one answer is waited for".to_owned())),
+            (None, more) => ("input_required", Some(format!("{more} answers are waited for"))),
+            (Some(TaskEnd::Completed(_)), _) => ("completed", None),
+            (Some(TaskEnd::Failed(_, words)), _) => ("failed", Some(words.clone())),
+            (Some(TaskEnd::Cancelled(reason)), _) => ("cancelled", Some((*reason).to_owned())),
+        };
+        // While it runs it is kept for as long as if it ended now: this only ever grows.
+        let lives = state.ran.unwrap_or_else(|| self.started.elapsed()) + self.keep;
+        let mut members = json!({
+            "taskId": self.id,
+            "status": status,
+            "createdAt": Timestamp::from(self.created),
+            "lastUpdatedAt": Timestamp::from(state.updated),
+            "ttlMs": u64::try_from(lives.as_millis()).unwrap_or(u64::MAX).max(1),
+            "pollIntervalMs": POLL_INTERVAL_MS,
+        });
+        if let Some(words) = words {
+            members["statusMessage"] = Value::from(words);
+        }
+        let mut members = members.to_string();
+        members.pop();
+        members
+    }
+
+    /// A `Task`: what the call itself is answered with, a JSON object as text.
+    pub(super) fn handle(&self) -> String {
+        self.members(&lock(&self.state)) + "}"
+    }
+
+    /// A `DetailedTask`: how it is now, with its end or its open questions, a JSON object as text.
+    pub(in crate::mcp) fn details(&self) -> String {
+        let state = lock(&self.state);
+        let mut details = self.members(&state);
+        match &state.end {
+            Some(TaskEnd::Completed(result)) => {
+                details.push_str(",\"result\":");
+                details.push_str(result.get());
+            }
+            Some(TaskEnd::Failed(error, _)) => {
+                details.push_str(",\"error\":");
+                details.push_str(error.get());
+            }
+            None if !state.pending.is_empty() => {
+                let pending: Map<String, Value> =
+                    state.pending.iter().map(|(key, input)| (key.clone(), input.request.clone())).collect();
+                details.push_str(",\"inputRequests\":");
+                details.push_str(&Value::Object(pending).to_string());
+            }
+            Some(TaskEnd::Cancelled(_)) | None => {}
+        }
+        details.push('}');
+        details
+    }
+
+    /// Whether there is more to tell of it than that it runs.
+    pub(super) fn is_remarkable(&self) -> bool {
+        let state = lock(&self.state);
+        state.end.is_some() || !state.pending.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    fn task() -> Task {
+        let owner = Owner::of("a", 0, portico_actors::principal::Scope::Read);
+        Task::new(owner, Arc::default(), Duration::from_secs(10))
+    }
+
+    fn details(task: &Task) -> Value {
+        serde_json::from_str(&task.details()).unwrap()
+    }
+
+    #[test]
+    fn the_first_end_is_the_one() {
+        let task = task();
+        let before = details(&task);
+        assert_eq!((&before["status"], before.get("result")), (&json!("working"), None));
+        assert!(before["ttlMs"].as_u64().unwrap() >= 10_000);
+        task.fail(RawValue::from_string(r#"{"code":1,"message":"no"}"#.to_owned()).unwrap());
+        task.complete(RawValue::from_string("{}".to_owned()).unwrap());
+        task.stop("late");
+        let after = details(&task);
+        assert_eq!((&after["status"], &after["statusMessage"]), (&json!("failed"), &json!("no")));
+        assert_eq!((&after["error"], after.get("result")), (&json!({"code": 1, "message": "no"}), None));
+        assert!(!task.handle().contains("error"), "the handle holds no end");
+    }
+
+    #[actix::test]
+    async fn each_answer_goes_to_its_question_and_the_rest_to_nobody() {
+        let task = task();
+        let pending = async {
+            let ask = |words: &'static str| task.ask("elicitation/create", json!(words), PATIENCE);
+            futures_util::join!(ask("first"), ask("second"))
+        };
+        let client = async {
+            let mut changed = task.watch();
+            let asked = loop {
+                let asked = details(&task);
+                if asked["inputRequests"].as_object().is_some_and(|asked| asked.len() == 2) {
+                    break asked;
+                }
+                changed.changed().await.unwrap();
+            };
+            assert_eq!(asked["status"], "input_required");
+            assert_eq!(asked["inputRequests"]["input-2"], json!({"method": "elicitation/create", "params": "second"}));
+            let answer = |answers: Value| task.answer(answers.as_object().unwrap().clone());
+            assert_eq!(answer(json!({"other": 5})), Ok(()));
+            assert_eq!(answer(json!({"input-1": {}, "input-2": 5})), Err("input-2".to_owned()));
+            assert_eq!(answer(json!({"input-2": {"n": 2}})), Ok(()));
+            assert_eq!(
+                details(&task)["inputRequests"].as_object().unwrap().len(),
+                1,
+                "what is answered is asked no more"
+            );
+            assert_eq!(answer(json!({"input-2": {"n": 3}, "input-1": {"n": 1}})), Ok(()));
+            assert_eq!(details(&task)["status"], "working");
+        };
+        let ((first, second), ()) = futures_util::join!(pending, client);
+        assert_eq!((first.unwrap(), second.unwrap()), (json!({"n": 1}), json!({"n": 2})));
+        let (left, ()) = futures_util::join!(task.ask("m", json!({}), PATIENCE), async { task.stop("enough") });
+        assert_eq!(left.unwrap_err().kind, Kind::Abandoned, "a task that is over asks nobody");
+    }
+}

@@ -1,0 +1,185 @@
+//! The seam between the protocol and what is offered at one address: tools, resources, prompts and
+//! completions (MCP, server features). A configured connection is one implementation; the transport
+//! knows no other, and treats all alike.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use portico_actors::error::Error;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::mcp::context::Context;
+use crate::mcp::envelope::RpcError;
+use crate::mcp::extensions::tasks::TaskSupport;
+use crate::mcp::features::{Digests, ToolList};
+use crate::mcp::summary::Summary;
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum RequestError {
+    /// An error of the protocol.
+    Protocol(RpcError),
+    /// The caller's scope does not reach.
+    Scope(Error),
+    /// What the caller can mend: the tool's failure.
+    Tool(Error),
+}
+
+impl From<RpcError> for RequestError {
+    fn from(failure: RpcError) -> Self {
+        Self::Protocol(failure)
+    }
+}
+
+/// What becomes of a request.
+pub type FeatureFuture<'a, T> = LocalBoxFuture<'a, Result<T, RequestError>>;
+
+/// The result of a request that may need more from the client first.
+#[derive(Debug)]
+pub enum ToolOutcome {
+    /// The result, a JSON object as text.
+    Complete(String),
+    /// The client is to send the request again with more (MCP 2026-07-28, multi round-trip requests).
+    InputRequired(InputRequired),
+}
+
+/// What is wanted from the client before a request can be answered.
+#[derive(Debug, Default)]
+pub struct InputRequired {
+    /// Requests to the client, each under the name that its answer has to carry.
+    pub requests: Vec<(&'static str, InputRequest)>,
+    /// What the request has to remember, handed back to it with the answers. The client carries it,
+    /// sealed: it can neither change it nor use it for another request.
+    pub state: Option<Value>,
+}
+
+/// A request to the client, and the capability that it needs.
+#[derive(Debug)]
+pub struct InputRequest {
+    /// The client's capability: `elicitation`, `sampling` or `roots`.
+    pub capability: &'static str,
+    /// The method that the client is to answer.
+    pub method: &'static str,
+    /// Its parameters.
+    pub params: Value,
+}
+
+/// What the client has sent with a repeated request.
+#[derive(Debug, Default)]
+pub struct ClientInput {
+    /// Its answers, by the names of the requests.
+    pub responses: Map<String, Value>,
+    /// What was remembered for it.
+    pub state: Option<Value>,
+}
+
+/// A request for one of the things offered.
+#[derive(Debug)]
+pub struct FeatureRequest {
+    /// The tool's or prompt's name, or the resource's URI.
+    pub name: String,
+    /// The tool's arguments: the text of a JSON object.
+    pub arguments: Option<String>,
+    /// What the client has sent with it.
+    pub input: ClientInput,
+}
+
+/// What a completion is for (MCP, server/utilities/completion).
+#[derive(Debug)]
+pub enum CompletionTarget {
+    /// A prompt's argument.
+    Prompt(String),
+    /// A variable of a template of URIs.
+    Resource(String),
+}
+
+/// A value that is being typed.
+#[derive(Debug)]
+pub struct CompletionRequest {
+    /// What it is for.
+    pub reference: CompletionTarget,
+    /// The argument's name.
+    pub argument: String,
+    /// What was typed.
+    pub begun: String,
+    /// The arguments that are there already.
+    pub known: BTreeMap<String, String>,
+}
+
+/// What is offered at one address.
+pub trait Features: Send + Sync {
+    /// The server capabilities that are declared, an object; those of the protocol's own utilities
+    /// are among them.
+    fn capabilities(&self) -> Value;
+
+    /// Every tool that this caller is shown.
+    fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
+
+    /// Calls a tool. `summary` is told what the log should say.
+    fn call<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome>;
+
+    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
+    /// gives [`ToolOutcome::InputRequired`] does not: what is asked for in rounds is asked before there is a task.
+    fn task_support(&self, _asked: &FeatureRequest) -> TaskSupport {
+        TaskSupport::WhenSlow
+    }
+
+    /// The arguments of the tool `name` that are mirrored in headers: the header's name behind
+    /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).
+    fn mirrored(&self, _name: &str) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
+    /// Every resource, as it is listed.
+    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>>;
+
+    /// Every template of resources, as it is listed.
+    fn templates(&self, context: &Context<'_>) -> Vec<Value>;
+
+    /// Reads a resource.
+    fn read<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, ToolOutcome>;
+
+    /// Every prompt, as it is listed.
+    fn prompts(&self, context: &Context<'_>) -> Vec<Value>;
+
+    /// Fills a prompt. Its arguments are texts.
+    fn prompt<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        asked: FeatureRequest,
+        arguments: BTreeMap<String, String>,
+    ) -> FeatureFuture<'a, ToolOutcome>;
+
+    /// The values that fit what is being typed.
+    fn complete<'a>(
+        &'a self,
+        context: &'a Context<'a>,
+        completion: CompletionRequest,
+        summary: &'a mut Summary,
+    ) -> FeatureFuture<'a, Vec<String>>;
+
+    /// What the caller's lists hold now, as numbers that differ when they do.
+    fn digests(&self, context: &Context<'_>) -> Digests;
+
+    /// Changes whenever a list or a resource may have changed, besides the connection's state.
+    fn changed(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// How often the resource `uri` has changed; `None` where it cannot be watched.
+    fn version(&self, _uri: &str) -> Option<u64> {
+        None
+    }
+}

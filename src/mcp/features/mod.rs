@@ -1,0 +1,15 @@
+//! The seam to what is offered at an address, and how that is listed and answered with.
+
+mod api;
+mod lists;
+pub(super) mod pages;
+mod tool_list;
+pub(super) mod tool_result;
+
+pub use api::{
+    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, Features, InputRequest,
+    InputRequired, RequestError, ToolOutcome,
+};
+pub use lists::{Digests, ListKind, UNKNOWN};
+pub use tool_list::ToolList;
+pub(super) use tool_list::{ToolListCache, ToolListKey};

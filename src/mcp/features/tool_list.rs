@@ -1,0 +1,159 @@
+//! Lists of tools, as text. Most callers of a connection are shown the same tools, and are shown
+//! them far more often than they change; and a change has every listener look again. So the lists
+//! that were written last are kept.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, Weak};
+
+use lru::LruCache;
+use portico_actors::source::{Access, Profile};
+use serde_json::Value;
+
+use crate::config::Connection;
+use crate::mcp::lock::lock;
+use crate::tools::{Filter, Offer};
+
+/// Lists that are kept at most. One of a small connection is about 20 KiB.
+const KEPT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+
+/// A tool as it is listed.
+#[derive(Debug)]
+pub(in crate::mcp) struct ListedTool {
+    pub(in crate::mcp) name: String,
+    pub(in crate::mcp) json: String,
+}
+
+/// A list of tools.
+#[derive(Debug)]
+pub struct ToolList {
+    pub(in crate::mcp) tools: Vec<ListedTool>,
+    pub(in crate::mcp) digest: u64,
+}
+
+impl FromIterator<Value> for ToolList {
+    /// From objects as `tools/list` shows them, in their order.
+    fn from_iter<T: IntoIterator<Item = Value>>(tools: T) -> Self {
+        let mut hasher = DefaultHasher::new();
+        let mut list = |tool: Value| {
+            let listed =
+                ListedTool { name: tool["name"].as_str().unwrap_or_default().to_owned(), json: tool.to_string() };
+            listed.json.hash(&mut hasher);
+            listed
+        };
+        let tools = tools.into_iter().map(&mut list).collect();
+        Self { tools, digest: hasher.finish() }
+    }
+}
+
+/// The lists that were written last.
+#[derive(Debug)]
+pub(in crate::mcp) struct ToolListCache(Mutex<LruCache<ToolListKey, Arc<ToolList>>>);
+
+impl Default for ToolListCache {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(KEPT)))
+    }
+}
+
+impl ToolListCache {
+    /// The list of `key`, which `write` writes where it is not kept.
+    pub(in crate::mcp) fn get(&self, key: ToolListKey, write: impl FnOnce() -> ToolList) -> Arc<ToolList> {
+        if let Some(kept) = lock(&self.0).get(&key) {
+            return Arc::clone(kept);
+        }
+        // Not under the lock: two who write the same at once do no harm.
+        let written = Arc::new(write());
+        lock(&self.0).put(key, Arc::clone(&written));
+        written
+    }
+}
+
+/// Everything that a list depends on. A reload makes new settings and a changed source a new
+/// profile, so that a list of old ones is found no more.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(in crate::mcp) struct ToolListKey {
+    settings: Same<Connection>,
+    profile: Option<Same<Profile>>,
+    connection: String,
+    access: Access,
+    may_write: bool,
+    role: Option<String>,
+    filter: Filter,
+}
+
+impl ToolListKey {
+    /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
+    pub(in crate::mcp) fn of(
+        settings: &Arc<Connection>,
+        profile: Option<&Arc<Profile>>,
+        offer: &Offer<'_>,
+        filter: &Filter,
+    ) -> Self {
+        // Named one by one, so that what an offer gains is thought of here.
+        let Offer { connection, access, profile: _, by: _, role, switches: _, own: _, max_rows: _, max_bytes: _ } =
+            *offer;
+        Self {
+            settings: Same(Arc::downgrade(settings)),
+            profile: profile.map(|profile| Same(Arc::downgrade(profile))),
+            connection: connection.to_owned(),
+            access,
+            may_write: offer.may_write(),
+            role: role.map(str::to_owned),
+            filter: filter.clone(),
+        }
+    }
+}
+
+/// The very value, which it does not keep alive; no other can come to have its address.
+#[derive(Debug)]
+struct Same<T>(Weak<T>);
+
+impl<T> PartialEq for Same<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T> Eq for Same<T> {}
+
+impl<T> Hash for Same<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(profile: &Arc<Profile>, role: Option<&str>) -> ToolListKey {
+        ToolListKey {
+            settings: Same(Weak::new()),
+            profile: Some(Same(Arc::downgrade(profile))),
+            connection: "sales".to_owned(),
+            access: Access::ReadOnly,
+            may_write: false,
+            role: role.map(str::to_owned),
+            filter: Filter::default(),
+        }
+    }
+
+    #[test]
+    fn a_list_is_written_once_for_whom_it_is_the_same() {
+        let listings = ToolListCache::default();
+        let write = |name: &str| [json!({"name": name})].into_iter().collect::<ToolList>();
+        let (profile, other) = (Arc::new(Profile::default()), Arc::new(Profile::default()));
+        let first = listings.get(key(&profile, None), || write("one"));
+        assert_eq!((first.tools[0].name.as_str(), first.tools[0].json.as_str()), ("one", "{\"name\":\"one\"}"));
+        assert!(Arc::ptr_eq(&first, &listings.get(key(&profile, None), || write("two"))));
+        // An equal profile is not the same one: the source was read again.
+        for another in [key(&other, None), key(&profile, Some("clerk"))] {
+            let second = listings.get(another, || write("two"));
+            assert_eq!(second.tools[0].name, "two");
+            assert_ne!(second.digest, first.digest);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The handlers of the methods about what is offered: each reads its parameters, and asks for the
+//! result through the seam.
+
+use std::collections::BTreeMap;
+
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+
+use crate::fields::Fields;
+use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::envelope::{RpcError, invalid_params, params_error};
+use crate::mcp::era::Era;
+use crate::mcp::extensions::request_state::StateBinding;
+use crate::mcp::extensions::{input, tasks};
+use crate::mcp::features::pages::{self, Item};
+use crate::mcp::features::{
+    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, RequestError,
+};
+use crate::mcp::rim::stateless;
+use crate::mcp::streams::subscription::Subscription;
+use crate::mcp::summary::Summary;
+
+/// Values of one completion at most, as the protocol bounds them.
+const MOST_COMPLETIONS: usize = 100;
+
+/// `tools/list`.
+pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    page("tools", "name", params, &call.features.tools(call.context).tools)
+}
+
+/// `tools/call`.
+pub(super) fn call_tool<'a>(
+    call: &'a MethodCall<'a>,
+    params: Params,
+    summary: &'a mut Summary,
+) -> FeatureFuture<'a, MethodResult> {
+    async move {
+        let (asked, bound) = read_request(call, "name", params)?;
+        summary.what.clone_from(&asked.name);
+        if call.era == Era::Stateless {
+            let mirrored = call.features.mirrored(&asked.name);
+            stateless::check_arguments(&mirrored, asked.arguments.as_deref(), call.headers)?;
+            tasks::prepare(call, &asked)?;
+        }
+        input::outcome(call, &bound, call.features.call(call.context, asked, summary).await?)
+    }
+    .boxed_local()
+}
+
+/// `resources/list`.
+pub(super) fn list_resources<'a>(
+    call: &'a MethodCall<'a>,
+    params: Params,
+    summary: &'a mut Summary,
+) -> FeatureFuture<'a, MethodResult> {
+    async move {
+        let cursor = cursor(params)?;
+        let items = call.features.resources(call.context, summary).await?;
+        let page = pages::page("resources", "uri", &items, cursor.as_deref()).map_err(params_error)?;
+        Ok(MethodResult::Complete(page))
+    }
+    .boxed_local()
+}
+
+/// `resources/templates/list`.
+pub(super) fn list_templates(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    page("resourceTemplates", "uriTemplate", params, &call.features.templates(call.context))
+}
+
+/// `resources/read`.
+pub(super) fn read_resource<'a>(
+    call: &'a MethodCall<'a>,
+    params: Params,
+    summary: &'a mut Summary,
+) -> FeatureFuture<'a, MethodResult> {
+    async move {
+        let (asked, bound) = read_request(call, "uri", params)?;
+        input::outcome(call, &bound, call.features.read(call.context, asked, summary).await?)
+    }
+    .boxed_local()
+}
+
+/// `prompts/list`.
+pub(super) fn list_prompts(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    page("prompts", "name", params, &call.features.prompts(call.context))
+}
+
+/// `prompts/get`.
+pub(super) fn get_prompt<'a>(
+    call: &'a MethodCall<'a>,
+    params: Params,
+    _: &'a mut Summary,
+) -> FeatureFuture<'a, MethodResult> {
+    async move {
+        let (asked, bound) = read_request(call, "name", params)?;
+        let arguments: BTreeMap<String, String> = match asked.arguments.as_deref() {
+            Some(arguments) => {
+                serde_json::from_str(arguments).map_err(|_| invalid_params("arguments must be an object of texts"))?
+            }
+            None => BTreeMap::new(),
+        };
+        input::outcome(call, &bound, call.features.prompt(call.context, asked, arguments).await?)
+    }
+    .boxed_local()
+}
+
+/// `completion/complete`.
+pub(super) fn complete<'a>(
+    call: &'a MethodCall<'a>,
+    params: Params,
+    summary: &'a mut Summary,
+) -> FeatureFuture<'a, MethodResult> {
+    async move {
+        let mut values = call.features.complete(call.context, completion(params?)?, summary).await?;
+        let total = values.len();
+        values.truncate(MOST_COMPLETIONS);
+        let completion = json!({"values": values, "total": total, "hasMore": total > MOST_COMPLETIONS});
+        Ok(MethodResult::Complete(json!({"completion": completion}).to_string()))
+    }
+    .boxed_local()
+}
+
+/// `subscriptions/listen`.
+pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+    let subscription = Subscription::read(call.id, params?, &call.features.capabilities())?;
+    Ok(MethodResult::Listening(tasks::follow(call.context, subscription)?))
+}
+
+fn cursor(params: Params) -> Result<Option<String>, RpcError> {
+    params?.string("cursor").map_err(params_error)
+}
+
+fn page(member: &str, key: &str, params: Params, items: &[impl Item]) -> Result<MethodResult, RequestError> {
+    let page = pages::page(member, key, items, cursor(params)?.as_deref()).map_err(params_error)?;
+    Ok(MethodResult::Complete(page))
+}
+
+/// Reads a request for one thing, which the parameter `subject` names, and what its state is bound to.
+fn read_request(
+    call: &MethodCall<'_>,
+    subject: &'static str,
+    params: Params,
+) -> Result<(FeatureRequest, StateBinding), RpcError> {
+    let mut fields = params?;
+    let name = fields.required(subject).map_err(params_error)?;
+    let arguments = fields.take("arguments");
+    if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
+        return Err(invalid_params("arguments must be an object"));
+    }
+    let arguments = arguments.map(|arguments| arguments.get().to_owned());
+    let mut asked = FeatureRequest { name, arguments, input: ClientInput::default() };
+    let bound = input::binding(call, &asked);
+    asked.input = input::read(call, &mut fields, &bound)?;
+    Ok((asked, bound))
+}
+
+fn completion(mut fields: Fields) -> Result<CompletionRequest, RpcError> {
+    let mut object = |name: &'static str| fields.take(name).and_then(|raw| Fields::parse(raw.get(), name).ok());
+    let (reference, argument, known) = (object("ref"), object("argument"), object("context"));
+    let mut reference = reference.ok_or_else(|| invalid_params("ref: give an object with type and name or uri"))?;
+    let mut argument = argument.ok_or_else(|| invalid_params("argument: give an object with name and value"))?;
+    let known = known.and_then(|mut known| known.take("arguments"));
+    let known =
+        known.and_then(|known| serde_json::from_str::<Map<String, Value>>(known.get()).ok()).unwrap_or_default();
+    let text = |(name, value): (String, Value)| value.as_str().map(|value| (name, value.to_owned()));
+    Ok(CompletionRequest {
+        argument: argument.required("name").map_err(params_error)?,
+        begun: argument.required("value").map_err(params_error)?,
+        known: known.into_iter().filter_map(text).collect(),
+        reference: match reference.required("type").map_err(params_error)?.as_str() {
+            "ref/resource" => CompletionTarget::Resource(reference.required("uri").map_err(params_error)?),
+            "ref/prompt" => CompletionTarget::Prompt(reference.required("name").map_err(params_error)?),
+            _ => return Err(invalid_params("ref.type: give \"ref/resource\" or \"ref/prompt\"")),
+        },
+    })
+}

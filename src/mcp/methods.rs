@@ -1,0 +1,84 @@
+//! The methods, one row each: what tells them apart is said here, and nowhere else.
+
+use crate::mcp::call::{MethodCall, MethodResult, Params};
+use crate::mcp::era::Era;
+use crate::mcp::extensions::tasks;
+use crate::mcp::features::{FeatureFuture, RequestError};
+use crate::mcp::handlers as on;
+use crate::mcp::rim::{session, stateless};
+use crate::mcp::summary::Summary;
+
+/// One method.
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    /// The revisions that have it; `None` where all do.
+    era: Option<Era>,
+    /// The parameter that names its subject, which a stateless request says in `Mcp-Name` too.
+    pub(super) subject: Option<&'static str>,
+    /// Whether a client may keep the result: it depends on the source's catalogue alone.
+    pub(super) cacheable: bool,
+    /// Whether the result depends on what the source offers, which is known once it was asked.
+    pub(super) needs_source: bool,
+    pub(super) handler: Handler,
+}
+
+/// What answers a method.
+pub(super) enum Handler {
+    /// At once.
+    Sync(fn(&MethodCall<'_>, Params) -> Result<MethodResult, RequestError>),
+    /// It may have to ask the source.
+    Async(for<'a> fn(&'a MethodCall<'a>, Params, &'a mut Summary) -> FeatureFuture<'a, MethodResult>),
+}
+
+/// One of both eras, without a subject, not to be kept.
+const fn method(name: &'static str, handler: Handler) -> Method {
+    Method { name, era: None, subject: None, cacheable: false, needs_source: false, handler }
+}
+
+impl Method {
+    const fn of(self, era: Era) -> Self {
+        Self { era: Some(era), ..self }
+    }
+
+    const fn named_by(self, parameter: &'static str) -> Self {
+        Self { subject: Some(parameter), ..self }
+    }
+
+    const fn cacheable(self) -> Self {
+        Self { cacheable: true, ..self }
+    }
+
+    const fn of_source(self) -> Self {
+        Self { needs_source: true, ..self }
+    }
+}
+
+use Handler::{Async, Sync};
+
+/// Every method.
+#[rustfmt::skip]
+static METHODS: [Method; 18] = [
+    method("server/discover", Sync(stateless::discover)).of(Era::Stateless).cacheable(),
+    method("subscriptions/listen", Sync(on::listen)).of(Era::Stateless),
+    method("initialize", Sync(session::initialize)).of(Era::Session),
+    method("ping", Sync(session::ping)).of(Era::Session),
+    method("logging/setLevel", Sync(session::set_level)).of(Era::Session),
+    method("tools/list", Sync(on::list_tools)).cacheable().of_source(),
+    method("tools/call", Async(on::call_tool)).named_by("name").of_source(),
+    method("resources/list", Async(on::list_resources)).cacheable(),
+    method("resources/templates/list", Sync(on::list_templates)).cacheable(),
+    method("resources/read", Async(on::read_resource)).named_by("uri").cacheable(),
+    method("resources/subscribe", Sync(session::subscribe)).of(Era::Session),
+    method("resources/unsubscribe", Sync(session::unsubscribe)).of(Era::Session),
+    method("prompts/list", Sync(on::list_prompts)).cacheable(),
+    method("prompts/get", Async(on::get_prompt)).named_by("name"),
+    method("completion/complete", Async(on::complete)),
+    method("tasks/get", Sync(tasks::get)).of(Era::Stateless).named_by(tasks::TASK_ID),
+    method("tasks/update", Sync(tasks::update)).of(Era::Stateless).named_by(tasks::TASK_ID),
+    method("tasks/cancel", Sync(tasks::cancel)).of(Era::Stateless).named_by(tasks::TASK_ID),
+];
+
+/// The method `name` of `era`.
+pub(super) fn find(name: &str, era: Era) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name && method.era.is_none_or(|of| of == era))
+}

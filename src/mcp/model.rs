@@ -1,0 +1,188 @@
+//! What every part of the protocol speaks of: messages and their ids, what a request says beside its
+//! parameters, headers, and the events of a stream. Imports nothing of `mcp`.
+
+use bytes::Bytes;
+use portico_actors::error::Error;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::fields::Fields;
+
+/// Bytes at most of a name that a client gives and that is kept beyond its request.
+pub(super) const LONGEST_NAME: usize = 1_024;
+pub(super) const PRODUCT: &str = "portico";
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const INSTRUCTIONS: &str = "SQL access to one database connection. Call get_instructions first: it tells \
+                                       the dialect, the tables and what you may do.";
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The member of `_meta` that asks for log messages of one request.
+pub(super) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// A request's id, kept as the JSON text it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(String);
+
+impl Id {
+    /// What stands for an id that could not be read.
+    pub const NULL: &str = "null";
+
+    /// The JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// An id is a string or an integer (MCP, base protocol §Requests).
+    pub(super) fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let integer = !digits.is_empty() && digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let string = text.starts_with('"') && serde_json::from_str::<String>(text).is_ok();
+        (integer || string).then(|| Self(text.to_owned()))
+    }
+}
+
+/// One message from a client.
+#[derive(Debug)]
+pub enum Message {
+    /// Wants an answer.
+    Request {
+        /// Echoed in the answer.
+        id: Id,
+        /// What is asked.
+        method: String,
+        /// What it is about.
+        params: Params,
+    },
+    /// Wants none.
+    Notification {
+        /// What happened.
+        method: String,
+        /// What it is about.
+        params: Params,
+    },
+    /// An answer to a request of ours.
+    Response {
+        /// The request's id, where it is one of ours: a string.
+        id: Option<String>,
+        /// Its result, or an error object.
+        answer: Result<Value, Value>,
+    },
+}
+
+impl Message {
+    /// The id that an error about this message carries.
+    pub fn id(&self) -> Option<&Id> {
+        match self {
+            Self::Request { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// The parameters of a message, read once.
+#[derive(Debug)]
+pub struct Params {
+    /// Its members but for `_meta`, or what is wrong with them.
+    pub(super) fields: Result<Fields, Error>,
+    /// What the message says of itself.
+    pub(super) meta: Meta,
+}
+
+impl Params {
+    /// Reads `raw`, an object; none is an empty one.
+    pub(super) fn read(raw: Option<&RawValue>) -> Self {
+        let mut fields = raw.map_or_else(|| Ok(Fields::default()), |raw| Fields::parse(raw.get(), "params"));
+        let meta = fields.as_mut().ok().and_then(|fields| fields.take("_meta"));
+        Self { fields, meta: meta.map(|meta| Meta::read(&meta)).unwrap_or_default() }
+    }
+}
+
+/// What a message says beside its parameters (`_meta`).
+#[derive(Debug, Default)]
+pub(super) struct Meta {
+    /// The protocol version (2026-07-28), or an error where it is no string.
+    pub(super) version: Option<Result<String, Error>>,
+    /// What the client declares it can do, as JSON text.
+    pub(super) capabilities: Option<Box<RawValue>>,
+    /// From which severity on the client wants log messages.
+    pub(super) log_level: Option<Box<RawValue>>,
+    /// Under which name it wants to hear of progress.
+    pub(super) progress_token: Option<Box<RawValue>>,
+    /// The trace that the message belongs to.
+    pub(super) traceparent: Option<String>,
+}
+
+impl Meta {
+    fn read(raw: &RawValue) -> Self {
+        let Ok(mut fields) = Fields::parse(raw.get(), "_meta") else { return Self::default() };
+        Self {
+            version: fields.string(META_VERSION).transpose(),
+            capabilities: fields.take(META_CAPABILITIES),
+            log_level: fields.take(META_LOG_LEVEL),
+            progress_token: fields.take("progressToken"),
+            traceparent: fields.string("traceparent").ok().flatten(),
+        }
+    }
+
+    /// What the client declares it can do, an object.
+    pub(super) fn capabilities(&self) -> Value {
+        self.capabilities.as_ref().and_then(|declared| serde_json::from_str(declared.get()).ok()).unwrap_or_default()
+    }
+}
+
+/// One header of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// Not there.
+    #[default]
+    Absent,
+    /// Its value, trimmed.
+    One(String),
+    /// Repeated, or no text.
+    Invalid,
+}
+
+impl Header {
+    pub(super) fn value(&self) -> Option<&str> {
+        match self {
+            Self::One(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// The headers that the protocol reads.
+#[derive(Clone, Debug, Default)]
+pub struct Headers {
+    /// `MCP-Protocol-Version`.
+    pub version: Header,
+    /// `Mcp-Method`.
+    pub method: Header,
+    /// `Mcp-Name`.
+    pub name: Header,
+    /// `Mcp-Session-Id`.
+    pub session: Header,
+    /// `Last-Event-ID`.
+    pub last_event: Header,
+    /// `Mcp-Param-…`, by their names in lower case.
+    pub params: Vec<(String, Header)>,
+}
+
+/// One event of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerEvent {
+    /// What a client that lost its stream sends as `Last-Event-ID`; within a session it names the
+    /// stream, and the place in it.
+    pub id: Option<String>,
+    /// A JSON-RPC message; empty for an event that only gives an id.
+    pub message: Bytes,
+}
+
+impl ServerEvent {
+    /// One that only carries a message.
+    pub fn message(message: impl Into<Bytes>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+}

@@ -1,0 +1,225 @@
+//! Notices that a list which a caller was shown has changed. Who is told, and how, is the
+//! subscription's matter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portico_actors::connection::State;
+use portico_actors::directory::{Directory, Entry, InUse};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::mcp::features::{Digests, Features, ListKind, UNKNOWN};
+
+/// The shortest wait for a connection whose actor died to be there again; it doubles.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
+/// The longest.
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
+
+/// Completes with true when `signal` has changed, and never where there is none.
+async fn changed(signal: &mut Option<watch::Receiver<u64>>) -> bool {
+    if let Some(signal) = signal
+        && signal.changed().await.is_ok()
+    {
+        return true;
+    }
+    std::future::pending().await
+}
+
+/// Watches one connection for one caller. It holds no queue: changes that nobody asked for in
+/// time are one change.
+pub struct ChangeWatcher {
+    directory: Directory,
+    id: Uuid,
+    state: watch::Receiver<State>,
+    features: Arc<dyn Features>,
+    signal: Option<watch::Receiver<u64>>,
+    /// Changes with the configuration.
+    revised: watch::Receiver<u64>,
+    digest_of: Box<dyn Fn(&Entry) -> Digests>,
+    announced: Digests,
+    _in_use: Option<InUse>,
+}
+
+impl ChangeWatcher {
+    /// Begins with what `digest_of` sees now. `in_use` keeps the connection from becoming idle meanwhile.
+    pub fn new(
+        directory: Directory,
+        entry: &Entry,
+        in_use: Option<InUse>,
+        features: Arc<dyn Features>,
+        digest_of: Box<dyn Fn(&Entry) -> Digests>,
+    ) -> Self {
+        let mut state = entry.watch();
+        state.mark_unchanged();
+        let mut signal = features.changed();
+        if let Some(signal) = &mut signal {
+            signal.mark_unchanged();
+        }
+        let revised = directory.revised();
+        let announced = digest_of(entry);
+        Self { directory, id: entry.id, state, features, signal, revised, digest_of, announced, _in_use: in_use }
+    }
+
+    /// How often the resource `uri` has changed; `None` where it cannot be watched.
+    pub fn version(&self, uri: &str) -> Option<u64> {
+        self.features.version(uri)
+    }
+
+    /// What was told last, or seen at first.
+    pub fn announced(&self) -> Digests {
+        self.announced
+    }
+
+    /// Takes `announced` for what the client knows: the next change is one against that.
+    pub fn resume(&mut self, announced: Digests) {
+        self.announced = announced;
+        self.state.mark_changed();
+    }
+
+    /// Completes with the lists that have changed, with none where only a resource may have; with
+    /// `None` when there is no such connection any more. Dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<Vec<ListKind>> {
+        loop {
+            let signalled = tokio::select! {
+                signalled = changed(&mut self.signal) => signalled,
+                state = self.state.changed() => {
+                    if state.is_err() {
+                        self.find_again().await?;
+                    }
+                    false
+                }
+                // The directory is our own: it goes on announcing.
+                _ = self.revised.changed() => {
+                    self.state = self.directory.get(self.id)?.watch();
+                    false
+                }
+            };
+            let entry = self.directory.get(self.id)?;
+            let mut seen = (self.digest_of)(&entry);
+            for (seen, announced) in seen.iter_mut().zip(self.announced) {
+                if *seen == UNKNOWN {
+                    *seen = announced;
+                }
+            }
+            let changed: Vec<ListKind> = ListKind::ALL
+                .into_iter()
+                .zip(seen.iter().zip(self.announced))
+                .filter(|(_, (seen, announced))| **seen != *announced)
+                .map(|(list, _)| list)
+                .collect();
+            self.announced = seen;
+            if signalled || !changed.is_empty() {
+                return Some(changed);
+            }
+        }
+    }
+
+    /// The actor is gone and its state with it: waits for the one that replaces it. `None` when
+    /// there will be none.
+    async fn find_again(&mut self) -> Option<()> {
+        let mut wait = LOOK_AGAIN_MIN;
+        loop {
+            let state = self.directory.get(self.id)?.watch();
+            if state.has_changed().is_ok() {
+                self.state = state;
+                return Some(());
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LOOK_AGAIN_MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+    use portico_actors::directory::{Connection, Intensity, Start};
+    use portico_actors::error::{Error, Result};
+    use portico_actors::reply::Results;
+    use portico_actors::source::{Access, Plan, Profile, Source};
+    use portico_actors::sql::Dialect;
+
+    use super::*;
+    use crate::mcp::connection::ConnectionFeatures;
+
+    /// A source that says how old it is, and panics at the age of one: then its actor dies.
+    #[derive(Default)]
+    struct Ageing(AtomicU8);
+
+    impl Source for Ageing {
+        fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+            let age = self.0.load(Ordering::SeqCst);
+            async move {
+                assert!(age != 1, "the test said so");
+                Ok(Profile { product: age.to_string(), ..Profile::default() })
+            }
+            .boxed()
+        }
+
+        fn run(&self, _: Plan) -> BoxFuture<'static, Result<Results>> {
+            async { Err(Error::internal("nothing runs here")) }.boxed()
+        }
+
+        fn close(&self) -> BoxFuture<'static, ()> {
+            async {}.boxed()
+        }
+    }
+
+    fn digest_of(entry: &Entry) -> Digests {
+        let age = entry.profile().and_then(|profile| profile.product.parse::<u64>().ok());
+        [age.map_or(UNKNOWN, |age| age + 1), 1, 1]
+    }
+
+    #[actix::test]
+    async fn a_connection_whose_actor_died_is_found_again_and_what_changed_meanwhile_is_told() {
+        let source = Arc::new(Ageing::default());
+        let id = Uuid::from_u128(1);
+        let connection = Connection {
+            id,
+            name: "c".into(),
+            open: {
+                let source = Arc::clone(&source) as Arc<dyn Source>;
+                Arc::new(move || Ok(Arc::clone(&source)))
+            },
+            kind: "fake",
+            dialect: Dialect::Sqlite,
+            access: Access::ReadOnly,
+            permits: 1,
+            queue: 1,
+            identity: None,
+            share: None,
+            queue_timeout: Connection::DEFAULT_QUEUE_TIMEOUT,
+            reader_timeout: Connection::DEFAULT_READER_TIMEOUT,
+            trace_comments: false,
+            instructions: None,
+            refresh: Duration::from_millis(1),
+            start: Start::Eager,
+            idle_timeout: None,
+        };
+        let (tell, mut died) = tokio::sync::mpsc::unbounded_channel();
+        let observer = Arc::new(move |event: &portico_actors::event::Event| {
+            if matches!(event, portico_actors::event::Event::ConnectionDied { .. }) {
+                let _ = tell.send(());
+            }
+        });
+        let intensity = Intensity { deaths: 1_000_000, backoff: Duration::from_millis(1), ..Intensity::default() };
+        let directory = Directory::start(vec![connection], intensity, observer);
+        let entry = directory.get(id).unwrap();
+        let mut state = entry.watch();
+        while entry.profile().is_none() {
+            state.changed().await.unwrap();
+        }
+        let mut changes =
+            ChangeWatcher::new(directory, &entry, None, Arc::new(ConnectionFeatures::default()), Box::new(digest_of));
+        assert_eq!(changes.announced(), [1, 1, 1]);
+        source.0.store(1, Ordering::SeqCst);
+        died.recv().await.unwrap();
+        source.0.store(2, Ordering::SeqCst);
+        assert_eq!(changes.next().await, Some(vec![ListKind::Tools]));
+        assert_eq!(changes.announced(), [3, 1, 1]);
+    }
+}

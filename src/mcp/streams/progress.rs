@@ -1,0 +1,105 @@
+//! How far a running call is, and how that is told.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::mcp::model::{Id, LONGEST_NAME};
+
+/// What a call tells of itself while it runs.
+#[derive(Debug)]
+pub struct Progress {
+    started: Instant,
+    rows: AtomicU64,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { started: Instant::now(), rows: AtomicU64::new(0) }
+    }
+}
+
+impl Progress {
+    /// So many rows of the result were read by now.
+    pub fn read(&self, rows: u64) {
+        self.rows.store(rows, Ordering::Relaxed);
+    }
+
+    /// How far it is, in a few words.
+    pub(in crate::mcp) fn message(&self) -> String {
+        self.message_after(self.started.elapsed().as_millis())
+    }
+
+    fn message_after(&self, millis: u128) -> String {
+        let read = match self.rows.load(Ordering::Relaxed) {
+            0 => "no rows yet".to_owned(),
+            1 => "1 row read".to_owned(),
+            rows => format!("{rows} rows read"),
+        };
+        format!("{read}, {}.{} s", millis / 1000, millis % 1000 / 100)
+    }
+
+    /// One notification. Seconds are what progresses: they grow also while no row comes. `last`
+    /// holds the milliseconds told before; the specification wants every value greater.
+    pub(in crate::mcp) fn notification(&self, token: &ProgressToken, last: &mut u128) -> Vec<u8> {
+        let millis = self.started.elapsed().as_millis().max(*last + 1);
+        *last = millis;
+        let (seconds, rest) = (millis / 1000, millis % 1000);
+        let message = self.message_after(millis);
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":{},\
+             \"progress\":{seconds}.{rest:03},\"message\":\"{message}\"}}}}",
+            token.0
+        )
+        .into_bytes()
+    }
+}
+
+/// A request's `progressToken`, kept as the JSON text it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgressToken(String);
+
+impl ProgressToken {
+    /// The token `raw` of a request. What is neither a string nor an integer is none: the request is
+    /// answered without progress. So is one whose token is too long to be kept with a task.
+    pub(in crate::mcp) fn read(raw: &RawValue) -> Option<Self> {
+        let fits = raw.get().len() <= LONGEST_NAME && Id::read(raw).is_some();
+        fits.then(|| Self(raw.get().to_owned()))
+    }
+
+    /// The JSON text.
+    pub(in crate::mcp) fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_strings_or_integers() {
+        let token = |token: &str| ProgressToken::read(&RawValue::from_string(token.to_owned()).unwrap());
+        assert_eq!(token("\"a\""), Some(ProgressToken("\"a\"".to_owned())));
+        assert_eq!(token("7"), Some(ProgressToken("7".to_owned())));
+        assert_eq!(token(&format!("{:?}", "x".repeat(LONGEST_NAME))), None);
+        for wrong in ["1.5", "null", "{}", "[1]", "true"] {
+            assert_eq!(token(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_notification_is_further_than_the_last() {
+        let (progress, token, mut last) = (Progress::default(), ProgressToken("7".to_owned()), 0);
+        let mut told = Vec::new();
+        for rows in [0, 0, 1, 5] {
+            progress.read(rows);
+            let notification = progress.notification(&token, &mut last);
+            let value: serde_json::Value = serde_json::from_slice(&notification).unwrap();
+            assert_eq!(value["params"]["progressToken"], 7);
+            told.push(value["params"]["progress"].as_f64().unwrap());
+        }
+        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+    }
+}

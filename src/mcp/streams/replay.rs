@@ -1,0 +1,239 @@
+//! The messages of one answer, kept for a while so that a client which lost its stream can take
+//! it up again (MCP 2025-11-25, transports §Resumability). Knows no session and no call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use tokio::sync::watch;
+
+use crate::mcp::lock::lock;
+use crate::mcp::model::ServerEvent;
+
+/// Messages kept of one answer at most, the newest.
+const MESSAGES: usize = 64;
+/// Bytes kept of one answer at most, unless its last message alone is larger.
+const BYTES: usize = 1024 * 1024;
+
+/// The answer to one request, while it is made and for a while after.
+#[derive(Debug)]
+pub struct ReplayBuffer {
+    stream: u64,
+    kept: Mutex<Kept>,
+    changed: watch::Sender<()>,
+    followers: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    messages: VecDeque<Bytes>,
+    /// The number of the first of them. Number 0 is the event that only gives a first id.
+    first: u64,
+    bytes: usize,
+    ended: bool,
+    /// How often the streams were closed.
+    paused: u64,
+}
+
+impl ReplayBuffer {
+    /// Begins a recording: the number `stream` names it within its session.
+    pub fn begin(stream: u64) -> Arc<Self> {
+        let kept = Kept { messages: VecDeque::from([Bytes::new()]), ..Kept::default() };
+        Arc::new(Self {
+            stream,
+            kept: Mutex::new(kept),
+            changed: watch::Sender::new(()),
+            followers: watch::Sender::new(0),
+        })
+    }
+
+    /// What names it within its session.
+    pub fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    /// Reads an event's id: the answer's name and the place in it.
+    pub fn read_id(id: &str) -> Option<(u64, u64)> {
+        let (stream, number) = id.split_once('-')?;
+        Some((stream.parse().ok()?, number.parse().ok()?))
+    }
+
+    fn with<T>(&self, then: impl FnOnce(&mut Kept) -> T) -> T {
+        then(&mut lock(&self.kept))
+    }
+
+    /// Adds a message. What does not fit any more is forgotten from the front.
+    pub fn push(&self, message: impl Into<Bytes>) {
+        let message = message.into();
+        self.with(|kept| {
+            kept.bytes += message.len();
+            kept.messages.push_back(message);
+            while kept.messages.len() > 1 && (kept.messages.len() > MESSAGES || kept.bytes > BYTES) {
+                let gone = kept.messages.pop_front().unwrap_or_default();
+                kept.bytes -= gone.len();
+                kept.first += 1;
+            }
+        });
+        self.changed.send_replace(());
+    }
+
+    /// Closes the streams that follow now; a client that comes back follows on.
+    pub fn pause(&self) {
+        self.with(|kept| kept.paused += 1);
+        self.changed.send_replace(());
+    }
+
+    /// Nothing comes any more.
+    pub fn end(&self) {
+        self.with(|kept| kept.ended = true);
+        self.changed.send_replace(());
+    }
+
+    /// Bytes of the messages kept.
+    pub fn bytes(&self) -> usize {
+        self.with(|kept| kept.bytes)
+    }
+
+    /// The messages behind the one with the number `after`, or all of them, as they come, to the
+    /// end of the answer.
+    pub fn follow(self: &Arc<Self>, after: Option<u64>) -> impl Stream<Item = ServerEvent> + use<> {
+        let follower = Follower::new(Arc::clone(self));
+        let changed = self.changed.subscribe();
+        let next = after.map_or(0, |after| after.saturating_add(1));
+        // A stream that was opened by the first look is closed by a later pause, also by one that
+        // came before anything was sent.
+        let paused = if after.is_some() { self.with(|kept| kept.paused) } else { 0 };
+        stream::unfold(Some((follower, changed, next, paused)), async |open| {
+            let (follower, mut changed, next, paused) = open?;
+            loop {
+                changed.mark_unchanged();
+                let (kept, ended) = follower.0.at(next);
+                if let Some((number, message)) = kept {
+                    let id = Some(format!("{}-{number}", follower.0.stream));
+                    return Some((ServerEvent { id, message }, Some((follower, changed, number + 1, paused))));
+                }
+                if ended || follower.0.with(|kept| kept.paused) > paused {
+                    return None;
+                }
+                changed.changed().await.ok()?;
+            }
+        })
+    }
+
+    /// The first kept message that is not before `next`, if there is one, and whether none comes
+    /// any more.
+    fn at(&self, next: u64) -> (Option<(u64, Bytes)>, bool) {
+        self.with(|kept| {
+            let number = next.max(kept.first);
+            let message = usize::try_from(number - kept.first).ok().and_then(|index| kept.messages.get(index));
+            (message.map(|message| (number, message.clone())), kept.ended)
+        })
+    }
+
+    /// Completes when nobody has followed for `grace`.
+    pub async fn deserted(&self, grace: Duration) {
+        let mut followers = self.followers.subscribe();
+        loop {
+            // The sender is a member of `self`: neither wait can fail.
+            let _ = followers.wait_for(|count| *count == 0).await;
+            if tokio::time::timeout(grace, followers.wait_for(|count| *count > 0)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Counts as present while it lives.
+struct Follower(Arc<ReplayBuffer>);
+
+impl Follower {
+    fn new(recording: Arc<ReplayBuffer>) -> Self {
+        recording.followers.send_modify(|count| *count += 1);
+        Self(recording)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.0.followers.send_modify(|count| *count -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
+    use super::*;
+
+    async fn all(recording: &Arc<ReplayBuffer>, after: Option<u64>) -> Vec<(String, Bytes)> {
+        recording.follow(after).map(|it| (it.id.unwrap(), it.message)).collect().await
+    }
+
+    #[actix::test]
+    async fn only_what_comes_later_is_repeated() {
+        let recording = ReplayBuffer::begin(7);
+        recording.push("a");
+        let mut following = Box::pin(recording.follow(None));
+        assert_eq!(
+            following.next().await.unwrap(),
+            ServerEvent { id: Some("7-0".to_owned()), ..ServerEvent::default() }
+        );
+        assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-1"));
+        assert!(following.next().now_or_never().is_none(), "the answer is not over");
+        recording.push("b");
+        recording.end();
+        assert_eq!(following.next().await.unwrap().message, "b");
+        assert!(following.next().await.is_none());
+        assert_eq!(all(&recording, Some(1)).await, [("7-2".to_owned(), Bytes::from("b"))]);
+        assert_eq!(all(&recording, Some(2)).await, []);
+        assert_eq!(all(&recording, Some(u64::MAX)).await, []);
+    }
+
+    #[actix::test]
+    async fn the_oldest_is_forgotten_when_there_is_too_much() {
+        let recording = ReplayBuffer::begin(1);
+        for _ in 0..3 * MESSAGES {
+            recording.push("x");
+        }
+        recording.push(vec![b'y'; 2 * BYTES]);
+        recording.end();
+        let left = all(&recording, Some(0)).await;
+        assert_eq!(left.len(), 1, "a response that is too large by itself is kept alone");
+        assert_eq!((left[0].0.as_str(), left[0].1.len()), ("1-193", 2 * BYTES));
+        assert_eq!(recording.bytes(), 2 * BYTES);
+    }
+
+    #[actix::test]
+    async fn an_answer_is_deserted_when_its_last_follower_is_gone() {
+        let recording = ReplayBuffer::begin(1);
+        let following = recording.follow(None);
+        assert!(recording.deserted(Duration::ZERO).now_or_never().is_none());
+        drop(following);
+        recording.deserted(Duration::ZERO).await;
+    }
+
+    #[actix::test]
+    async fn a_pause_closes_what_follows_and_nothing_is_lost() {
+        let recording = ReplayBuffer::begin(7);
+        let mut following = Box::pin(recording.follow(None));
+        assert_eq!(following.next().await.unwrap().id.as_deref(), Some("7-0"));
+        recording.push("a");
+        recording.pause();
+        assert_eq!(following.next().await.unwrap().message, "a", "what was told before the pause comes first");
+        assert!(following.next().await.is_none());
+        let mut back = Box::pin(recording.follow(Some(1)));
+        assert!(back.next().now_or_never().is_none(), "the pause before closed a stream that came after");
+        recording.push("b");
+        assert_eq!(back.next().await.unwrap().message, "b");
+    }
+
+    #[test]
+    fn ids_are_read_back() {
+        assert_eq!(ReplayBuffer::read_id("7-12"), Some((7, 12)));
+        for wrong in ["", "7", "7-", "-1", "7-x", "list-1", "7-1-1"] {
+            assert_eq!(ReplayBuffer::read_id(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Streams that stay open: `subscriptions/listen` of 2026-07-28, and the GET stream of the 2025
+//! revisions. What changes is found out in `changes.rs`; how a stream travels is not known here.
+
+use std::collections::VecDeque;
+
+use futures_util::{Stream, stream};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::fields::Fields;
+use crate::mcp::envelope::{self, RpcError, invalid_params, params_error};
+use crate::mcp::extensions::tasks::TaskSubscription;
+use crate::mcp::features::{Digests, ListKind};
+use crate::mcp::model::{Id, LONGEST_NAME, ServerEvent};
+use crate::mcp::sessions::{ListeningStream, Session};
+use crate::mcp::streams::changes::ChangeWatcher;
+
+/// Tells that a watched resource has changed.
+const UPDATED: &str = "notifications/resources/updated";
+/// Tells how a task is that a client follows.
+const TASK: &str = "notifications/tasks";
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What a client of 2026-07-28 listens for.
+#[derive(Debug)]
+pub struct Subscription {
+    id: Id,
+    lists: Vec<ListKind>,
+    /// Resources to be watched.
+    resources: Vec<String>,
+    /// The ids of tasks that were asked for.
+    asked_tasks: Option<Vec<String>>,
+    /// Those of them that are there.
+    tasks: TaskSubscription,
+}
+
+/// Resources that one subscription watches at most, and the bytes of their list.
+const WATCHED: usize = 1_000;
+const WATCHED_BYTES: usize = 128 * 1024;
+/// Tasks that one subscription follows at most.
+const FOLLOWED: usize = 100;
+
+impl Subscription {
+    /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
+    /// acknowledged.
+    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, RpcError> {
+        // It is kept as long as the stream, and sent with each of its messages.
+        if id.as_json().len() > LONGEST_NAME {
+            return Err(invalid_params(format!(
+                "id: that of a subscription is {LONGEST_NAME} bytes at most; give a shorter one"
+            )));
+        }
+        let asked = params
+            .take("notifications")
+            .ok_or_else(|| invalid_params("notifications: say what to listen for, as {\"toolsListChanged\": true}"))?;
+        let mut asked = Fields::parse(asked.get(), "notifications").map_err(params_error)?;
+        let mut lists = Vec::new();
+        for list in ListKind::ALL {
+            let wanted = asked.boolean(list.subscription()).map_err(params_error)? == Some(true);
+            if wanted && offered[list.capability()]["listChanged"] == true {
+                lists.push(list);
+            }
+        }
+        let mut resources = Vec::new();
+        if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
+            let form = |_| invalid_params("resourceSubscriptions: give a list of URIs");
+            resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
+            if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
+                return Err(invalid_params(format!(
+                    "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
+                )));
+            }
+        }
+        let mut asked_tasks = None;
+        if let Some(given) = asked.take("taskIds") {
+            let form = |_| invalid_params("taskIds: give a list of the ids of tasks");
+            let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
+            if ids.len() > FOLLOWED {
+                return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
+            }
+            asked_tasks = Some(ids);
+        }
+        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: TaskSubscription::default() })
+    }
+
+    /// The ids of tasks that were asked for, if any were.
+    pub(in crate::mcp) fn take_tasks(&mut self) -> Option<Vec<String>> {
+        self.asked_tasks.take()
+    }
+
+    /// Tells of these tasks too.
+    pub(in crate::mcp) fn follow(&mut self, tasks: TaskSubscription) {
+        self.tasks = tasks;
+    }
+
+    fn meta(&self) -> String {
+        format!("{{\"{META_SUBSCRIPTION}\":{}}}", self.id.as_json())
+    }
+
+    fn acknowledgement(&self) -> Vec<u8> {
+        let mut honoured: Value = self.lists.iter().map(|list| (list.subscription(), true)).collect();
+        if !self.resources.is_empty() {
+            honoured["resourceSubscriptions"] = Value::from(self.resources.clone());
+        }
+        if !self.tasks.ids().is_empty() {
+            honoured["taskIds"] = Value::from(self.tasks.ids());
+        }
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\
+             \"_meta\":{},\"notifications\":{honoured}}}}}",
+            self.meta()
+        )
+        .into_bytes()
+    }
+
+    fn notification(&self, list: ListKind) -> Vec<u8> {
+        let (method, meta) = (list.notification(), self.meta());
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{meta}}}}}").into_bytes()
+    }
+
+    fn updated(&self, uri: &str) -> Vec<u8> {
+        let (uri, meta) = (Value::from(uri), self.meta());
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{{\"uri\":{uri},\"_meta\":{meta}}}}}")
+            .into_bytes()
+    }
+
+    /// Tells how a task is; `details` is the text of a JSON object.
+    fn task(&self, mut details: String) -> Vec<u8> {
+        details.pop();
+        let meta = self.meta();
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{TASK}\",\"params\":{details},\"_meta\":{meta}}}}}").into_bytes()
+    }
+
+    /// The graceful end.
+    fn result(&self) -> Vec<u8> {
+        envelope::success(&self.id, &format!("{{\"resultType\":\"complete\",\"_meta\":{}}}", self.meta()))
+    }
+
+    /// The stream: what was honoured, then each change, and the request's result when `closing`
+    /// is cancelled.
+    pub fn events(mut self, changes: ChangeWatcher, closing: CancellationToken) -> impl Stream<Item = ServerEvent> {
+        let known: Vec<(String, u64)> = std::mem::take(&mut self.resources)
+            .into_iter()
+            .filter_map(|uri| changes.version(&uri).map(|version| (uri, version)))
+            .collect();
+        self.resources = known.iter().map(|(uri, _)| uri.clone()).collect();
+        let waiting = VecDeque::from([self.acknowledgement()]);
+        let open = SubscriptionStream { subscription: self, changes, known, closing, waiting, ended: false };
+        stream::unfold(open, SubscriptionStream::next)
+    }
+}
+
+struct SubscriptionStream {
+    subscription: Subscription,
+    changes: ChangeWatcher,
+    /// Each watched resource, with how often it had changed when the client was told last.
+    known: Vec<(String, u64)>,
+    closing: CancellationToken,
+    /// At most one message a list: the next changes are awaited only when it is empty.
+    waiting: VecDeque<Vec<u8>>,
+    ended: bool,
+}
+
+impl SubscriptionStream {
+    async fn next(mut self) -> Option<(ServerEvent, Self)> {
+        loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some((ServerEvent::message(message), self));
+            }
+            if self.ended {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => {
+                    self.ended = true;
+                    self.waiting.push_back(self.subscription.result());
+                }
+                details = self.subscription.tasks.next() => {
+                    self.waiting.push_back(self.subscription.task(details));
+                }
+                changed = self.changes.next() => {
+                    let subscription = &self.subscription;
+                    // The connection was removed: nothing will change any more.
+                    let Some(changed) = changed else {
+                        self.ended = true;
+                        self.waiting.push_back(subscription.result());
+                        continue;
+                    };
+                    let honoured = changed.into_iter().filter(|list| subscription.lists.contains(list));
+                    self.waiting.extend(honoured.map(|list| subscription.notification(list)));
+                    for (uri, known) in &mut self.known {
+                        let now = self.changes.version(uri).unwrap_or(*known);
+                        if std::mem::replace(known, now) != now {
+                            self.waiting.push_back(subscription.updated(uri));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The listening stream of the 2025 revisions: each change, until `closing` is cancelled, or the
+/// session is over, or a newer stream of the session takes its place. `last` is the id of the last
+/// event that the client has seen: what has changed since is told at once.
+pub fn announcements(
+    listening: Option<ListeningStream>,
+    mut changes: ChangeWatcher,
+    closing: CancellationToken,
+    last: Option<&str>,
+) -> impl Stream<Item = ServerEvent> + use<> {
+    if let Some(seen) = last.and_then(read_id) {
+        changes.resume(seen);
+    }
+    let told = changes.announced();
+    let mut stream_state = SessionStream { listening, changes, closing, waiting: VecDeque::new(), told };
+    if let Some(id) = stream_state.id() {
+        stream_state.waiting.push_back(ServerEvent { id: Some(id), ..ServerEvent::default() });
+    }
+    stream::unfold(stream_state, SessionStream::next)
+}
+
+struct SessionStream {
+    listening: Option<ListeningStream>,
+    changes: ChangeWatcher,
+    closing: CancellationToken,
+    waiting: VecDeque<ServerEvent>,
+    /// What the client knows once it has seen everything in `waiting`.
+    told: Digests,
+}
+
+impl SessionStream {
+    /// An id for the next event, where events have one.
+    fn id(&self) -> Option<String> {
+        let session = self.listening.as_ref()?.session();
+        session.resumes().then(|| id(session, self.told))
+    }
+
+    async fn next(mut self) -> Option<(ServerEvent, Self)> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some((event, self));
+            }
+            let over = async {
+                match &self.listening {
+                    Some(listening) => listening.over().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let announced = async {
+                match &self.listening {
+                    Some(listening) => listening.announced().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let changed = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                () = over => return None,
+                message = announced => {
+                    let event = ServerEvent { id: self.id(), message };
+                    return Some((event, self));
+                }
+                changed = self.changes.next() => changed?,
+            };
+            let now = self.changes.announced();
+            for list in changed {
+                // A client that loses the stream between two of them has not seen the second.
+                self.told[list as usize] = now[list as usize];
+                let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
+                self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
+            }
+            if let Some(listening) = &self.listening {
+                for uri in listening.session().changed(|uri| self.changes.version(uri)) {
+                    let params = json!({"uri": uri});
+                    let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{UPDATED}\",\"params\":{params}}}");
+                    self.waiting.push_back(ServerEvent { id: self.id(), message: message.into() });
+                }
+            }
+        }
+    }
+}
+
+/// Begins the ids of events on a listening stream; those of an answer begin with its number.
+const LISTENING: &str = "list-";
+
+/// The id of an event on a listening stream: it holds what the client knows from then on, so
+/// that nothing has to be kept for a client that comes back.
+fn id(session: &Session, told: Digests) -> String {
+    let told: Vec<String> = told.iter().map(|digest| format!("{digest:016x}")).collect();
+    format!("{LISTENING}{}-{}", session.number(), told.join("."))
+}
+
+/// What the client knew, by the id of the last event that it has seen.
+fn read_id(id: &str) -> Option<Digests> {
+    let (_, told) = id.strip_prefix(LISTENING)?.split_once('-')?;
+    let told: Vec<u64> = told.split('.').map(|digest| u64::from_str_radix(digest, 16).ok()).collect::<Option<_>>()?;
+    told.try_into().ok()
+}
+
+/// Whether `id` belongs to a listening stream.
+pub fn is_listening(id: &str) -> bool {
+    read_id(id).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_an_event_holds_what_the_client_knows() {
+        let session = crate::mcp::sessions::Sessions::default().begin(
+            crate::mcp::sessions::Owner::of("a", 0, portico_actors::principal::Scope::Read),
+            "2025-11-25",
+            Value::Null,
+        );
+        let told = [0xfeed, 0xbee, 0xf00d];
+        let (first, second) = (id(&session, told), id(&session, told));
+        assert_ne!(first, second, "ids are unique within a session");
+        assert_eq!((read_id(&first), read_id(&second)), (Some(told), Some(told)));
+        for wrong in ["", "list-", "list-1-", "list-1-xyz", "list-1-1", "list-1-1.2.3.4", "7-1"] {
+            assert_eq!(read_id(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_is_not_acknowledged() {
+        let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
+        let offered = json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": true}});
+        let read = |params: &str| Subscription::read(&id, Fields::parse(params, "params").unwrap(), &offered);
+        let subscription =
+            read(r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
+        let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();
+        assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+        assert_eq!(acknowledged["params"]["_meta"][META_SUBSCRIPTION], "s");
+        let none: Value = serde_json::from_slice(&read(r#"{"notifications":{}}"#).unwrap().acknowledgement()).unwrap();
+        assert_eq!(none["params"]["notifications"], json!({}));
+        for wrong in ["{}", r#"{"notifications":[]}"#, r#"{"notifications":{"toolsListChanged":"yes"}}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
