@@ -14,8 +14,7 @@ use crate::app::App;
 /// What is wrong with the host of a request that came to a loopback listener.
 pub(super) fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
     // Browsers do not reach a Unix socket.
-    let listener = request.request().conn_data::<Connection>()?.listener()?;
-    if !listener.ip().to_canonical().is_loopback() {
+    if !request.request().conn_data::<Connection>()?.on_loopback() {
         return None;
     }
     let authority = match request.uri().authority() {
