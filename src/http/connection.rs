@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::mem;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -23,6 +23,9 @@ use crate::config::Bounds;
 use crate::edge::transport::Transport;
 use crate::shares::Share;
 
+/// How long a connection without a request is kept.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
 /// The server's side of a connection: where it is dropped, the connection is over.
 pub(super) struct Stream(Rc<Shared>);
 
@@ -36,8 +39,7 @@ struct Shared {
     watch: RefCell<Watch>,
     /// Requests that are not answered yet.
     requests: Cell<usize>,
-    /// Where it was listened on, but for Unix sockets.
-    listener: Option<SocketAddr>,
+    on_loopback: bool,
     /// Its place among those of its address.
     _place: Option<Share<IpAddr>>,
 }
@@ -45,12 +47,15 @@ struct Shared {
 /// Until when something has to come of a connection.
 struct Watch {
     header_timeout: Duration,
+    keep_alive: Duration,
     write_timeout: Duration,
     /// In HTTP/1, where one head comes at a time.
     input: Option<Input>,
+    /// In HTTP/2, whose library asks idle clients for a sign of life alone: since when there is no request.
+    idle: Option<Instant>,
     /// Whether octets were read that the server has not looked at yet.
     unseen: bool,
-    /// Whether a head is late, and the server not told so yet.
+    /// Whether a request is late, and the server not told so yet.
     late: bool,
     /// Set when there is something to wait for, and not taken back: most of the time it fires for nothing, and
     /// requests that are whole at once cost no more than a look at it.
@@ -60,16 +65,17 @@ struct Watch {
 /// What did not come in time.
 #[derive(Clone, Copy)]
 enum Late {
-    Head,
+    Request,
     Reader,
 }
 
 impl Watch {
     fn due(&self, transport: &Transport) -> Option<(Instant, Late)> {
         let reader = transport.stalled().map(|since| (since + self.write_timeout, Late::Reader));
-        let head = self.input.as_ref().filter(|_| !self.late).and_then(Input::begun);
-        let head = head.map(|since| (since + self.header_timeout, Late::Head));
-        [reader, head].into_iter().flatten().min_by_key(|(due, _)| *due)
+        let head = self.input.as_ref().and_then(Input::begun).map(|since| since + self.header_timeout);
+        let request = head.or(self.idle.map(|since| since + self.keep_alive)).filter(|_| !self.late);
+        let request = request.map(|due| (due, Late::Request));
+        [reader, request].into_iter().flatten().min_by_key(|(due, _)| *due)
     }
 
     /// Completes when something is late, and begins to wait where nobody does.
@@ -95,7 +101,7 @@ impl Watch {
     fn look(&mut self, transport: &Transport, cx: &mut Context<'_>) -> io::Result<()> {
         match self.poll_late(transport, cx) {
             Poll::Ready(Late::Reader) => Err(io::ErrorKind::TimedOut.into()),
-            Poll::Ready(Late::Head) => {
+            Poll::Ready(Late::Request) => {
                 self.late = true;
                 // It is told where it reads.
                 cx.waker().wake_by_ref();
@@ -107,16 +113,13 @@ impl Watch {
 }
 
 impl Stream {
-    pub(super) fn new(
-        transport: Transport,
-        bounds: &Bounds,
-        listener: Option<SocketAddr>,
-        place: Option<Share<IpAddr>>,
-    ) -> Self {
+    pub(super) fn new(transport: Transport, bounds: &Bounds, on_loopback: bool, place: Option<Share<IpAddr>>) -> Self {
         let watch = Watch {
             header_timeout: bounds.header_timeout,
             write_timeout: bounds.write_timeout,
+            keep_alive: KEEP_ALIVE,
             input: (!transport.is_http2()).then(Input::default),
+            idle: transport.is_http2().then(Instant::now),
             unseen: false,
             late: false,
             timer: None,
@@ -125,7 +128,7 @@ impl Stream {
             transport: RefCell::new(Some(transport)),
             watch: RefCell::new(watch),
             requests: Cell::new(0),
-            listener,
+            on_loopback,
             _place: place,
         }))
     }
@@ -135,7 +138,7 @@ impl Stream {
     }
 
     /// Writes, and ends the connection when nothing is taken for too long.
-    fn write<T>(
+    fn poll_written<T>(
         &self,
         cx: &mut Context<'_>,
         write: impl FnOnce(Pin<&mut Transport>, &mut Context<'_>) -> Poll<io::Result<T>>,
@@ -172,13 +175,15 @@ impl AsyncRead for Stream {
             return Poll::Pending;
         }
         if unseen {
-            // What came last may have made the head whole: that shows when the server has looked at it.
+            // What came last may have made a request whole: that shows when the server has looked at it.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        (watch.late, watch.input) = (false, None);
+        let head = watch.input.take();
+        (watch.late, watch.idle) = (false, None);
         // What is being written must not be broken into. Whoever does not take these few words takes none.
-        if transport.stalled().is_none()
+        if head.is_some()
+            && transport.stalled().is_none()
             && Pin::new(&mut *transport).poll_write(cx, error::head_timed_out().as_bytes()).is_ready()
         {
             let _ = Pin::new(transport).poll_flush(cx);
@@ -190,7 +195,7 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.write(cx, |transport, cx| transport.poll_write(cx, buf))
+        self.poll_written(cx, |transport, cx| transport.poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
@@ -198,7 +203,7 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.write(cx, |transport, cx| transport.poll_write_vectored(cx, bufs))
+        self.poll_written(cx, |transport, cx| transport.poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -206,11 +211,11 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(cx, AsyncWrite::poll_flush)
+        self.poll_written(cx, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(cx, AsyncWrite::poll_shutdown)
+        self.poll_written(cx, AsyncWrite::poll_shutdown)
     }
 }
 
@@ -226,8 +231,8 @@ impl Connection {
     pub(super) fn begin(&self, request: &HttpRequest) -> Underway {
         self.0.requests.set(self.0.requests.get() + 1);
         let watch = &mut *self.0.watch.borrow_mut();
+        (watch.late, watch.idle) = (false, None);
         if let Some(input) = &mut watch.input {
-            watch.late = false;
             let headers = request.headers();
             let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
             let body = if headers.contains_key(TRANSFER_ENCODING) { None } else { Some(length.unwrap_or(0)) };
@@ -241,9 +246,9 @@ impl Connection {
         self.0.requests.get()
     }
 
-    /// Where it was listened on, but for Unix sockets.
-    pub(super) fn listener(&self) -> Option<SocketAddr> {
-        self.0.listener
+    /// Whether it was listened on at a loopback address.
+    pub(super) fn on_loopback(&self) -> bool {
+        self.0.on_loopback
     }
 
     /// Ends it, with everything that is on its way.
@@ -272,8 +277,43 @@ impl Drop for Underway {
     fn drop(&mut self) {
         let shared = &self.0.0;
         shared.requests.set(shared.requests.get() - 1);
-        if let Some(input) = &mut shared.watch.borrow_mut().input {
-            input.end();
+        let watch = &mut *shared.watch.borrow_mut();
+        match &mut watch.input {
+            Some(input) => input.end(),
+            None if shared.requests.get() == 0 => watch.idle = Some(Instant::now()),
+            None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::rt::net::UnixStream;
+    use actix_web::rt::time::timeout;
+    use actix_web::test::TestRequest;
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn pair() -> (Stream, UnixStream) {
+        let (ours, client) = UnixStream::pair().unwrap();
+        let bounds = Bounds { header_timeout: LONG, write_timeout: SHORT, ..Bounds::default() };
+        (Stream::new(Transport::Unix(ours.into()), &bounds, false, None), client)
+    }
+
+    #[actix_web::test]
+    async fn a_connection_of_http2_without_a_request_ends() {
+        let (mut stream, _client) = pair();
+        {
+            let mut watch = stream.0.watch.borrow_mut();
+            (watch.input, watch.idle, watch.keep_alive) = (None, Some(Instant::now()), SHORT);
+        }
+        let underway = stream.connection().begin(&TestRequest::default().to_http_request());
+        assert!(timeout(4 * SHORT, stream.read(&mut [0])).await.is_err(), "a request is worked on");
+        drop(underway);
+        assert_eq!(timeout(LONG, stream.read(&mut [0])).await.expect("it waits for ever").unwrap(), 0);
     }
 }

@@ -17,7 +17,7 @@ use actix_web::dev::AppConfig;
 use actix_web::rt::net::{TcpStream, UnixStream};
 use actix_web::rt::time::timeout;
 
-use super::connection::Stream;
+use super::connection::{KEEP_ALIVE, Stream};
 use super::descriptors;
 use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
@@ -25,8 +25,6 @@ use crate::edge::tls::{Acceptor, Certificates};
 use crate::edge::transport::{Transport, prepare};
 use crate::shares::{Most, Share, Shares, Short};
 
-/// How long a connection without a request is kept.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// How long a client may take to close a connection after us.
 const CLOSING: Duration = Duration::from_secs(1);
 /// Seconds that bytes may take that are written and not sent when everything has ended.
@@ -69,7 +67,8 @@ where
                     let (terms, tls) = (terms.clone(), tls.clone());
                     let accept = move |tcp| {
                         let (terms, tls) = (terms.clone(), tls.clone());
-                        async move { terms.accept(tcp, tls, address).await }
+                        // In a box of its own: what it takes of memory is not kept as long as the connection.
+                        Box::pin(async move { terms.accept(tcp, tls, address).await })
                     };
                     fn_service(accept).and_then(http())
                 })?
@@ -78,7 +77,7 @@ where
                 let terms = terms.clone();
                 let accept = move |unix: UnixStream| {
                     let bounds = &terms.app.config().server.bounds;
-                    let stream = Stream::new(Transport::Unix(unix.into()), bounds, None, None);
+                    let stream = Stream::new(Transport::Unix(unix.into()), bounds, false, None);
                     async move { Ok((stream, Protocol::Http1, None)) }
                 };
                 fn_service(accept).and_then(http())
@@ -146,7 +145,7 @@ impl Terms {
                 .map_err(|_| DispatchError::SlowRequestTimeout)??,
         };
         let protocol = if transport.is_http2() { Protocol::Http2 } else { Protocol::Http1 };
-        Ok((Stream::new(transport, &bounds, Some(listener), place), protocol, peer))
+        Ok((Stream::new(transport, &bounds, listener.ip().to_canonical().is_loopback(), place), protocol, peer))
     }
 
     /// A place for a connection from `address`, where they are counted; `Err` where it has too many.

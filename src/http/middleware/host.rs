@@ -14,8 +14,7 @@ use crate::http::connection::Connection;
 /// What is wrong with the host of a request that came to a loopback listener.
 pub(in crate::http) fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
     // Browsers do not reach a Unix socket.
-    let listener = request.request().conn_data::<Connection>()?.listener()?;
-    if !listener.ip().to_canonical().is_loopback() {
+    if !request.request().conn_data::<Connection>()?.on_loopback() {
         return None;
     }
     let authority = match request.uri().authority() {
