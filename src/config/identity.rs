@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use portico_actors::auth::IssuerIdentity;
 use portico_actors::identity::{Mapping, Pattern, RoleClaim, check_role, principal_key};
-use portico_actors::source::postgres::check_name;
-use portico_actors::source::{Driver, drivers};
-use portico_actors::source::{Login, Password, ROLE};
+use portico_actors::source::{Driver, Login, Password, ROLE, check_login_role, drivers};
 use secrecy::ExposeSecret;
 
 use super::address;
@@ -148,7 +146,7 @@ fn roles(
         Mode::SetRole => "name a role that was made for callers and granted to the connection's own user",
     };
     for (name, role) in &roles {
-        let checked = if mode == Mode::Login { check_name(role) } else { Ok(()) };
+        let checked = if mode == Mode::Login { check_login_role(role) } else { Ok(()) };
         if let Err(why) = check_role(role).and(checked) {
             section.problem(key, format!("the role of {name:?} {why}"), remedy, problems);
         }

@@ -77,3 +77,34 @@ pub enum Pooler {
     /// session, so nothing may be left in one.
     Transaction,
 }
+
+/// Why no session can be opened as a role with this name: the name stands in the path of a file, and
+/// among the words of a program.
+///
+/// # Errors
+/// The rest of a sentence that begins with what the name is for.
+pub fn check_login_role(role: &str) -> std::result::Result<(), &'static str> {
+    match role {
+        "" => Err("is empty"),
+        _ if role.starts_with('-') => Err("has a name that begins with -, as an option does"),
+        _ if role.contains('/') => Err("has a name with /"),
+        _ if role.contains("..") => Err("has a name with .."),
+        _ if role.chars().any(char::is_control) => Err("has a name with control characters"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_login_role;
+
+    #[test]
+    fn names_that_would_be_another_file_or_an_option_are_refused() {
+        for name in ["", "-h", "--help", "a/b", "/etc/passwd", "..", "a..b", "a\nb", "a\0", "\u{7f}", "\u{85}x"] {
+            assert!(check_login_role(name).is_err(), "{name:?}");
+        }
+        for name in ["north", "o'neil \"x\"", "ann@example.org", "a.b", "a-b", "größe", "{role}", "$(id)"] {
+            assert!(check_login_role(name).is_ok(), "{name:?}");
+        }
+    }
+}

@@ -16,7 +16,7 @@ mod profile;
 pub mod sqlite;
 
 pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};
-pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, of_role};
+pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, check_login_role, of_role};
 pub use self::exposed_source::narrow;
 pub use self::exposure::{Exposure, Names, speaks_of};
 pub(crate) use self::grants::printable;

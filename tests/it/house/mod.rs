@@ -68,6 +68,17 @@ fn each_library_has_its_room() {
 }
 
 #[test]
+fn a_driver_is_a_folder_and_a_line() {
+    let sources = sources();
+    // The store has a session of its own with PostgreSQL, and the demo a file.
+    let store = ["actors/src/auth/", "src/config/address.rs", "src/config/store.rs"];
+    only_in(&sources, "source::postgres", &[&["actors/src/source/postgres/"][..], &store].concat());
+    only_in(&sources, "source::sqlite", &["actors/src/source/sqlite/", "src/cli/demo/", "src/sample/tests.rs"]);
+    // Who opens a connection takes its driver from there, and no driver knows the others.
+    only_in(&sources, "source::drivers", &["src/"]);
+}
+
+#[test]
 fn numbers_and_files_have_their_places() {
     let sources = sources();
     only_in(&sources, "StatusCode::", &["src/http/error.rs"]);

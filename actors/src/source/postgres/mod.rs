@@ -16,6 +16,5 @@ pub(crate) mod source;
 pub(crate) mod walls;
 
 pub use self::address::{Address, Files};
-pub use self::connect::login::check_name;
 pub use self::driver::DRIVER;
 pub use self::walls::functions::{functions_differ, functions_query};

@@ -281,7 +281,7 @@ async fn start(
     }
 }
 
-/// Throws the switch from outside: at the deadline, or when nobody waits any more.
+/// Cancels from outside: at the deadline, or when nobody waits any more.
 async fn watch(cancel: Arc<CancelFlag>, abandoned: CancellationToken) {
     tokio::select! {
         () = abandoned.cancelled() => cancel.stop(Kind::Abandoned),

@@ -34,7 +34,7 @@ use crate::source::postgres::connect::stream::{Below, Bounded, Socket};
 use crate::source::postgres::connect::tls::Connectors;
 use crate::source::postgres::connect::wire::Wire;
 use crate::source::postgres::failure;
-use crate::source::{Login, Password, Pooler, of_role};
+use crate::source::{Login, Password, Pooler, check_login_role, of_role};
 
 /// Is asked of a session when not every one will do.
 const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
@@ -101,7 +101,7 @@ impl Connector {
     /// # Errors
     /// [`Kind::Forbidden`] when no file or program may be asked with the role's name.
     pub(crate) fn for_role(&self, role: &Arc<str>) -> Result<Self> {
-        login::check_name(role).map_err(|why| login::refused(role, why))?;
+        check_login_role(role).map_err(|why| login::refused(role, why))?;
         let mut options = self.options.clone();
         options.user = role.to_string();
         options.template.user(&**role);

@@ -31,7 +31,7 @@ enum Phase {
 }
 
 impl CancelFlag {
-    /// A switch that throws itself at `deadline`.
+    /// A flag that is raised at `deadline` at the latest.
     pub(crate) fn new(deadline: Instant) -> Arc<Self> {
         let state = Mutex::new(State { phase: Phase::Running, engine: None });
         Arc::new(Self { deadline, state, halted: CancellationToken::new() })

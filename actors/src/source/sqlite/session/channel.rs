@@ -31,7 +31,7 @@ pub(crate) struct Sender {
 pub(crate) struct Receiver {
     parts: mpsc::Receiver<Result<Part>>,
     cancel: Arc<CancelFlag>,
-    /// Throws the switch at the deadline, or when the call is abandoned.
+    /// Cancels at the deadline, or when the call is abandoned.
     _watch: AbortOnDropHandle<()>,
     ended: bool,
     /// Results that are still to be completed.
@@ -109,7 +109,7 @@ impl Sender {
 
     /// Ends the answer with a failure.
     pub(crate) fn fail(&self, error: Error) {
-        // Full or closed: the reader finds the same verdict in the switch, or is gone.
+        // Full or closed: the reader finds the same verdict in the flag, or is gone.
         let undelivered = self.parts.try_send(Err(error)).err();
         if let Some(TrySendError::Full(part)) = undelivered {
             wait(async {

@@ -48,7 +48,7 @@ struct Job {
     seat: OwnedSemaphorePermit,
 }
 
-/// Virtual machine instructions between two looks at the switch: some microseconds.
+/// Virtual machine instructions between two looks at the flag: some microseconds.
 const INSTRUCTIONS: i32 = 2000;
 /// How long a statement waits for a lock that another process holds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ impl WorkerPool {
     /// Gives `work` to a session, waiting for one no longer than the job may take.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when no session became free in time; the switch's verdict when it was
+    /// [`Kind::Busy`] when no session became free in time; the flag's verdict when it was
     /// stopped meanwhile; [`Kind::Unavailable`] after [`WorkerPool::close`].
     pub(crate) async fn submit(self: &Arc<Self>, cancel: &Arc<CancelFlag>, sender: Sender, work: Work) -> Result<()> {
         let seat = tokio::select! {
