@@ -38,6 +38,16 @@ impl ClientKind {
             Self::Document => "document",
         }
     }
+
+    /// How the client of a grant became known, where `kept` is the word that the store keeps of it; `None` where it is
+    /// not known any more.
+    pub(crate) fn of_grant(client_id: &str, kept: Option<String>) -> Option<Self> {
+        match kept.as_deref() {
+            Some("dynamic") => Some(Self::Dynamic),
+            Some(_) => Some(Self::Registered),
+            None => client_id.contains("://").then_some(Self::Document),
+        }
+    }
 }
 
 /// Which clients may be given access, besides those that an administrator registered.

@@ -3,11 +3,14 @@
 use rusqlite::named_params;
 use secrecy::SecretString;
 
-use super::actor::Authority;
+use super::authority::Authority;
 use super::change::Change;
 use super::columns::{Id, connections, rights};
-use super::connection::{Connection, Read, Row};
-use super::{Store, broken, check_name, hint, named, one_named, shown};
+use super::connection::Connection;
+use super::failure::{Read, broken};
+use super::open::Store;
+use super::row::Row;
+use super::rows::names::{check_name, hint, named, one_named, shown};
 use crate::auth::clock::Timestamp;
 use crate::auth::records::{NewServiceAccount, ServiceAccount};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX};

@@ -8,8 +8,12 @@ use secrecy::SecretString;
 
 use super::change::Change;
 use super::columns::json;
-use super::connection::{Connection, Optional, Read, Row};
-use super::{Store, broken, check_name, consents, hint, named, one_named, shown};
+use super::connection::Connection;
+use super::failure::{Optional, Read, broken};
+use super::open::Store;
+use super::row::Row;
+use super::rows::consents;
+use super::rows::names::{check_name, hint, named, one_named, shown};
 use crate::auth::clock::Now;
 use crate::auth::people::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
 use crate::auth::secret::{self, CLIENT_SECRET_PREFIX, Digest};
@@ -151,16 +155,6 @@ pub(super) fn authentication(connection: &Connection, client_id: &str) -> Result
         |row: &Row<'_>| Ok(row.get::<_, Option<Digest>>(0)?.map_or(Authentication::Public, Authentication::Secret));
     let found = connection.query_row(sql, [client_id], read).optional().map_err(broken)?;
     Ok(found.unwrap_or(Authentication::Unknown))
-}
-
-/// How the client of a grant became known, where `kept` is the word that is kept of it; `None` where it is not
-/// known any more.
-pub(super) fn kind_of(client_id: &str, kept: Option<String>) -> Option<ClientKind> {
-    match kept.as_deref() {
-        Some("dynamic") => Some(ClientKind::Dynamic),
-        Some(_) => Some(ClientKind::Registered),
-        None => client_id.contains("://").then_some(ClientKind::Document),
-    }
 }
 
 const SELECT: &str =

@@ -10,7 +10,8 @@ use super::super::clock::Timestamp;
 use super::super::key::{Algorithm, PublicKey};
 use super::super::records::Reached;
 use super::super::secret::Digest;
-use super::connection::{Column, Read, Row};
+use super::failure::Read;
+use super::row::{Column, Row};
 use crate::error::{Error, Result};
 use crate::principal::{Rights, Scope};
 

@@ -8,8 +8,11 @@ use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
 use super::columns::{Id, rights};
-use super::connection::{Connection, Read, Row, Values};
-use super::{Store, broken, clients, subjects};
+use super::connection::Connection;
+use super::failure::{Read, broken};
+use super::open::Store;
+use super::row::Row;
+use super::values::Values;
 use crate::auth::clock::Timestamp;
 use crate::auth::key::PublicKey;
 use crate::auth::people::client::ClientKind;
@@ -178,7 +181,7 @@ impl Store {
                     let Id(id) = row.get(0)?;
                     let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
                     let token = row.get::<_, Option<Id>>(8)?.map(|Id(id)| id);
-                    let kind = clients::kind_of(&row.get::<_, String>(9)?, row.get(10)?);
+                    let kind = ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?);
                     Ok(GrantRow { id, rights, expires_at: row.get(1)?, token, kind })
                 },
             )?,
@@ -204,7 +207,7 @@ impl Store {
                 let Id(jti) = row.get(0)?;
                 Ok(jti)
             })?,
-            refused: subjects::all(connection)?.into_iter().map(|refused| refused.subject).collect(),
+            refused: rows(connection, "SELECT subject FROM refused_subjects", |row| row.get(0))?,
         })
     }
 }

@@ -5,17 +5,21 @@ use rusqlite::named_params;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::clients::Authentication;
+use super::clients::{self, Authentication};
 use super::columns::{Id, connections};
-use super::connection::{Connection, Optional, Read, Row};
-use super::consents::{FROM, GivenAccess, RIGHTS, left};
-use super::{Store, broken, clients, consents, sessions, tokens};
+use super::connection::Connection;
+use super::failure::{Optional, Read, broken};
+use super::open::Store;
+use super::row::Row;
+use super::rows::consents::{FROM, GivenAccess, RIGHTS, left};
+use super::rows::{consents, sessions, tokens};
 use crate::auth::clock::{Now, Timestamp};
 use crate::auth::grant::GrantError;
 use crate::auth::people::authorization::{
     Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh, REFRESH_LIFETIME, Redemption,
     Refresh, line_of, verifies,
 };
+use crate::auth::people::client::ClientKind;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
 use secrecy::{ExposeSecret, SecretString};
@@ -231,7 +235,7 @@ fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> R
     );
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":ended": now.ended() };
     let read = |row: &Row<'_>| {
-        let (subject, kind) = (row.get("email")?, clients::kind_of(client_id, row.get("kind")?));
+        let (subject, kind) = (row.get("email")?, ClientKind::of_grant(client_id, row.get("kind")?));
         let token = row.get::<_, Option<Id>>("token_id")?.map(|Id(id)| id);
         Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
     };

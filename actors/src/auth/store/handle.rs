@@ -7,7 +7,10 @@
 use std::time::{Duration, Instant};
 
 use super::super::clock::Clock;
-use super::{Identity, Place, RETRY, Store, identity};
+use super::failure::{RETRY, unavailable};
+use super::file::{Identity, identity};
+use super::open::Store;
+use super::place::Place;
 use crate::error::{Kind, Result};
 
 /// How long work waits for another process that has locked a file.
@@ -54,7 +57,7 @@ impl Handle {
     fn open(&mut self) -> Result<&mut Store> {
         if let Some(since) = self.failed {
             if since.elapsed() < RETRY {
-                return Err(super::connection::unavailable().because("it failed a moment ago"));
+                return Err(unavailable().because("it failed a moment ago"));
             }
             self.failed = None;
         }

@@ -6,8 +6,10 @@ use secrecy::zeroize::Zeroizing;
 
 use super::change::Change;
 use super::columns::json;
-use super::connection::{Connection, Failure, Optional, Read, Row};
-use super::{Store, broken};
+use super::connection::Connection;
+use super::failure::{Failure, Optional, Read, broken};
+use super::open::Store;
+use super::row::Row;
 use crate::auth::clock::Now;
 use crate::auth::key::{Algorithm, NewKey};
 use crate::auth::records::Key;

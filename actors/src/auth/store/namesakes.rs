@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use rusqlite::types::Value;
 
-use super::connection::Given;
-use super::email_key;
+use super::values::Given;
 use crate::auth::clock::Timestamp;
+use crate::name::key as email_key;
 
 /// The version of the store's format from which on addresses have these keys.
 pub(super) const VERSION: i64 = 7;

@@ -7,7 +7,9 @@ use rusqlite::named_params;
 
 use super::columns::rights;
 use super::connection::Connection;
-use super::{Store, broken, tokens};
+use super::failure::broken;
+use super::open::Store;
+use super::rows::tokens;
 use crate::auth::clock::{Now, Timestamp};
 use crate::auth::records::{PersonalAccessToken, ServiceAccount, User};
 use crate::error::Result;

@@ -6,8 +6,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::connection::Optional;
-use super::{Store, broken};
+use super::failure::{Optional, broken};
+use super::open::Store;
 use crate::auth::clock::Timestamp;
 use crate::error::{Error, Kind, Result};
 

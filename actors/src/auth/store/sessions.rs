@@ -2,14 +2,19 @@
 
 use rusqlite::named_params;
 
-use super::columns::{Id, rights};
-use super::connection::{Connection, Optional, Read, Row};
-use super::{Store, broken, email_key, endings, tokens, users};
+use super::columns::Id;
+use super::connection::Connection;
+use super::failure::{Optional, Read, broken};
+use super::open::Store;
+use super::row::Row;
+use super::rows::sessions::{find, require};
+use super::rows::{endings, tokens, users};
 use crate::auth::clock::{Now, Timestamp};
 use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::records::User;
 use crate::auth::secret::Digest;
 use crate::error::{Error, Result};
+use crate::name::key as email_key;
 
 /// How old the note of a session's last use may be, in seconds: not every page writes.
 const NOTE_EVERY: i64 = 60;
@@ -189,48 +194,6 @@ fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str
         )
         .map(drop)
         .map_err(broken)
-}
-
-/// The session and when it was last seen.
-pub(super) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result<Option<(Session, Timestamp)>> {
-    let sql = "SELECT u.id, u.email, u.scope, u.reach, t.id, t.name, t.scope, t.reach, t.expires_at, s.seen_at
-               FROM sessions s JOIN users u ON u.id = s.user_id
-               LEFT JOIN personal_access_tokens t ON t.id = s.token_id
-               WHERE s.digest = :digest AND u.disabled_at IS NULL AND s.seen_at > :idle AND s.created_at > :old
-                 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :ended)";
-    let values = named_params! {
-        ":digest": digest,
-        ":ended": now.ended(),
-        ":idle": now.ended().before(SESSION_IDLE),
-        ":old": now.ended().before(SESSION_LIFETIME),
-    };
-    let read = |row: &Row<'_>| {
-        let (person, bound) = (rights(row, 2, 3)?, rights(row, 6, 7)?);
-        let both = person.and(&bound);
-        let session = Session {
-            user_id: row.get(0)?,
-            email: row.get(1)?,
-            whole: both == person,
-            rights: both,
-            bound,
-            token_id: row.get::<_, Option<Id>>(4)?.map(|Id(id)| id),
-            token: row.get(5)?,
-            ends: row.get(8)?,
-        };
-        Ok((session, row.get(9)?))
-    };
-    let found: Option<(Session, Timestamp)> = connection.query_row(sql, values, read).optional().map_err(broken)?;
-    match found.as_ref().and_then(|(session, _)| session.token_id) {
-        Some(token) if !tokens::stands(connection, token, now)? => Ok(None),
-        _ => Ok(found),
-    }
-}
-
-/// The session in force, or the request to sign in.
-pub(super) fn require(connection: &Connection, digest: &Digest, now: Now) -> Result<Session> {
-    find(connection, digest, now)?
-        .map(|(session, _)| session)
-        .ok_or_else(|| Error::unauthenticated("your session has ended; sign in again"))
 }
 
 fn refused() -> Error {

@@ -3,8 +3,10 @@
 use rusqlite::named_params;
 
 use super::change::Change;
-use super::connection::{Connection, Read, Row};
-use super::{Store, broken};
+use super::connection::Connection;
+use super::failure::{Read, broken};
+use super::open::Store;
+use super::row::Row;
 use crate::auth::clock::Timestamp;
 use crate::auth::records::RefusedSubject;
 use crate::error::{Error, Result};
@@ -74,7 +76,7 @@ fn record(row: &Row<'_>) -> Read<RefusedSubject> {
     Ok(RefusedSubject { subject: row.get(0)?, disabled_at: row.get::<_, Timestamp>(1)? })
 }
 
-pub(super) fn all(connection: &Connection) -> Result<Vec<RefusedSubject>> {
+fn all(connection: &Connection) -> Result<Vec<RefusedSubject>> {
     connection.query(&format!("{SELECT} ORDER BY subject"), (), record).map_err(broken)
 }
 

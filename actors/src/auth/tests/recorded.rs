@@ -29,12 +29,11 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
-pub(super) const STORE: [&str; 13] = [
+pub(super) const STORE: [&str; 12] = [
     include_str!("../store/accounts.rs"),
     include_str!("../store/clients.rs"),
     include_str!("../store/consents.rs"),
     include_str!("../store/contents.rs"),
-    include_str!("../store/endings.rs"),
     include_str!("../store/grants.rs"),
     include_str!("../store/keys.rs"),
     include_str!("../store/revoked.rs"),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failed;
+use crate::auth::store::failure::broken;
 use crate::error::Result;
 
 /// Tables that hold nothing that credentials are judged by.
@@ -29,12 +29,12 @@ pub(super) fn count_changes(connection: &mut Connection) -> Result<()> {
     if missing(connection)?.is_empty() {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
     // Read under the lock: another process may have been faster.
     for (name, trigger) in missing(&transaction)? {
-        transaction.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}; {trigger}")).map_err(failed)?;
+        transaction.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}; {trigger}")).map_err(broken)?;
     }
-    transaction.commit().map_err(failed)
+    transaction.commit().map_err(broken)
 }
 
 /// The triggers that are not there as they should be: names and texts.
@@ -42,12 +42,12 @@ fn missing(connection: &Connection) -> Result<Vec<(String, String)>> {
     let read = |sql: &str| -> rusqlite::Result<Vec<(String, String)>> {
         connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     };
-    let triggers = read("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").map_err(failed)?;
+    let triggers = read("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").map_err(broken)?;
     let made: HashMap<String, String> = triggers.into_iter().collect();
     let columns = "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
                    WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, c.cid";
     let mut tables: Vec<(String, Vec<String>)> = Vec::new();
-    for (table, column) in read(columns).map_err(failed)? {
+    for (table, column) in read(columns).map_err(broken)? {
         match tables.last_mut().filter(|(last, _)| *last == table) {
             Some((_, columns)) => columns.push(column),
             None => tables.push((table, vec![column])),

@@ -3,10 +3,11 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::super::connection::{Read, Row, broken};
-use super::super::namesakes;
-use super::failed;
+use super::statements::{execute, query};
 use crate::auth::clock::Clock;
+use crate::auth::store::failure::{Read, broken};
+use crate::auth::store::namesakes;
+use crate::auth::store::row::Row;
 use crate::error::{Error, Result};
 
 /// Each step of the format, under the version that it leads to.
@@ -34,29 +35,29 @@ const CURRENT: i64 = match MIGRATIONS {
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     version(connection)?;
     // Kept in the file: readers then never wait for writers, nor writers for readers.
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(broken)?;
     loop {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         // Read under the lock: another process may have been faster.
         let done = version(&transaction)?;
         let Some((next, migration)) = MIGRATIONS.iter().find(|(step, _)| *step > done) else {
             return Ok(());
         };
-        transaction.execute_batch(migration).map_err(failed)?;
+        transaction.execute_batch(migration).map_err(broken)?;
         if *next == namesakes::VERSION {
             key_addresses(&transaction).map_err(broken)?;
         }
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
-        transaction.pragma_update(None, "user_version", next).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(broken)?;
+        transaction.pragma_update(None, "user_version", next).map_err(broken)?;
+        transaction.commit().map_err(broken)?;
     }
 }
 
 fn key_addresses(connection: &Connection) -> Read<()> {
     let user = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let users = super::query(connection, namesakes::USERS, &Vec::new(), user)?;
+    let users = query(connection, namesakes::USERS, &Vec::new(), user)?;
     for (sql, given) in namesakes::keyed(&users, Clock::system().now().time()) {
-        super::execute(connection, sql, &given)?;
+        execute(connection, sql, &given)?;
     }
     Ok(())
 }
@@ -90,7 +91,7 @@ fn version(connection: &Connection) -> Result<i64> {
 fn foreign(error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => not_a_store().because(error),
-        _ => failed(error),
+        _ => broken(error),
     }
 }
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 
-use super::super::connection::{Given, Read, Row, broken};
-use super::super::namesakes;
-use super::Remote;
+use super::session::{Remote, quoted};
 use crate::auth::clock::Clock;
+use crate::auth::store::failure::{Read, broken};
+use crate::auth::store::namesakes;
+use crate::auth::store::row::{BufferedRow, Row};
+use crate::auth::store::values::Given;
 use crate::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
@@ -65,7 +67,7 @@ fn bring_up(remote: &Remote) -> Result<()> {
             remote.execute(note, vec![(None, Value::Integer(*step))]).map_err(broken)?;
         }
         for table in uncounted(remote)? {
-            let table = super::quoted(&table);
+            let table = quoted(&table);
             for (event, rows) in [
                 ("INSERT", "NEW TABLE AS changed"),
                 ("UPDATE", "OLD TABLE AS former NEW TABLE AS changed"),
@@ -94,7 +96,7 @@ fn bring_up(remote: &Remote) -> Result<()> {
 }
 
 fn key_addresses(remote: &Remote) -> Read<()> {
-    let user = |row: &super::Row| {
+    let user = |row: &BufferedRow| {
         let row = Row::Postgres(row);
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     };
@@ -106,7 +108,7 @@ fn key_addresses(remote: &Remote) -> Read<()> {
 }
 
 /// Brings the schema up to date, if it is not.
-pub(in super::super) fn migrate(remote: &Remote) -> Result<()> {
+pub(crate) fn migrate(remote: &Remote) -> Result<()> {
     if state(remote)? == State::Ours && version(remote)? == CURRENT && uncounted(remote)?.is_empty() {
         return Ok(());
     }
@@ -114,7 +116,7 @@ pub(in super::super) fn migrate(remote: &Remote) -> Result<()> {
 }
 
 /// Whether the schema has exactly the format that this program reads.
-pub(in super::super) fn check(remote: &Remote) -> Result<()> {
+pub(crate) fn check(remote: &Remote) -> Result<()> {
     match version(remote)? {
         CURRENT => Ok(()),
         0 => Err(Error::not_found("there is no store in the schema of store.url yet")
@@ -171,7 +173,7 @@ fn uncounted(remote: &Remote) -> Result<Vec<String>> {
          AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'counted_truncate')"
     );
     let rows = remote.query(&sql, vec![(None, Value::Text(remote.schema().to_owned()))]).map_err(broken)?;
-    let name = |row: &super::Row| match row.get(&0) {
+    let name = |row: &BufferedRow| match row.get(&0) {
         Some(Value::Text(name)) => Some(name.clone()),
         _ => None,
     };

@@ -4,9 +4,6 @@
 
 use uuid::Uuid;
 
-use super::connection::Connection;
-use super::{Store, sessions};
-use crate::auth::clock::Now;
 use crate::auth::people::session::Session;
 use crate::auth::records::NewPat;
 use crate::auth::secret::Digest;
@@ -15,7 +12,7 @@ use crate::principal::Rights;
 
 /// On whose behalf the store is worked with.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Actor {
+pub(crate) enum Actor {
     /// The operator of the machine: the command line.
     Operator,
     /// Nobody: what is open to people and clients asks for no authority.
@@ -25,40 +22,36 @@ pub(super) enum Actor {
 }
 
 /// What an actor may do at one moment.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     /// Where one administers: what is only read or written there is not among them.
     rights: Rights,
     /// The administrator's session; none for the operator.
     session: Option<Session>,
 }
 
-impl Actor {
-    /// What this one may do now.
+impl Authority {
+    /// The operator's.
+    pub(crate) fn of_operator() -> Self {
+        Self { rights: Rights::ALL, session: None }
+    }
+
+    /// That of the administrator in `session`.
     ///
     /// # Errors
     /// [`Kind::Forbidden`](crate::error::Kind::Forbidden) for who is no administrator, in a whole session.
-    pub(super) fn authority(self, connection: &Connection, now: Now) -> Result<Authority> {
-        match self {
-            Self::Operator => Ok(Authority { rights: Rights::ALL, session: None }),
-            Self::Nobody => Err(Error::forbidden("this is for administrators")),
-            Self::Session(digest) => {
-                let session = sessions::require(connection, &digest, now)?;
-                session.must_administer()?;
-                Ok(Authority { rights: session.rights.administered(), session: Some(session) })
-            }
-        }
+    pub(crate) fn of_session(session: Session) -> Result<Self> {
+        session.must_administer()?;
+        Ok(Self { rights: session.rights.administered(), session: Some(session) })
     }
-}
 
-impl Authority {
     /// Whether something that opens `target` may be seen. What may not, does not exist for them. What opens
     /// nothing lies nowhere: it is for those who reach all.
-    pub(super) fn sees(&self, target: &Rights) -> bool {
+    pub(crate) fn sees(&self, target: &Rights) -> bool {
         self.rights.contains(target) && (!target.is_empty() || self.reaches_all())
     }
 
     /// Whether they act for the whole service.
-    pub(super) fn reaches_all(&self) -> bool {
+    pub(crate) fn reaches_all(&self) -> bool {
         self.rights == Rights::ALL
     }
 
@@ -66,7 +59,7 @@ impl Authority {
     ///
     /// # Errors
     /// [`Kind::Forbidden`](crate::error::Kind::Forbidden).
-    pub(super) fn must_reach_all(&self) -> Result<()> {
+    pub(crate) fn must_reach_all(&self) -> Result<()> {
         self.within(&Rights::ALL)
     }
 
@@ -74,7 +67,7 @@ impl Authority {
     ///
     /// # Errors
     /// [`Kind::Forbidden`](crate::error::Kind::Forbidden).
-    pub(super) fn within(&self, target: &Rights) -> Result<()> {
+    pub(crate) fn within(&self, target: &Rights) -> Result<()> {
         if self.sees(target) {
             return Ok(());
         }
@@ -86,7 +79,7 @@ impl Authority {
     ///
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid).
-    pub(super) fn not_oneself(&self, user: i64) -> Result<()> {
+    pub(crate) fn not_oneself(&self, user: i64) -> Result<()> {
         if self.session.as_ref().is_some_and(|session| session.user_id == user) {
             return Err(Error::invalid("you cannot shut yourself out; another administrator can, or the command line"));
         }
@@ -94,46 +87,21 @@ impl Authority {
     }
 
     /// What a secret opens at most that these have seen.
-    pub(super) fn rights(&self) -> &Rights {
+    pub(crate) fn rights(&self) -> &Rights {
         &self.rights
     }
 
     /// The token that began the session: a secret that is made in it ends with that one.
-    pub(super) fn token(&self) -> Option<Uuid> {
+    pub(crate) fn token(&self) -> Option<Uuid> {
         self.session.as_ref()?.token_id
     }
 
     /// A token for a person who has `own`. An administrator who hands it over has seen it: it opens nothing
     /// that the person is given later.
-    pub(super) fn handed_over(&self, new: NewPat, own: &Rights) -> NewPat {
+    pub(crate) fn handed_over(&self, new: NewPat, own: &Rights) -> NewPat {
         match &self.session {
             None => new,
             Some(session) => session.bound(NewPat { rights: new.rights.and(own), ..new }),
         }
-    }
-}
-
-impl Store {
-    /// The same store, which changes nothing that is for administrators until one is named.
-    pub(crate) fn of_nobody(mut self) -> Self {
-        self.actor = Actor::Nobody;
-        self
-    }
-
-    /// Does `work` on behalf of the administrator in `session`.
-    ///
-    /// # Errors
-    /// What `work` says; [`Kind::Unauthenticated`](crate::error::Kind::Unauthenticated) when the session
-    /// has ended, [`Kind::Forbidden`](crate::error::Kind::Forbidden) when it does not administer.
-    pub(crate) fn acting<T>(&mut self, session: &Digest, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let before = std::mem::replace(&mut self.actor, Actor::Session(*session));
-        let done = self.authority().and_then(|_| work(self));
-        self.actor = before;
-        done
-    }
-
-    /// What may be done now on behalf of whom the store is worked with.
-    pub(super) fn authority(&self) -> Result<Authority> {
-        self.actor.authority(&self.connection, self.clock.now())
     }
 }
