@@ -2,7 +2,6 @@
 //! memory, where that says yes; a no may only mean that memory is behind, and is said once the store
 //! was looked at again. Where it cannot be looked at, the answer is neither.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::AuthActor;
+use super::actor::AuthActor;
 use super::clock::Timestamp;
 use super::grant::GrantError;
 use super::recording::Door;
@@ -179,10 +178,6 @@ pub(super) fn tell_failure<T>(observer: &Observer, done: &Result<T>) {
         observer(&Event::StoreWorkFailed { cause: error.cause().unwrap_or(&error.message).to_owned() });
     }
 }
-
-/// Tokens that were revoked here, each until it would be refused anyway: what is read from the store
-/// may be older.
-pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 
 /// Asks to wait until what the store holds now is in force.
 #[derive(Clone, Copy, Debug, Message)]

@@ -1,36 +1,19 @@
 //! What a client that proves who it is may ask about its own access tokens: revocation (RFC 7009) and
 //! introspection (RFC 7662). How a form spells it is the business of the endpoints.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use actix::{AsyncContext, Context, Handler, Message, Response};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::AuthActor;
+use super::actor::AuthActor;
 use super::asking::{Answer, Away, Question, Refuse};
-use super::grant::GrantError;
+use super::grant::{ClientProof, GrantError};
 use super::recording::Door;
-use super::token::{Refusal, Verified};
+use super::refusal::Refusal;
+use super::token::Verified;
 use crate::error::{Error, Kind};
 use crate::principal::Rights;
-
-/// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
-#[derive(Clone)]
-pub struct ClientProof {
-    /// The client id.
-    pub client_id: String,
-    /// Its secret.
-    pub client_secret: SecretString,
-    /// Where it is shown from, if that is known.
-    pub from: Option<IpAddr>,
-}
-
-impl fmt::Debug for ClientProof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ClientProof({})", self.client_id)
-    }
-}
 
 /// What introspection tells of a token that is in force (RFC 7662 §2.2), with the rights that are
 /// left of it now.

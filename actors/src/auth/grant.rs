@@ -2,16 +2,14 @@
 //! spells it is the business of the endpoint.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::client::ClientProof;
-use super::clock::Timestamp;
 use super::resource::Resource;
-use super::snapshot::Snapshot;
-use super::token::{Issue, Tokens};
+use super::token::Tokens;
 use crate::error::Quota;
 use crate::principal::{Rights, Scope};
 
@@ -27,6 +25,23 @@ pub enum Grant {
         /// The resource that the token is for (RFC 8707); see [`Ticket::resource`].
         resource: Option<String>,
     },
+}
+
+/// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
+#[derive(Clone)]
+pub struct ClientProof {
+    /// The client id.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: SecretString,
+    /// Where it is shown from, if that is known.
+    pub from: Option<IpAddr>,
+}
+
+impl fmt::Debug for ClientProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientProof({})", self.client_id)
+    }
 }
 
 /// A token, and what the answer says about it. Its `Debug` never prints the token.
@@ -92,82 +107,8 @@ pub struct Ticket {
     pub grant: Option<Uuid>,
 }
 
-/// A failed exchange: for the client, and the cause for the log where the fault is ours.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) answer: GrantError,
-    pub(crate) cause: Option<String>,
-}
-
-impl From<GrantError> for Failed {
-    fn from(answer: GrantError) -> Self {
-        Self { answer, cause: None }
-    }
-}
-
-/// What tokens are issued by.
-#[derive(Clone, Copy)]
-pub(crate) struct Minting<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) tokens: &'a Tokens,
-    /// Every configured connection: what a subject without a list of its own reaches.
-    pub(crate) connections: &'a [Uuid],
-    pub(crate) now: Timestamp,
-}
-
-impl Minting<'_> {
-    /// The token for `ticket`, with no more than its subject has now.
-    pub(crate) fn issue(&self, ticket: &Ticket) -> Result<AccessToken, Failed> {
-        let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
-        let holder = self.snapshot.holder(&ticket.subject).ok_or_else(unknown)?;
-        let resource = given(ticket.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
-        let mut rights = holder.rights.and(&ticket.rights);
-        if let Some(connection) = resource.and_then(Resource::connection) {
-            if !rights.covers(connection) {
-                return Err(no_target("the resource is not within this client's reach").into());
-            }
-            rights = rights.and(&Rights::only([connection], Scope::Admin));
-        }
-        let scope = granted_scope(given(ticket.scope.as_deref()), rights.widest())?;
-        // A token names what it opens: connections that are added later are not among them.
-        let named = Rights::only(self.connections.iter().copied(), Scope::Admin);
-        let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
-        let issue = Issue {
-            subject: &holder.subject,
-            client_id: &ticket.client_id,
-            rights: &rights,
-            audience: given(ticket.resource.as_deref()),
-            grant: ticket.grant,
-        };
-        let token = self
-            .snapshot
-            .signing_key()
-            .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
-            .and_then(|key| {
-                // What is issued in the second in which those from before have ended is none of them.
-                let issued = self.tokens.issue(key, self.now.max(holder.since), &issue);
-                issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
-            })
-            .map_err(|cause| Failed {
-                answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
-                cause: Some(cause),
-            })?;
-        Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: rights.widest().list() })
-    }
-}
-
-fn no_target(description: &str) -> GrantError {
+pub(crate) fn no_target(description: &str) -> GrantError {
     GrantError::new("invalid_target", description)
-}
-
-/// A parameter without a value counts as left out (RFC 6749 §3.2).
-fn given(parameter: Option<&str>) -> Option<&str> {
-    parameter.filter(|value| !value.is_empty())
-}
-
-/// What is asked for, if all of it is within `most`.
-fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> {
-    asked.map_or(Ok(most), |asked| narrowed_scope(asked, most))
 }
 
 /// The widest scope of the list `asked`, each word of which is within `most`.

@@ -5,18 +5,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Addr, AsyncContext, Context};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::AuthActor;
 use super::clock::Timestamp;
-use super::jwks::{self, Fetched};
+use super::jwks::{self, Keys};
 use super::jws::Signed;
 use super::key::{PublicKey, VerifyingKey};
+use super::refusal::Refusal;
 use super::resource;
-use super::token::{self, Audience, NumericDate, Refusal, Times, Tokens};
+use super::token::{self, Audience, NumericDate, Times, Tokens};
 use crate::error::Result;
 use crate::identity::RoleClaim;
 use crate::name;
@@ -244,8 +243,8 @@ impl Issuer {
             && self.fetched_at.is_none_or(|fetched| now >= fetched.after(FRESH))
     }
 
-    /// Begins to fetch the keys, unless that was done a moment ago.
-    pub(crate) fn fetch(&mut self, index: usize, client: &reqwest::Client, own: Addr<AuthActor>, now: Timestamp) {
+    /// Begins to fetch the keys, unless that was done a moment ago. `done` is called with what came.
+    pub(crate) fn fetch(&mut self, client: &reqwest::Client, now: Timestamp, done: impl FnOnce(Keys) + 'static) {
         let IssuerKeys::Url(url) = &self.settings.keys else { return };
         if self.fetching || self.next_fetch.is_some_and(|next| now < next) {
             return;
@@ -254,8 +253,7 @@ impl Issuer {
         let (client, url) = (client.clone(), url.clone());
         // A task of its own: whatever the other side does, nobody who is known already waits for it.
         actix::spawn(async move {
-            let keys = jwks::fetch(&client, &url).await;
-            own.do_send(Fetched { index, keys });
+            done(jwks::fetch(&client, &url).await);
         });
     }
 
@@ -348,25 +346,4 @@ struct Claims {
     iat: Option<NumericDate>,
     nbf: Option<NumericDate>,
     jti: Option<String>,
-}
-
-impl AuthActor {
-    /// The trusted issuer that this token claims to be of.
-    pub(crate) fn foreign(&self, token: &str) -> Option<usize> {
-        if self.issuers.is_empty() {
-            return None;
-        }
-        let signed = Signed::read(token).ok()?;
-        let claimed = signed.claimed("iss")?;
-        self.issuers.iter().position(|issuer| issuer.name() == claimed)
-    }
-
-    /// Looks for newer keys of the issuer. Completes when there may be some; `None` when there is
-    /// nothing to wait for.
-    pub(crate) fn look_for_keys(&mut self, index: usize, context: &Context<Self>) -> Option<oneshot::Receiver<()>> {
-        let now = self.clock.now().time();
-        let issuer = self.issuers.get_mut(index)?;
-        issuer.fetch(index, self.client.as_ref()?, context.address(), now);
-        issuer.wait()
-    }
 }

@@ -2,10 +2,11 @@
 
 use actix::Message;
 
-use super::AuthActor;
+use super::actor::AuthActor;
 use super::asking::{Answer, Question};
 use super::client;
-use super::grant::{AccessToken, Grant, GrantError, Minting, Ticket};
+use super::grant::{AccessToken, Grant, GrantError, Ticket};
+use super::minting::Minting;
 
 impl AuthActor {
     /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.

@@ -1,91 +1,18 @@
 //! Credentials are judged here: when they are shown, and again with every change of the store while something
 //! goes on under them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::AuthActor;
+use super::actor::AuthActor;
+use super::authenticate::{Judge, Key};
 use super::clock::{Now, Timestamp};
+use super::held::Shown;
+use super::refusal::Refusal;
 use super::secret::{Digest, PAT_PREFIX};
-use super::snapshot::Snapshot;
-use super::token::Refusal;
-use super::verdicts::{Judge, Key, Verdict};
-use crate::principal::{Credential, Endpoint, Principal, Validity};
-
-/// Access tokens that are kept at least before it is looked which of them are in use.
-const ROOM: usize = 10_000;
-
-/// What was let in with access tokens, as long as something goes on under them.
-#[derive(Default)]
-pub(crate) struct Held(HashMap<Key, Shown>);
-
-/// An access token that was found valid.
-struct Shown {
-    token: SecretString,
-    by: Arc<Principal>,
-    until: Timestamp,
-}
-
-impl Shown {
-    /// Whether anybody but us has it.
-    fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
-    }
-}
-
-/// What an actor that has died knew of what goes on under credentials: its successor ends that in its place.
-#[derive(Clone, Default)]
-pub(crate) struct Legacy(Arc<Mutex<(Snapshot, Held)>>);
-
-impl Legacy {
-    fn lock(&self) -> MutexGuard<'_, (Snapshot, Held)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What a new actor begins with: what was read now, or else what the one before knew.
-    pub(super) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, Held) {
-        let (before, held) = std::mem::take(&mut *self.lock());
-        match read {
-            None => (before, held),
-            Some(mut now) => {
-                now.succeed(&before);
-                (now, held)
-            }
-        }
-    }
-}
-
-impl Drop for AuthActor {
-    fn drop(&mut self) {
-        // Nobody looks at the store until there is a successor.
-        self.verdicts.clear();
-        *self.legacy.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.held));
-    }
-}
-
-impl Held {
-    /// The validity of `by`, which a token opens now: the same as before, unless it opens less.
-    fn validity(&self, key: &Key, by: &Principal) -> Validity {
-        let before = self.0.get(key).map(|shown| &shown.by).filter(|before| !before.validity.is_lost());
-        match before {
-            None => Validity::default(),
-            Some(before) if before.is_within(by) => before.validity.clone(),
-            Some(before) => {
-                before.validity.lose();
-                Validity::default()
-            }
-        }
-    }
-
-    fn keep(&mut self, key: Key, shown: Shown) {
-        if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
-            self.0.retain(|_, shown| shown.is_in_use());
-        }
-        self.0.insert(key, shown);
-    }
-}
+use super::verdicts::Verdict;
+use crate::principal::{Credential, Endpoint, Principal};
 
 /// What was found of a personal access token.
 fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> Verdict {

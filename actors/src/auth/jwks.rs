@@ -3,15 +3,12 @@
 
 use std::time::Duration;
 
-use actix::{Handler, Message};
 use reqwest::Url;
 use reqwest::redirect::Policy;
 use serde_json::Value;
 
-use super::AuthActor;
 use super::key::PublicKey;
 use crate::error::{Error, Result};
-use crate::event::Event;
 
 /// How long an issuer may take, from the first look-up to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,31 +86,6 @@ fn key(jwk: &Value) -> Option<(String, PublicKey)> {
         .is_none_or(|operations| operations.as_array().is_some_and(|all| all.iter().any(|each| each == "verify")));
     let same = text("alg").is_none_or(|algorithm| algorithm == public.algorithm().word());
     (for_signatures && may_verify && same).then(|| (text("kid").unwrap_or_default().to_owned(), public))
-}
-
-/// The answer of an issuer has come, or has not.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Fetched {
-    pub(crate) index: usize,
-    pub(crate) keys: Keys,
-}
-
-impl Handler<Fetched> for AuthActor {
-    type Result = ();
-
-    fn handle(&mut self, Fetched { index, keys }: Fetched, _: &mut Self::Context) {
-        let now = self.clock.now().time();
-        let Some(issuer) = self.issuers.get_mut(index) else { return };
-        match issuer.fetched(keys, now) {
-            // What was signed with a key that is gone must not be remembered.
-            Ok(()) => self.verdicts.clear(),
-            Err(cause) => {
-                let issuer = issuer.name().to_owned();
-                (self.observer)(&Event::IssuerFailed { issuer, cause });
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::key::VerifyingKey;
-use super::token::Refusal;
+use super::refusal::Refusal;
 
 /// No token of ours is longer; what is longer is not even decoded.
 const LONGEST: usize = 64 * 1024;

@@ -4,12 +4,8 @@
 
 use std::fmt;
 
-use actix::{Handler, Message};
 use tokio::sync::broadcast;
 use uuid::Uuid;
-
-use super::AuthActor;
-use super::store::Store;
 
 /// Words that wait for one listener at most; one that is behind hears [`Word::Lost`] instead.
 const WAITING: usize = 256;
@@ -63,7 +59,7 @@ impl Peers {
         let _ = self.words.send(word);
     }
 
-    fn payload(&self, connection: Uuid) -> String {
+    pub(super) fn payload(&self, connection: Uuid) -> String {
         format!("{} {connection}", self.own)
     }
 }
@@ -85,21 +81,6 @@ impl Words {
             Err(broadcast::error::RecvError::Lagged(_)) => Some(Word::Lost),
             Err(broadcast::error::RecvError::Closed) => None,
         }
-    }
-}
-
-/// Asks to tell the other processes that the catalogue of a connection has changed. Nobody waits for
-/// it: a store that is away tells nobody.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Tell(pub(super) Uuid);
-
-impl Handler<Tell> for AuthActor {
-    type Result = ();
-
-    fn handle(&mut self, Tell(connection): Tell, _: &mut Self::Context) {
-        let payload = self.peers.payload(connection);
-        drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalogue(&payload).map(Ok))));
     }
 }
 

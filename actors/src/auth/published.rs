@@ -2,7 +2,7 @@
 
 use actix::{Handler, Message};
 
-use super::AuthActor;
+use super::actor::AuthActor;
 use super::asking::Away;
 use crate::error::{Error, Result};
 

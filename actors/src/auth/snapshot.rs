@@ -12,10 +12,11 @@ use uuid::Uuid;
 use super::clock::{Now, Timestamp};
 use super::key::{SigningKey, VerifyingKey};
 use super::people::client::{Admission, ClientKind};
+use super::refusal::Refusal;
 use super::secret::Digest;
 use super::shared_secret;
 use super::store::{Contents, Store, TokenRow, email_key};
-use super::token::{Refusal, Tokens, Verified};
+use super::token::{Tokens, Verified};
 use crate::error::Result;
 use crate::principal::{Claims, Endpoint, Principal, Rights, Validity};
 

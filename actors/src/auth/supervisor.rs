@@ -6,17 +6,21 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, ArbiterHandle, Handler, Message};
+use actix::{Actor, Addr, Handler, Message};
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::actor::{AuthActor, Obituary, Occupant};
 use super::asking::Settle;
+use super::authenticate::{self, Authenticate, Judge};
 use super::crowd::Crowd;
-use super::peers::{Tell, Words};
+use super::peers::Words;
 use super::people::client::Admission;
-use super::verdicts::{self, Judge, Verdicts};
-use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
+use super::settings::AuthSettings;
+use super::shared_secret::SharedSecret;
+use super::telling::Tell;
+use super::verdicts::Verdicts;
 use crate::backoff::Backoff;
 use crate::beat::Beat;
 use crate::error::{Error, Kind, Result};
@@ -41,13 +45,6 @@ pub struct Auth {
     crowd: Crowd,
 }
 
-/// An actor and the thread that is its alone.
-pub(super) struct Occupant {
-    pub(super) address: Addr<AuthActor>,
-    pub(super) arbiter: ArbiterHandle,
-    pub(super) beat: Beat,
-}
-
 impl Auth {
     /// Starts the actor and watches over it. Must be called within an actix system.
     ///
@@ -58,7 +55,7 @@ impl Auth {
         let (died, deaths) = mpsc::unbounded_channel();
         let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
         let current = Arc::new(ArcSwap::from_pointee(occupant));
-        let verdicts = Verdicts::of_settings(&settings);
+        let verdicts = Verdicts::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
         Ok(Self { current, settings, verdicts, crowd: Crowd::default() })
@@ -70,7 +67,7 @@ impl Auth {
     /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
-        let key = verdicts::key(&asked);
+        let key = authenticate::key(&asked);
         match self.verdicts.of(&key) {
             Some(by) => Ok(by),
             None => {
@@ -218,18 +215,6 @@ impl Handler<Reconfigure> for AuthActor {
         }
         self.snapshot.admit(change.admission);
         self.judge_anew();
-    }
-}
-
-/// Tells of its actor's death when it is dropped with it, also on a panic.
-pub(super) struct Obituary(pub(super) Option<mpsc::UnboundedSender<bool>>);
-
-impl Drop for Obituary {
-    fn drop(&mut self) {
-        if let Some(died) = &self.0 {
-            // Nobody listens any more: then nobody needs another one.
-            let _ = died.send(std::thread::panicking());
-        }
     }
 }
 

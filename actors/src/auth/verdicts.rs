@@ -7,22 +7,16 @@
 
 use std::sync::Arc;
 
-use actix::Message;
 use quick_cache::sync::Cache;
-use secrecy::ExposeSecret;
 
+use super::authenticate::Key;
 use super::clock::{Clock, Timestamp};
 use super::people::Uses;
 use super::secret::Digest;
-use super::{AuthSettings, Authenticate};
-use crate::error::Result;
-use crate::principal::{Credential, Endpoint, Principal};
+use crate::principal::Principal;
 
 /// Credentials that are remembered at most.
 const MOST: usize = 10_000;
-
-/// A credential, and the endpoint that it was shown to: it may open one and not another.
-pub(crate) type Key = (Digest, Endpoint);
 
 /// What all who are started with the same settings remember.
 #[derive(Clone)]
@@ -57,8 +51,8 @@ pub(crate) struct Verdict {
 }
 
 impl Verdicts {
-    pub(super) fn of_settings(settings: &AuthSettings) -> Self {
-        Self { memory: settings.memory.clone(), clock: settings.clock.clone(), uses: settings.uses.clone() }
+    pub(super) fn new(memory: Memory, clock: Clock, uses: Uses) -> Self {
+        Self { memory, clock, uses }
     }
 
     /// Who shows that, where it is known and still holds.
@@ -95,42 +89,5 @@ impl Verdicts {
         if let Some(token) = verdict.used {
             self.uses.note(token, now);
         }
-    }
-}
-
-/// What is remembered under. No header has the octet that stands between name and token.
-pub(super) fn key(asked: &Authenticate) -> Key {
-    let digest = match &asked.credential {
-        Credential::Bearer(token) => Digest::of(token.expose_secret()),
-        Credential::Basic { email, token } => Digest::of_parts(&[email, "\0", token.expose_secret()]),
-    };
-    (digest, asked.endpoint)
-}
-
-/// Asks the actor for what is not remembered. Each digest is made once.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Arc<Principal>>")]
-pub(super) struct Judge {
-    pub(super) asked: Authenticate,
-    /// What it is remembered under.
-    pub(super) key: Key,
-    /// That of the token alone.
-    pub(super) token: Digest,
-}
-
-impl Judge {
-    pub(super) fn new(asked: Authenticate, key: Key) -> Self {
-        let token = match &asked.credential {
-            Credential::Bearer(_) => key.0,
-            Credential::Basic { token, .. } => Digest::of(token.expose_secret()),
-        };
-        Self { asked, key, token }
-    }
-}
-
-impl From<Authenticate> for Judge {
-    fn from(asked: Authenticate) -> Self {
-        let key = key(&asked);
-        Self::new(asked, key)
     }
 }

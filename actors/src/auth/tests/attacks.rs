@@ -12,7 +12,8 @@ use super::support::{ISSUER, SALES, STOCK, only};
 use crate::auth::clock::CLOCK_SKEW;
 use crate::auth::clock::Timestamp;
 use crate::auth::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
-use crate::auth::token::{Issue, Refusal, Tokens, Verified};
+use crate::auth::refusal::Refusal;
+use crate::auth::token::{Issue, Tokens, Verified};
 use crate::auth::{TOKEN_LIFETIME, secret};
 use crate::principal::{Endpoint, Rights, Scope};
 

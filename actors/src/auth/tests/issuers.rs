@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::auth::key::{Algorithm, NewKey, VerifyingKey};
-use crate::auth::verdicts::Judge;
+use crate::auth::authenticate::Judge;
 use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 

@@ -327,7 +327,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
     let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
     let texts = [
-        include_str!("../people/mod.rs"),
+        include_str!("../people/front.rs"),
         include_str!("../people/administration.rs"),
         include_str!("../people/sign_in.rs"),
     ];

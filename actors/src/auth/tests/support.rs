@@ -20,7 +20,7 @@ use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
 use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::{Change, Place, Store};
-use crate::auth::verdicts::Judge;
+use crate::auth::authenticate::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };

@@ -13,10 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
-use super::super::AuthSettings;
+use super::super::settings::AuthSettings;
 use super::super::snapshot::Snapshot;
 use super::super::store::{Notification, Store};
-use super::{Done, Work};
+use super::work::{Done, Work};
 use crate::backoff::Backoff;
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;

@@ -8,7 +8,7 @@ use actix::{Handler, Message};
 use super::support::{House, SALES, STOCK, basic, user};
 use crate::auth::people::client::Admission;
 use crate::auth::records::NewPat;
-use crate::auth::verdicts::Judge;
+use crate::auth::authenticate::Judge;
 use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
 use crate::event::Event;
