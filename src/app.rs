@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use portico_actors::auth::people::People;
+use portico_actors::auth::accounts::People;
 use portico_actors::auth::recording::Recording;
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};

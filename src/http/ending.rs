@@ -9,7 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, web};
-use portico_actors::auth::people::session::Session;
+use portico_actors::auth::accounts::session::Session;
 use portico_actors::auth::recording::Door;
 use portico_actors::call::{Origin, RequestId};
 use portico_actors::directory::Entry;

@@ -2,66 +2,45 @@
 //! [`AuthActor`] answers from memory what the store holds. How a credential travels is not known
 //! here.
 //!
-//! What was found is remembered, for any thread to read (`verdicts`). What this process takes away is refused
+//! What was found is remembered, for any thread to read (`verify::verdicts`). What this process takes away is refused
 //! when that is answered; what the command line does, once it was told so by [`Auth::look`]; what another process
 //! does, within 100 ms: the actor looks at the store before every answer and several times between. A database of
-//! several processes is watched by a thread (`watch`), and a refusal that it could know better is said only once
-//! it was asked (`asking`).
+//! several processes is watched by a thread (`sync`), and a refusal that it could know better is said only once
+//! it was asked (`sync::lookup`).
 
+pub mod accounts;
 mod actor;
-mod asking;
-mod attempts;
-mod authenticate;
-mod authentication;
-mod client;
 pub mod clock;
-mod crowd;
-mod der;
-mod grant;
-mod held;
-mod issuer;
-mod issuer_keys;
-mod issuing;
-mod judging;
-mod jwks;
-mod jws;
-mod key;
-mod minting;
-mod peers;
-pub mod people;
-mod published;
+mod issue;
+mod issuers;
+mod keys;
+mod limits;
+pub mod oauth;
 pub mod recording;
 pub mod records;
-mod refusal;
-mod resource;
-mod sealing;
 mod secret;
 mod settings;
-mod shared_secret;
-mod snapshot;
 pub mod store;
 mod supervisor;
-mod telling;
+mod sync;
 pub mod throttle;
-mod token;
-mod verdicts;
-mod watch;
+mod verify;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::actor::AuthActor;
-pub use self::attempts::AuthLimits;
-pub use self::authenticate::Authenticate;
-pub use self::client::{Introspect, Introspection, Revoke};
-pub use self::grant::{AccessToken, ClientProof, Grant, GrantError, Ticket};
-pub use self::issuer::{IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
-pub use self::issuing::{Exchange, Mint};
-pub use self::key::Algorithm;
-pub use self::peers::{Word, Words};
-pub use self::published::Jwks;
-pub use self::sealing::StoreKey;
+pub use self::issue::issuing::{Exchange, Mint};
+pub use self::issue::published::Jwks;
+pub use self::issuers::issuer::{IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
+pub use self::keys::key::Algorithm;
+pub use self::keys::sealing::StoreKey;
+pub use self::keys::shared_secret::SharedSecret;
+pub use self::limits::AuthLimits;
+pub use self::oauth::grant::{AccessToken, ClientProof, Grant, GrantError, Ticket};
+pub use self::oauth::introspection::{Introspect, Introspection, Revoke};
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::settings::{AuthSettings, TOKEN_LIFETIME};
-pub use self::shared_secret::SharedSecret;
 pub use self::supervisor::{Auth, Reconfigure};
+pub use self::sync::peers::{Word, Words};
+pub use self::verify::authenticate::Authenticate;

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::attempts::{AuthLimits, Failures};
-use super::clock::Clock;
-use super::held::Legacy;
-use super::issuer::TrustedIssuer;
-use super::peers::Peers;
-use super::people::Uses;
-use super::people::client::Admission;
-use super::recording::Recording;
-use super::sealing::StoreKey;
-use super::shared_secret::SharedSecret;
-use super::store::Place;
-use super::verdicts::Memory;
+use crate::auth::accounts::Uses;
+use crate::auth::clock::Clock;
+use crate::auth::issuers::issuer::TrustedIssuer;
+use crate::auth::keys::sealing::StoreKey;
+use crate::auth::keys::shared_secret::SharedSecret;
+use crate::auth::limits::{AuthLimits, Failures};
+use crate::auth::oauth::client::Admission;
+use crate::auth::recording::Recording;
+use crate::auth::store::Place;
+use crate::auth::sync::peers::Peers;
+use crate::auth::verify::held::Legacy;
+use crate::auth::verify::verdicts::Memory;
 use crate::event::Observer;
 
 /// How long an access token is valid unless the settings say otherwise.

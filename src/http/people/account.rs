@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use portico_actors::auth::accounts::People;
 use portico_actors::auth::clock::{Clock, Timestamp};
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::authorization::Consent;
+use portico_actors::auth::oauth::authorization::Consent;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};

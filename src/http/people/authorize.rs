@@ -3,9 +3,9 @@
 //! client's to hear. What the person decides is in `consent`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::authorization::is_challenge;
-use portico_actors::auth::people::client::{Client, ClientKind};
+use portico_actors::auth::accounts::People;
+use portico_actors::auth::oauth::authorization::is_challenge;
+use portico_actors::auth::oauth::client::{Client, ClientKind};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Scope;
 use uuid::Uuid;

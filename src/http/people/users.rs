@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use portico_actors::auth::accounts::Change;
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::people::Change;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};

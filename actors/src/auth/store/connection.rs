@@ -4,10 +4,10 @@
 
 use rusqlite::{Transaction, TransactionBehavior};
 
-use super::failure::{Failure, Read, broken};
-use super::row::Row;
-use super::values::Values;
-use super::{file, remote};
+use crate::auth::store::sql::failure::{Failure, Read, broken};
+use crate::auth::store::sql::row::Row;
+use crate::auth::store::sql::values::Values;
+use crate::auth::store::{postgres, sqlite};
 use crate::error::Result;
 
 /// A connection to the store.
@@ -16,14 +16,14 @@ pub(super) enum Connection {
     /// To a SQLite file.
     File(rusqlite::Connection),
     /// To a PostgreSQL database.
-    Postgres(remote::Remote),
+    Postgres(postgres::Remote),
 }
 
 impl Connection {
     /// Runs one statement; how many rows it concerned.
     pub(super) fn execute(&self, sql: &str, values: impl Values) -> Read<usize> {
         match self {
-            Self::File(connection) => file::execute(connection, sql, &values.given()?),
+            Self::File(connection) => sqlite::execute(connection, sql, &values.given()?),
             Self::Postgres(remote) => remote.execute(sql, values.given()?),
         }
     }
@@ -36,7 +36,7 @@ impl Connection {
         mut read: impl FnMut(&Row<'_>) -> Read<T>,
     ) -> Read<Vec<T>> {
         match self {
-            Self::File(connection) => file::query(connection, sql, &values.given()?, read),
+            Self::File(connection) => sqlite::query(connection, sql, &values.given()?, read),
             Self::Postgres(remote) => {
                 remote.query(sql, values.given()?)?.iter().map(|row| read(&Row::Postgres(row))).collect()
             }
@@ -63,7 +63,7 @@ impl Connection {
                 transaction.commit().map_err(broken)?;
                 Ok(done)
             }
-            Self::Postgres(remote) => remote.within(remote::WRITE, || change(self)),
+            Self::Postgres(remote) => remote.within(postgres::WRITE, || change(self)),
         }
     }
 
@@ -75,7 +75,7 @@ impl Connection {
                 let _transaction = begun.map_err(broken)?;
                 reading(self)
             }
-            Self::Postgres(remote) => remote.within(remote::READ, || reading(self)),
+            Self::Postgres(remote) => remote.within(postgres::READ, || reading(self)),
         }
     }
 }

@@ -7,17 +7,17 @@ use rusqlite::named_params;
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
-use super::columns::{Id, rights};
-use super::connection::Connection;
-use super::failure::{Read, broken};
-use super::open::Store;
-use super::row::Row;
-use super::values::Values;
 use crate::auth::clock::Timestamp;
-use crate::auth::key::PublicKey;
-use crate::auth::people::client::ClientKind;
-use crate::auth::sealing::{self, StoreKey};
+use crate::auth::keys::key::PublicKey;
+use crate::auth::keys::sealing::{self, StoreKey};
+use crate::auth::oauth::client::ClientKind;
 use crate::auth::secret::Digest;
+use crate::auth::store::connection::Connection;
+use crate::auth::store::open::Store;
+use crate::auth::store::sql::columns::{Id, rights};
+use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::row::Row;
+use crate::auth::store::sql::values::Values;
 use crate::error::Result;
 use crate::principal::Rights;
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::authority::{Actor, Authority};
-use super::change::Change;
-use super::connection::Connection;
-use super::failure::broken;
-use super::place::Place;
-use super::remote::{Notification, Remote};
-use super::row::Row;
-use super::rows::trail;
-use super::{file, remote};
 use crate::auth::clock::{Clock, Now};
+use crate::auth::keys::sealing::StoreKey;
 use crate::auth::recording::{Door, Recorder, Recording};
-use crate::auth::sealing::StoreKey;
 use crate::auth::secret::Digest;
+use crate::auth::store::connection::Connection;
+use crate::auth::store::model::authority::{Actor, Authority};
+use crate::auth::store::model::change::Change;
+use crate::auth::store::model::place::Place;
+use crate::auth::store::postgres::{Notification, Remote};
+use crate::auth::store::rows::trail;
+use crate::auth::store::sql::failure::broken;
+use crate::auth::store::sql::row::Row;
+use crate::auth::store::{postgres, sqlite};
 use crate::error::{Error, Result};
 
 /// An open store. Its methods block: for the command line, and for a thread of one's own.
@@ -70,10 +70,10 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_with(place: impl Into<Place>, clock: Clock) -> Result<Self> {
         let connection = match place.into() {
-            Place::File(path) => Connection::File(file::open(&path)?),
+            Place::File(path) => Connection::File(sqlite::open(&path)?),
             Place::Postgres(address) => {
                 let remote = Remote::open(&address)?;
-                remote::migrate(&remote)?;
+                postgres::migrate(&remote)?;
                 Connection::Postgres(remote)
             }
         };
@@ -93,10 +93,10 @@ impl Store {
     /// As [`Store::open`], and when there is none.
     pub fn open_existing(place: &Place, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
         let connection = match place {
-            Place::File(path) => Connection::File(file::open_existing(path)?),
+            Place::File(path) => Connection::File(sqlite::open_existing(path)?),
             Place::Postgres(address) => {
                 let remote = Remote::open(address)?;
-                remote::check(&remote)?;
+                postgres::check(&remote)?;
                 Connection::Postgres(remote)
             }
         };
@@ -107,7 +107,7 @@ impl Store {
     /// nothing tells.
     pub(crate) fn data_version(&self) -> Result<Option<i64>> {
         match &self.connection {
-            Connection::File(connection) => file::data_version(connection).map(Some).map_err(broken),
+            Connection::File(connection) => sqlite::data_version(connection).map(Some).map_err(broken),
             Connection::Postgres(_) => Ok(None),
         }
     }
@@ -153,8 +153,8 @@ impl Store {
     /// it under us.
     pub(super) fn check(&self) -> Result<()> {
         match &self.connection {
-            Connection::File(connection) => file::check(connection),
-            Connection::Postgres(remote) => remote::check(remote),
+            Connection::File(connection) => sqlite::check(connection),
+            Connection::Postgres(remote) => postgres::check(remote),
         }
     }
 
@@ -166,7 +166,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn wipe(&self) -> Result<bool> {
         match &self.connection {
-            Connection::File(connection) => file::empty_log(connection).map_err(broken),
+            Connection::File(connection) => sqlite::empty_log(connection).map_err(broken),
             Connection::Postgres(_) => Ok(true),
         }
     }

@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, Kept, SALES, STOCK, account, only, pace, user};
-use crate::auth::people::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
-use crate::auth::people::{Change as Asked, People};
+use crate::auth::accounts::{Change as Asked, People};
+use crate::auth::oauth::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::{Door, ForStore, Recorder, Recording};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::secret::Digest;
@@ -30,18 +30,18 @@ const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
 pub(super) const STORE: [&str; 12] = [
-    include_str!("../store/accounts.rs"),
-    include_str!("../store/clients.rs"),
-    include_str!("../store/consents.rs"),
+    include_str!("../store/tables/accounts.rs"),
+    include_str!("../store/tables/clients.rs"),
+    include_str!("../store/tables/consents.rs"),
     include_str!("../store/contents.rs"),
-    include_str!("../store/grants.rs"),
-    include_str!("../store/keys.rs"),
-    include_str!("../store/revoked.rs"),
-    include_str!("../store/sessions.rs"),
-    include_str!("../store/subjects.rs"),
-    include_str!("../store/tokens.rs"),
-    include_str!("../store/trail.rs"),
-    include_str!("../store/users.rs"),
+    include_str!("../store/tables/grants.rs"),
+    include_str!("../store/tables/keys.rs"),
+    include_str!("../store/tables/revoked.rs"),
+    include_str!("../store/tables/sessions.rs"),
+    include_str!("../store/tables/subjects.rs"),
+    include_str!("../store/tables/tokens.rs"),
+    include_str!("../store/tables/trail.rs"),
+    include_str!("../store/tables/users.rs"),
 ];
 
 /// What writes to the store and changes nobody's rights, with the reason.
@@ -327,9 +327,9 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
     let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
     let texts = [
-        include_str!("../people/front.rs"),
-        include_str!("../people/administration.rs"),
-        include_str!("../people/sign_in.rs"),
+        include_str!("../accounts/front.rs"),
+        include_str!("../accounts/administration.rs"),
+        include_str!("../accounts/sign_in.rs"),
     ];
     let written: BTreeSet<_> = texts.iter().flat_map(|text| functions(text, &["pub async fn "], "&self")).collect();
     let unknown: Vec<_> = written.difference(&listed).collect();

@@ -11,9 +11,9 @@ use super::support::{
     AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, bearer, exchange, look_at_older_rows, older_rows, only,
     session, user,
 };
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::People;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::store::{NewRecord, Place, Store};

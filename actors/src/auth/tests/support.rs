@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::postgres::TestPostgres;
-use crate::auth::asking::Settle;
 use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
 use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::{Change, Place, Store};
-use crate::auth::authenticate::Judge;
+use crate::auth::sync::lookup::Settle;
+use crate::auth::verify::authenticate::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
@@ -279,7 +279,7 @@ pub(super) fn look_at_older_rows(store: &mut Store) {
     assert_eq!((token.name.as_str(), token.parent, token.parent_known), ("old", None, false));
     let consents = store.consents(Some("ann@example.com")).unwrap();
     assert_eq!(consents.iter().map(|consent| consent.id).collect::<Vec<_>>(), [Uuid::from_u128(2)]);
-    assert_eq!(consents[0].client_kind, Some(crate::auth::people::client::ClientKind::Document));
+    assert_eq!(consents[0].client_kind, Some(crate::auth::oauth::client::ClientKind::Document));
     // Nobody knows who has seen the secret: it does not grow with the account.
     let wider = store.change_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
     assert_eq!((wider.secret_opens, wider.secret_parent), (only(&[SALES], Scope::Read), None));

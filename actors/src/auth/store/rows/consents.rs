@@ -6,15 +6,15 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::auth::clock::{Now, Timestamp};
-use crate::auth::people::authorization::{CODE_LIFETIME, Consent};
-use crate::auth::people::client::ClientKind;
+use crate::auth::oauth::authorization::{CODE_LIFETIME, Consent};
+use crate::auth::oauth::client::ClientKind;
 use crate::auth::records::with_connections;
-use crate::auth::store::change::Change;
-use crate::auth::store::columns::{Id, rights};
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::{Optional, Read, broken};
-use crate::auth::store::row::Row;
-use crate::auth::store::values::Values;
+use crate::auth::store::model::change::Change;
+use crate::auth::store::sql::columns::{Id, rights};
+use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::row::Row;
+use crate::auth::store::sql::values::Values;
 use crate::error::Result;
 use crate::principal::Rights;
 

@@ -3,14 +3,14 @@
 
 use uuid::Uuid;
 
-use super::{consents, tokens, users};
 use crate::auth::clock::Now;
 use crate::auth::records::User;
-use crate::auth::store::change::Change;
-use crate::auth::store::columns::Id;
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::broken;
-use crate::auth::store::values::Values;
+use crate::auth::store::model::change::Change;
+use crate::auth::store::rows::{consents, tokens, users};
+use crate::auth::store::sql::columns::Id;
+use crate::auth::store::sql::failure::broken;
+use crate::auth::store::sql::values::Values;
 use crate::error::Result;
 
 /// Ends every session and every grant of a user: how many sessions, and the changes.

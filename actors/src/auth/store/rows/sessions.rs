@@ -2,15 +2,15 @@
 
 use rusqlite::named_params;
 
-use super::tokens;
+use crate::auth::accounts::session::{SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::clock::{Now, Timestamp};
-use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::auth::secret::Digest;
-use crate::auth::store::authority::{Actor, Authority};
-use crate::auth::store::columns::{Id, rights};
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::{Optional, broken};
-use crate::auth::store::row::Row;
+use crate::auth::store::model::authority::{Actor, Authority};
+use crate::auth::store::rows::tokens;
+use crate::auth::store::sql::columns::{Id, rights};
+use crate::auth::store::sql::failure::{Optional, broken};
+use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 
 /// The session and when it was last seen.

@@ -3,17 +3,17 @@
 use rusqlite::named_params;
 use uuid::Uuid;
 
-use super::names::{check_name, hint, named, shown};
 use crate::auth::clock::Now;
 use crate::auth::records::{NewPat, PersonalAccessToken, User};
 use crate::auth::secret::{Digest, PAT_PREFIX};
-use crate::auth::store::authority::Authority;
-use crate::auth::store::change::Change;
-use crate::auth::store::columns::{Id, connections, rights};
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::{Read, broken};
-use crate::auth::store::row::Row;
-use crate::auth::store::values::Values;
+use crate::auth::store::model::authority::Authority;
+use crate::auth::store::model::change::Change;
+use crate::auth::store::rows::names::{check_name, hint, named, shown};
+use crate::auth::store::sql::columns::{Id, connections, rights};
+use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::row::Row;
+use crate::auth::store::sql::values::Values;
 use crate::error::{Error, Result};
 use crate::near;
 use crate::principal::{Rights, Scope};

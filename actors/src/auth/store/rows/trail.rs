@@ -3,7 +3,7 @@
 use rusqlite::ToSql;
 
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::broken;
+use crate::auth::store::sql::failure::broken;
 use crate::error::Result;
 
 /// Records that one statement appends: each way to the database is one for as many.

@@ -2,15 +2,15 @@
 
 use rusqlite::named_params;
 
-use super::names::{hint, shown};
 use crate::auth::clock::{Now, Timestamp};
 use crate::auth::records::{LONGEST_EMAIL, NewUser, User};
-use crate::auth::store::authority::Authority;
-use crate::auth::store::change::Change;
-use crate::auth::store::columns::{connections, rights};
 use crate::auth::store::connection::Connection;
-use crate::auth::store::failure::{Optional, Read, broken};
-use crate::auth::store::row::Row;
+use crate::auth::store::model::authority::Authority;
+use crate::auth::store::model::change::Change;
+use crate::auth::store::rows::names::{hint, shown};
+use crate::auth::store::sql::columns::{connections, rights};
+use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 use crate::name::{self, key as email_key};
 use crate::near;

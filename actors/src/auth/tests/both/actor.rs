@@ -6,8 +6,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
-use crate::auth::asking::Settle;
 use crate::auth::records::{NewPat, NewUser};
+use crate::auth::sync::lookup::Settle;
 use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope, Validity};

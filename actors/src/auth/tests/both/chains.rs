@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use self::dice::Dice;
 use super::support::{House, ISSUER, SALES, STOCK, proof};
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::People;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::{NewPat, NewServiceAccount, NewUser};
 use crate::auth::store::Store;
 use crate::auth::{Auth, AuthSettings, Authenticate, Exchange, Grant};

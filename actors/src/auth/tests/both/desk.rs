@@ -4,9 +4,9 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, only, user};
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::People;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Auth, AuthSettings, GrantError};
 use crate::principal::Scope;

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only, proof};
-use crate::auth::authenticate::Judge;
+use crate::auth::verify::authenticate::Judge;
 use crate::auth::{Authenticate, Exchange, Grant};
 use crate::principal::{Credential, Endpoint, Scope};
 

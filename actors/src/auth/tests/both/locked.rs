@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use super::desk::{Desk, REDIRECT};
 use super::support::{basic, pace};
 use crate::auth::Authenticate;
-use crate::auth::people::client::NewClient;
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::NewPat;
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use actix::{Handler, Message};
 
 use super::support::{House, SALES, STOCK, basic, user};
-use crate::auth::people::client::Admission;
+use crate::auth::oauth::client::Admission;
 use crate::auth::records::NewPat;
-use crate::auth::authenticate::Judge;
+use crate::auth::verify::authenticate::Judge;
 use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
 use crate::error::Kind;
 use crate::event::Event;

@@ -9,10 +9,10 @@ use secrecy::SecretString;
 
 use super::desk::Desk;
 use super::support::{ISSUER, SALES, basic};
+use crate::auth::accounts::People;
+use crate::auth::accounts::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::clock::CLOCK_SKEW;
-use crate::auth::people::People;
-use crate::auth::people::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
-use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME};
+use crate::auth::oauth::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
 use crate::auth::records::NewPat;
 use crate::auth::throttle::Rate;
 use crate::auth::{Auth, AuthLimits, AuthSettings, Authenticate, TOKEN_LIFETIME};
@@ -111,7 +111,7 @@ fn token(desk: &Desk) -> SecretString {
 }
 
 /// A grant that ends so long after its last refresh, with what was issued then.
-async fn old_grant(desk: &Desk, before: Duration) -> crate::auth::people::authorization::Issued {
+async fn old_grant(desk: &Desk, before: Duration) -> crate::auth::oauth::authorization::Issued {
     let mut issued = desk.redeem(code(desk).await).await.unwrap();
     let mut left = GRANT_LIFETIME;
     while left > before {

@@ -1,7 +1,7 @@
 //! What administrators do in a chain, and who would like to be one.
 
 use super::{Chain, Made, refused};
-use crate::auth::people::Change;
+use crate::auth::accounts::Change;
 use crate::auth::records::{NewPat, NewServiceAccount, NewUser};
 use crate::principal::Rights;
 

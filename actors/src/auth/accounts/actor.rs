@@ -1,0 +1,75 @@
+//! The actor that owns the store's second handle and does one turn of work at a time. What the work
+//! is, is said where it is asked for.
+
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
+
+use crate::auth::accounts::Uses;
+use crate::auth::recording::{Door, Recording};
+use crate::auth::store::{Handle, Store};
+use crate::auth::sync::lookup::tell_failure;
+use crate::error::Result;
+use crate::event::Observer;
+
+/// How often the uses of tokens are carried to the store.
+const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// Owns the store's second handle, on a thread of its own.
+pub(crate) struct PeopleActor {
+    pub(crate) store: Handle,
+    pub(crate) uses: Uses,
+    pub(crate) recording: Recording,
+    pub(crate) observer: Observer,
+}
+
+impl Actor for PeopleActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        context.run_interval(CARRY_EVERY, |actor, _| actor.carry_uses());
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.carry_uses();
+        Arbiter::current().stop();
+    }
+}
+
+impl PeopleActor {
+    /// Does `work` at the store. What changes who may do what is recorded, or it is not done.
+    pub(crate) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.recording.check()?;
+        let done = self.store.with(|store| store.recorded(&self.recording, door, work));
+        tell_failure(&self.observer, &done);
+        done?
+    }
+
+    /// A failure loses some minutes of "last used", and the next one tells of it.
+    pub(crate) fn carry_uses(&mut self) {
+        let uses = self.uses.take();
+        if uses.is_empty() {
+            return;
+        }
+        let noted = self.store.with(|store| store.note_uses(&uses));
+        tell_failure(&self.observer, &noted);
+        if noted.is_err() {
+            for (digest, at) in uses {
+                self.uses.note(digest, at);
+            }
+        }
+    }
+}
+
+/// One piece of work at the store.
+pub(crate) struct Work<T>(pub(crate) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
+
+impl<T: Send + 'static> Message for Work<T> {
+    type Result = T;
+}
+
+impl<T: Send + 'static> Handler<Work<T>> for PeopleActor {
+    type Result = MessageResult<Work<T>>;
+
+    fn handle(&mut self, Work(work): Work<T>, _: &mut Self::Context) -> Self::Result {
+        MessageResult(work(self))
+    }
+}

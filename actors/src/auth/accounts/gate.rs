@@ -1,0 +1,346 @@
+//! Who may have a password compared, and when. Comparing one takes a core and 19 MiB for tens of
+//! milliseconds: a few are compared at once, a few more wait, and whoever finds no room is told so at
+//! once. Addresses take turns, those that have signed in before go first, and names that are being
+//! guessed go last and slowly.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use crate::auth::accounts::attempts::{Attempt, Attempts, Class};
+use crate::auth::accounts::lane::Lane;
+use crate::auth::limits::{AuthLimits, Failures};
+use crate::auth::secret::Digest;
+use crate::error::{Error, Kind, Quota, Result};
+
+/// Those who wait in one lane, at most.
+const WAITING: usize = 64;
+/// Those of one address who wait in one lane, at most.
+const WAITING_OF_ADDRESS: usize = 4;
+/// How long one waits at most.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// When a full queue is worth another attempt.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The gate before the comparison of passwords. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    state: Arc<Mutex<State>>,
+    patience: Duration,
+}
+
+struct State {
+    attempts: Attempts,
+    /// Passwords that are compared at once, at most.
+    most: usize,
+    running: usize,
+    known: Lane<Waiter>,
+    ordinary: Lane<Waiter>,
+    /// By the name that is being guessed, in turns.
+    slow: VecDeque<(Digest, Lane<Waiter>)>,
+}
+
+struct Waiter {
+    attempt: Attempt,
+    start: oneshot::Sender<Turn>,
+}
+
+/// One comparison. Dropped without [`Turn::succeeded`], it counts as a failure.
+pub(crate) struct Turn {
+    gate: Gate,
+    attempt: Attempt,
+    /// Whether it takes a place among those that run.
+    runs: bool,
+}
+
+impl Turn {
+    /// The password was right.
+    pub(crate) fn succeeded(self) {
+        self.gate.lock().attempts.succeeded(&self.attempt);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.runs {
+            let mut state = self.gate.lock();
+            state.running -= 1;
+            state.start_waiting(&self.gate);
+        }
+    }
+}
+
+impl Gate {
+    /// Counts what fails with the failures of all other doors.
+    pub(crate) fn new(limits: &AuthLimits, failures: Failures) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
+        Self::with(limits, failures, (cores / 2).clamp(2, 8), PATIENCE)
+    }
+
+    fn with(limits: &AuthLimits, failures: Failures, most: usize, patience: Duration) -> Self {
+        let state = State {
+            attempts: Attempts::new(limits, failures),
+            most,
+            running: 0,
+            known: Lane::default(),
+            ordinary: Lane::default(),
+            slow: VecDeque::new(),
+        };
+        Self { state: Arc::new(Mutex::new(state)), patience }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a password of `name` may be compared for somebody at that address.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when that address has failed too often, when too many wait, and when the turn does
+    /// not come in time.
+    pub(crate) async fn enter(&self, name: &str, from: Option<IpAddr>) -> Result<Turn> {
+        let (attempt, mut started) = {
+            let mut state = self.lock();
+            let attempt = state.attempts.begin(name, from, Instant::now()).map_err(too_many)?;
+            let started = state.queue(attempt)?;
+            state.start_waiting(self);
+            (attempt, started)
+        };
+        let turn = timeout(self.patience, async {
+            loop {
+                let next = if attempt.class == Class::Slow { self.next_of(&attempt) } else { self.patience };
+                tokio::select! {
+                    turn = &mut started => return turn,
+                    // Only time gives the name room again.
+                    () = sleep(next) => self.lock().start_waiting(self),
+                }
+            }
+        });
+        match turn.await {
+            Ok(Ok(turn)) => Ok(turn),
+            // Displaced by somebody who waits for less.
+            Ok(Err(_)) => Err(full()),
+            Err(_) => {
+                started.close();
+                // It may have come in the last moment.
+                started.try_recv().map_err(|_| full().retry_after(self.next_of(&attempt).max(RETRY)))
+            }
+        }
+    }
+
+    /// When the name of a slow attempt has room again.
+    fn next_of(&self, attempt: &Attempt) -> Duration {
+        let reset = self.lock().attempts.room_of(&attempt.name(), Instant::now());
+        reset.map_or(Duration::from_millis(10), |quota| quota.reset).max(Duration::from_millis(10))
+    }
+
+    /// Counts a client that registers itself.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when too many have done so from that address.
+    pub(crate) fn registers(&self, from: Option<IpAddr>) -> Result<()> {
+        self.lock().attempts.registers(from, Instant::now()).map_err(|quota| {
+            Error::throttled("too many clients have registered themselves from this address", quota)
+                .hint("try again later, or ask an administrator to register the client")
+        })
+    }
+}
+
+impl State {
+    /// Has the attempt wait.
+    fn queue(&mut self, attempt: Attempt) -> Result<oneshot::Receiver<Turn>> {
+        self.forget_gone();
+        let waiting = self.slow.iter().map(|(_, lane)| lane.len()).sum::<usize>();
+        let (count, lane) = match attempt.class {
+            Class::Known => (self.known.len(), &mut self.known),
+            Class::Ordinary => (self.ordinary.len(), &mut self.ordinary),
+            Class::Slow => {
+                let name = attempt.name();
+                let at = self.slow.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                    self.slow.push_back((name, Lane::default()));
+                    self.slow.len() - 1
+                });
+                (waiting, &mut self.slow[at].1)
+            }
+        };
+        let own = lane.count_of(attempt.place());
+        let mut displaced = None;
+        if count >= WAITING && own < WAITING_OF_ADDRESS {
+            // Whoever sends many makes room for whoever sends few.
+            displaced = lane.displace(own + 1);
+        }
+        let has_room = own < WAITING_OF_ADDRESS && (count < WAITING || displaced.is_some());
+        let (start, started) = oneshot::channel();
+        if has_room {
+            lane.push(attempt.place(), Waiter { attempt, start });
+        }
+        if let Some(waiter) = displaced {
+            self.attempts.give_back(&waiter.attempt);
+        }
+        if has_room {
+            return Ok(started);
+        }
+        self.attempts.give_back(&attempt);
+        self.slow.retain(|(_, lane)| lane.len() > 0);
+        Err(full())
+    }
+
+    /// Lets go of those who do not wait any more; nothing was compared for them.
+    fn forget_gone(&mut self) {
+        let gone = |waiter: &Waiter| waiter.start.is_closed();
+        let lanes = [&mut self.known, &mut self.ordinary].into_iter().chain(self.slow.iter_mut().map(|(_, lane)| lane));
+        let left: Vec<Waiter> = lanes.flat_map(|lane| lane.take_if(gone)).collect();
+        for waiter in left {
+            self.attempts.give_back(&waiter.attempt);
+        }
+        self.slow.retain(|(_, lane)| lane.len() > 0);
+    }
+
+    /// Starts as many as may run.
+    fn start_waiting(&mut self, gate: &Gate) {
+        while self.running < self.most {
+            let Some(Waiter { attempt, start }) = self.next() else { return };
+            self.running += 1;
+            if let Err(mut turn) = start.send(Turn { gate: gate.clone(), attempt, runs: true }) {
+                turn.runs = false;
+                self.running -= 1;
+                self.attempts.give_back(&attempt);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Waiter> {
+        if let Some(next) = self.known.pop().or_else(|| self.ordinary.pop()) {
+            return Some(next);
+        }
+        for _ in 0..self.slow.len() {
+            let (name, mut lane) = self.slow.pop_front()?;
+            let next = self.attempts.admit(&name, Instant::now()).ok().and_then(|()| lane.pop());
+            if lane.len() > 0 {
+                self.slow.push_back((name, lane));
+            }
+            if let Some(mut next) = next {
+                next.attempt.by_name = true;
+                return Some(next);
+            }
+        }
+        None
+    }
+}
+
+fn too_many(quota: Quota) -> Error {
+    Error::throttled("too many failed attempts from this address", quota)
+        .hint("wait, or sign in with a personal access token")
+}
+
+fn full() -> Error {
+    Error::new(Kind::Busy, "too many sign-ins are waiting")
+        .hint("try again after the given delay, or sign in with a personal access token")
+        .retry_after(RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::auth::throttle::Rate;
+
+    fn gate(name: u32) -> Gate {
+        let limits = AuthLimits { failures_per_name: Rate::per_minute(name), ..AuthLimits::default() };
+        Gate::with(&limits, Failures::new(&limits), 1, Duration::from_secs(60))
+    }
+
+    fn at(number: u32) -> Option<IpAddr> {
+        format!("10.0.{}.{}", number / 256, number % 256).parse().ok()
+    }
+
+    /// Somebody who waits.
+    fn waits(gate: &Gate, name: &'static str, from: Option<IpAddr>) -> BoxFuture<'static, Result<Turn>> {
+        let gate = gate.clone();
+        let mut waiting = async move { gate.enter(name, from).await }.boxed();
+        assert!((&mut waiting).now_or_never().is_none(), "nobody waits");
+        waiting
+    }
+
+    #[tokio::test]
+    async fn addresses_take_turns_and_known_ones_go_first() {
+        let gate = gate(100);
+        gate.enter("ann", at(9)).await.unwrap().succeeded();
+        let running = gate.enter("x", at(0)).await.unwrap();
+        let first = waits(&gate, "a", at(1));
+        let second = waits(&gate, "b", at(1));
+        let other = waits(&gate, "c", at(2));
+        let known = waits(&gate, "ann", at(9));
+        drop(running);
+        let turn = known.await.unwrap();
+        drop(turn);
+        let turn = first.await.unwrap();
+        drop(turn);
+        let turn = other.await.unwrap();
+        drop(turn);
+        drop(second.await.unwrap());
+        assert_eq!(gate.lock().running, 0);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_is_told_at_once_and_who_sends_many_makes_room() {
+        let gate = gate(10_000);
+        let running = gate.enter("x", at(0)).await.unwrap();
+        let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).map(|_| waits(&gate, "flood", at(1))).collect();
+        let refused = gate.enter("flood", at(1)).now_or_never().expect("a full queue was waited for").err().unwrap();
+        assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some(), "{refused:?}");
+        for number in 2..2 + u32::try_from(WAITING - WAITING_OF_ADDRESS).unwrap() {
+            waiting.push(waits(&gate, "y", at(number)));
+        }
+        let newcomer = waits(&gate, "ann", at(1_000));
+        let displaced = waiting.remove(WAITING_OF_ADDRESS - 1).now_or_never().expect("nobody made room");
+        assert_eq!(displaced.err().unwrap().kind, Kind::Busy);
+        assert_eq!(gate.lock().ordinary.len(), WAITING);
+        // Who leaves makes room too, and what was not compared is not counted.
+        drop(waiting);
+        let next = waits(&gate, "bob", at(1_001));
+        assert_eq!(gate.lock().ordinary.len(), 2);
+        drop(running);
+        drop(newcomer.await.unwrap());
+        drop(next.await.unwrap());
+        for _ in 0..5 {
+            assert!(gate.enter("y", at(2)).await.is_ok(), "it was not compared before");
+        }
+        assert!(gate.enter("y", at(2)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_guessed_from_everywhere_is_compared_at_its_rate_and_its_own_place_is_not_kept_waiting() {
+        // Far less than it takes until the name has room again.
+        let gate = Gate { patience: Duration::from_millis(200), ..gate(2) };
+        gate.enter("ann", at(9)).await.unwrap().succeeded();
+        for number in 10..12 {
+            assert!(gate.enter("ann", at(number)).await.is_ok());
+        }
+        let mut strangers: Vec<_> = (12..40).map(|number| waits(&gate, "ann", at(number))).collect();
+        let stranger = waits(&gate, "ann", at(50));
+        assert!(gate.enter("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
+        assert!(gate.enter("bob", at(51)).now_or_never().expect("another name waited").is_ok());
+        let refused = stranger.await.err().expect("it had no turn to come");
+        assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some());
+        assert!((&mut strangers[0]).now_or_never().expect("it waits for ever").is_err());
+    }
+
+    #[tokio::test]
+    async fn one_place_is_bounded_under_one_name() {
+        let gate = gate(100);
+        for _ in 0..5 {
+            drop(gate.enter("ann", at(1)).await.unwrap());
+        }
+        let refused = gate.enter("ann", at(1)).await.err().unwrap();
+        assert!(refused.get_quota().is_some_and(|quota| quota.policy == "failures-by-name-and-address"));
+        assert!(gate.enter("ann", at(2)).await.is_ok(), "nobody elsewhere is locked out");
+    }
+}

@@ -1,0 +1,204 @@
+//! Turns at the store, which does one thing at a time: those who are known go first, and strangers behind them by
+//! address. Those who wait are bounded, and so is how long: a slow store is told, and no queue.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::auth::accounts::lane::Lane;
+use crate::auth::limits::{Place, network};
+use crate::error::{Error, Kind, Result};
+
+/// Those who are known and wait, at most.
+const WAITING: usize = 1024;
+/// Strangers who wait, at most.
+const STRANGERS: usize = 64;
+/// Strangers of one address who wait, at most.
+const STRANGERS_OF_ADDRESS: usize = 16;
+/// How long one waits at most.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// When another attempt is worth it.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// For whom something is done at the store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose {
+    /// Somebody who is known, or the service itself.
+    Known,
+    /// Anybody, at that address.
+    Stranger(Place),
+}
+
+/// Who is at the store, and who waits. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Turns {
+    state: Arc<Mutex<State>>,
+    patience: Duration,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { state: Arc::default(), patience: PATIENCE }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    taken: bool,
+    known: Lane<oneshot::Sender<Turn>>,
+    strangers: Lane<oneshot::Sender<Turn>>,
+}
+
+/// The turn at the store, until it is dropped.
+pub(crate) struct Turn {
+    turns: Turns,
+    /// Whether it was given to somebody.
+    runs: bool,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.runs {
+            self.turns.lock().pass_on(&self.turns);
+        }
+    }
+}
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the turn.
+    ///
+    /// # Errors
+    /// At once when too many wait: [`Kind::Busy`] for strangers, [`Kind::Unavailable`] for those who are known;
+    /// [`Kind::Unavailable`] when it does not come in time.
+    pub(crate) async fn take(&self, whose: Whose) -> Result<Turn> {
+        let waiting = {
+            let mut state = self.lock();
+            if !state.taken {
+                state.taken = true;
+                return Ok(Turn { turns: self.clone(), runs: true });
+            }
+            state.queue(whose)?
+        };
+        match timeout(self.patience, waiting).await {
+            Ok(Ok(turn)) => Ok(turn),
+            // Displaced by somebody who waits for less.
+            Ok(Err(_)) => Err(crowded()),
+            Err(_) => Err(slow()),
+        }
+    }
+}
+
+impl State {
+    fn queue(&mut self, whose: Whose) -> Result<oneshot::Receiver<Turn>> {
+        for lane in [&mut self.known, &mut self.strangers] {
+            drop(lane.take_if(oneshot::Sender::is_closed));
+        }
+        let (give, given) = oneshot::channel();
+        match whose {
+            Whose::Known if self.known.len() >= WAITING => return Err(slow()),
+            Whose::Known => self.known.push(None, give),
+            Whose::Stranger(place) => {
+                let place = place.map(network);
+                let own = self.strangers.count_of(place);
+                // Whoever sends many makes room for whoever sends few.
+                let has_room = own < STRANGERS_OF_ADDRESS
+                    && (self.strangers.len() < STRANGERS || self.strangers.displace(own + 1).is_some());
+                if !has_room {
+                    return Err(crowded());
+                }
+                self.strangers.push(place, give);
+            }
+        }
+        Ok(given)
+    }
+
+    /// Gives the turn to the next one who still waits.
+    fn pass_on(&mut self, turns: &Turns) {
+        while let Some(next) = self.known.pop().or_else(|| self.strangers.pop()) {
+            match next.send(Turn { turns: turns.clone(), runs: true }) {
+                Ok(()) => return,
+                Err(mut turn) => turn.runs = false,
+            }
+        }
+        self.taken = false;
+    }
+}
+
+fn crowded() -> Error {
+    Error::new(Kind::Busy, "too many whom the service does not know wait for the store of users and tokens")
+        .retry_after(RETRY)
+}
+
+fn slow() -> Error {
+    Error::new(Kind::Unavailable, "the store of users and tokens is slow, and too many wait for it").retry_after(RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<Turn>>>>;
+
+    fn waits(turns: &Turns, whose: Whose) -> Waiting {
+        let turns = turns.clone();
+        let mut waiting: Waiting = Box::pin(async move { turns.take(whose).await });
+        assert!((&mut waiting).now_or_never().is_none(), "it did not wait");
+        waiting
+    }
+
+    fn refused(turns: &Turns, whose: Whose) -> Error {
+        turns.take(whose).now_or_never().expect("a full queue was waited for").err().expect("there was room")
+    }
+
+    #[tokio::test]
+    async fn who_is_known_goes_first_and_strangers_take_turns_by_address() {
+        let turns = Turns::default();
+        let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|at| Whose::Stranger(at.parse().ok()));
+        let running = turns.take(one).await.unwrap();
+        let mut waiting = [one, one, two, Whose::Known].map(|whose| waits(&turns, whose));
+        drop(running);
+        for next in [3, 0, 2, 1] {
+            let turn = (&mut waiting[next]).now_or_never().expect("it was another one's turn").unwrap();
+            drop(turn);
+        }
+        assert!(!turns.lock().taken);
+    }
+
+    #[tokio::test]
+    async fn beyond_the_bound_it_is_said_at_once_and_whoever_leaves_makes_room() {
+        let turns = Turns::default();
+        let running = turns.take(Whose::Known).await.unwrap();
+        let at = |number: u32| Whose::Stranger(Some(std::net::Ipv4Addr::from(number).into()));
+        let mut crowd: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| waits(&turns, at(1))).collect();
+        assert_eq!(refused(&turns, at(1)).kind, Kind::Busy);
+        crowd.extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| waits(&turns, at(number))));
+        let newcomer = waits(&turns, at(1_000));
+        let displaced = (&mut crowd[STRANGERS_OF_ADDRESS - 1]).now_or_never().expect("nobody made room");
+        assert!(displaced.err().unwrap().get_retry_after().is_some());
+        let mut known: Vec<_> = (0..WAITING).map(|_| waits(&turns, Whose::Known)).collect();
+        let full = refused(&turns, Whose::Known);
+        assert!(full.kind == Kind::Unavailable && full.get_retry_after().is_some());
+        known.truncate(1);
+        let last = waits(&turns, Whose::Known);
+        drop((crowd, known, running));
+        drop(last.await.unwrap());
+        drop(newcomer.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_ever() {
+        let turns = Turns { patience: Duration::from_millis(20), ..Turns::default() };
+        let _running = turns.take(Whose::Known).await.unwrap();
+        for whose in [Whose::Known, Whose::Stranger(None)] {
+            assert_eq!(turns.take(whose).await.err().unwrap().kind, Kind::Unavailable);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Access tokens are issued here and nowhere else, whatever the grant.
+
+use actix::Message;
+
+use crate::auth::actor::AuthActor;
+use crate::auth::issue::minting::Minting;
+use crate::auth::oauth::grant::{AccessToken, Grant, GrantError, Ticket};
+use crate::auth::oauth::introspection;
+use crate::auth::sync::lookup::{Answer, Question};
+
+impl AuthActor {
+    /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
+    ///
+    /// # Errors
+    /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
+    /// `invalid_target` for more than it has, `server_error` when no key signs.
+    pub(crate) fn mint(&self, ticket: &Ticket) -> Result<AccessToken, GrantError> {
+        let now = self.clock.now().time();
+        let mint = Minting { snapshot: &self.snapshot, tokens: &self.tokens, connections: &self.connections, now };
+        mint.issue(ticket).map_err(|failed| {
+            // While the store is away that is told already.
+            if let Some(cause) = failed.cause.filter(|_| !self.store_failed) {
+                self.tell(cause);
+            }
+            failed.answer
+        })
+    }
+
+    /// A token for a client that is known, within its limit.
+    fn issue(&mut self, ticket: &Ticket) -> Answer<Result<AccessToken, GrantError>> {
+        let issued = self.issued.count(&ticket.client_id).map_err(|quota| {
+            GrantError::throttled("this client asks for too many tokens; use each until it expires", quota)
+        });
+        match issued.and_then(|()| self.mint(ticket)) {
+            // Its subject or the key may be too new for us.
+            Err(refusal) if matches!(refusal.code, "invalid_grant" | "server_error") => Answer::Doubtful(Err(refusal)),
+            certain => Answer::Certain(certain),
+        }
+    }
+}
+
+/// Asks for an access token.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct Exchange(pub Grant);
+
+impl Question for Exchange {
+    type Reply = AccessToken;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<AccessToken, GrantError>> {
+        let Self(Grant::ClientCredentials { client, scope, resource }) = self;
+        let Some((subject, rights)) = actor.known(client) else { return introspection::unknown() };
+        actor.issue(&Ticket {
+            client_id: subject.clone(),
+            subject,
+            scope: scope.clone(),
+            rights,
+            resource: resource.clone(),
+            grant: None,
+        })
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<AccessToken, GrantError> {
+        let Self(Grant::ClientCredentials { client, .. }) = self;
+        Err(actor.count_failure(client, refusal))
+    }
+}
+
+/// Asks for an access token for what is known to be agreed to: who asks has judged that.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AccessToken, GrantError>")]
+pub struct Mint(pub Ticket);
+
+impl Question for Mint {
+    type Reply = AccessToken;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<AccessToken, GrantError>> {
+        actor.issue(&self.0)
+    }
+}

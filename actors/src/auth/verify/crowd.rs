@@ -1,0 +1,112 @@
+//! How many may wait for the [`AuthActor`](crate::auth::AuthActor) at once: it answers from memory, but what is not known
+//! may have to be looked for in the store. Beyond it the answer is given at once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::auth::limits::{Place, network};
+use crate::error::{Error, Kind, Result};
+
+/// All together.
+const MOST: usize = 4096;
+/// Those who show what is not known.
+const STRANGERS: usize = 256;
+/// Of these, from one address.
+const STRANGERS_OF_ADDRESS: usize = 32;
+/// When another attempt is worth it.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Those who wait. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Crowd(Arc<Mutex<Counted>>);
+
+#[derive(Default)]
+struct Counted {
+    all: usize,
+    strangers: usize,
+    by_place: HashMap<Place, usize>,
+}
+
+/// One of them, until it is dropped.
+pub(crate) struct Waiting {
+    crowd: Crowd,
+    /// Where a stranger is.
+    stranger: Option<Place>,
+}
+
+impl Crowd {
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more who is known.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`] when there are too many.
+    pub(crate) fn join(&self) -> Result<Waiting> {
+        let mut counted = self.lock();
+        if counted.all >= MOST {
+            let full = Error::new(Kind::Unavailable, "too many wait for their credentials to be judged");
+            return Err(full.retry_after(RETRY));
+        }
+        counted.all += 1;
+        Ok(Waiting { crowd: self.clone(), stranger: None })
+    }
+
+    /// One more who shows what is not known.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when there are too many, from that address or in all.
+    pub(crate) fn join_unknown(&self, from: Place) -> Result<Waiting> {
+        let place = from.map(network);
+        let mut waiting = self.join()?;
+        let mut counted = self.lock();
+        let own = counted.by_place.get(&place).copied().unwrap_or_default();
+        if own >= STRANGERS_OF_ADDRESS || counted.strangers >= STRANGERS {
+            drop(counted);
+            let full = "too many credentials that are not known yet are being judged";
+            return Err(Error::new(Kind::Busy, full).retry_after(RETRY));
+        }
+        counted.strangers += 1;
+        counted.by_place.insert(place, own + 1);
+        drop(counted);
+        waiting.stranger = Some(place);
+        Ok(waiting)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut counted = self.crowd.lock();
+        counted.all -= 1;
+        let Some(place) = self.stranger else { return };
+        counted.strangers -= 1;
+        match counted.by_place.get_mut(&place) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(counted.by_place.remove(&place)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_bounded_by_address_and_in_all_and_keep_nobody_else_away() {
+        let crowd = Crowd::default();
+        let at = |number: u32| Some(std::net::IpAddr::from(std::net::Ipv4Addr::from(number)));
+        let mut waiting: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| crowd.join_unknown(at(1)).unwrap()).collect();
+        let full = crowd.join_unknown(at(1)).err().unwrap();
+        assert!(full.kind == Kind::Busy && full.get_retry_after().is_some());
+        waiting
+            .extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| crowd.join_unknown(at(number)).unwrap()));
+        assert!(crowd.join_unknown(at(1_000)).is_err());
+        let known: Vec<_> = (STRANGERS..MOST).map(|_| crowd.join().unwrap()).collect();
+        assert_eq!(crowd.join().err().unwrap().kind, Kind::Unavailable);
+        drop((waiting, known));
+        let counted = crowd.lock();
+        assert_eq!((counted.all, counted.strangers, counted.by_place.len()), (0, 0, 0));
+    }
+}
