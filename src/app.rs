@@ -162,7 +162,7 @@ impl App {
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
-        tokio::spawn(peers::follow(auth.words(), directory.clone(), draining.clone()));
+        tokio::spawn(peers::follow(auth.peer_messages(), directory.clone(), draining.clone()));
         Ok(Arc::new(Self {
             tasks: Tasks::new(config.server.tasks.clone()),
             seal: Seal::new(auth.shared_secret(), config.tokens.clock_skew),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use portico_actors::auth::{Auth, Word, Words};
+use portico_actors::auth::{Auth, PeerMessage, PeerMessages};
 use portico_actors::directory::Directory;
 use portico_actors::event::{Event, Observer};
 use tokio_util::sync::CancellationToken;
@@ -14,22 +14,22 @@ use tokio_util::sync::CancellationToken;
 pub(crate) fn telling(auth: Auth, observer: Observer) -> Observer {
     Arc::new(move |event| {
         if let Event::CatalogueChanged { id, told: false, .. } = event {
-            auth.tell_peers(*id);
+            auth.on_catalog_changed(*id);
         }
         observer(event);
     })
 }
 
 /// Hears the others until the service goes down.
-pub(crate) async fn follow(mut words: Words, directory: Directory, closing: CancellationToken) {
+pub(crate) async fn follow(mut messages: PeerMessages, directory: Directory, closing: CancellationToken) {
     loop {
-        let word = tokio::select! {
+        let message = tokio::select! {
             () = closing.cancelled() => return,
-            word = words.next() => word,
+            message = messages.next() => message,
         };
-        match word {
-            Some(Word::Catalogue(connection)) => directory.told(connection),
-            Some(Word::Lost) => directory.told_of_any(),
+        match message {
+            Some(PeerMessage::CatalogChanged(connection)) => directory.told(connection),
+            Some(PeerMessage::Lagged) => directory.told_of_any(),
             None => return,
         }
     }

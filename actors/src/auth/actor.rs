@@ -104,7 +104,7 @@ impl AuthActor {
                 Some(snapshot.ok_or_else(|| Error::internal("the store was not read at its first opening"))?)
             }
             // It is tried again, and until then nobody is known but to an actor before.
-            Err(_) if watch.tells() => None,
+            Err(_) if watch.reports_outages() => None,
             Err(error) => return Err(error),
         };
         let (snapshot, held) = settings.legacy.pass_on(read);
@@ -142,7 +142,7 @@ impl Actor for AuthActor {
 
     /// What goes on under a credential is to end with it, also when nobody asks for anything.
     fn started(&mut self, context: &mut Self::Context) {
-        context.run_interval(LOOK_EVERY, |actor, _| actor.look_at_the_store());
+        context.run_interval(LOOK_EVERY, |actor, _| actor.refresh_from_store());
     }
 
     /// The thread was this actor's alone.

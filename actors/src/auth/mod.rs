@@ -3,7 +3,7 @@
 //! here.
 //!
 //! What was found is remembered, for any thread to read (`verify::verdicts`). What this process takes away is refused
-//! when that is answered; what the command line does, once it was told so by [`Auth::look`]; what another process
+//! when that is answered; what the command line does, once it was told so by [`Auth::sync`]; what another process
 //! does, within 100 ms: the actor looks at the store before every answer and several times between. A database of
 //! several processes is watched by a thread (`sync`), and a refusal that it could know better is said only once
 //! it was asked (`sync::lookup`).
@@ -42,5 +42,5 @@ pub use self::oauth::introspection::{Introspect, Introspection, Revoke};
 pub use self::secret::{CLIENT_ID_PREFIX, CLIENT_SECRET_PREFIX, PAT_PREFIX};
 pub use self::settings::{AuthSettings, TOKEN_LIFETIME};
 pub use self::supervisor::{Auth, Reconfigure};
-pub use self::sync::peers::{Word, Words};
+pub use self::sync::peers::{PeerMessage, PeerMessages};
 pub use self::verify::authenticate::Authenticate;

@@ -15,9 +15,9 @@ use crate::auth::actor::{AuthActor, Obituary, Occupant};
 use crate::auth::keys::shared_secret::SharedSecret;
 use crate::auth::oauth::client::Admission;
 use crate::auth::settings::AuthSettings;
-use crate::auth::sync::announce::Tell;
-use crate::auth::sync::lookup::Settle;
-use crate::auth::sync::peers::Words;
+use crate::auth::sync::announce::AnnounceCatalog;
+use crate::auth::sync::lookup::SyncStore;
+use crate::auth::sync::peers::PeerMessages;
 use crate::auth::verify::authenticate::{self, Authenticate, Judge};
 use crate::auth::verify::crowd::Crowd;
 use crate::auth::verify::verdicts::Verdicts;
@@ -107,20 +107,20 @@ impl Auth {
     }
 
     /// What other processes on the store say from now on. On a file there are none.
-    pub fn words(&self) -> Words {
+    pub fn peer_messages(&self) -> PeerMessages {
         self.settings.load().peers.listen()
     }
 
     /// Tells the other processes that the catalogue of a connection has changed, unless the store is
     /// away. Returns at once.
-    pub fn tell_peers(&self, connection: Uuid) {
-        self.address().do_send(Tell(connection));
+    pub fn on_catalog_changed(&self, connection: Uuid) {
+        self.address().do_send(AnnounceCatalog(connection));
     }
 
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.
-    pub async fn look(&self) {
+    pub async fn sync(&self) {
         // Who is dead has a successor, which reads everything.
-        let _ = self.pass(Settle).await;
+        let _ = self.pass(SyncStore).await;
     }
 
     /// The sign of life of the thread that judges at the moment.

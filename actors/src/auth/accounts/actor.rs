@@ -6,7 +6,7 @@ use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResu
 use crate::auth::accounts::Uses;
 use crate::auth::recording::{Door, Recording};
 use crate::auth::store::{Handle, Store};
-use crate::auth::sync::lookup::tell_failure;
+use crate::auth::sync::lookup::report_failure;
 use crate::error::Result;
 use crate::event::Observer;
 
@@ -39,7 +39,7 @@ impl PeopleActor {
     pub(crate) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.recording.check()?;
         let done = self.store.with(|store| store.recorded(&self.recording, door, work));
-        tell_failure(&self.observer, &done);
+        report_failure(&self.observer, &done);
         done?
     }
 
@@ -50,7 +50,7 @@ impl PeopleActor {
             return;
         }
         let noted = self.store.with(|store| store.note_uses(&uses));
-        tell_failure(&self.observer, &noted);
+        report_failure(&self.observer, &noted);
         if noted.is_err() {
             for (digest, at) in uses {
                 self.uses.note(digest, at);

@@ -142,7 +142,7 @@ impl People {
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let done = self.store(work).await?;
-        self.auth.look().await;
+        self.auth.sync().await;
         Ok(done)
     }
 
@@ -240,7 +240,7 @@ impl People {
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
             let revoked =
                 self.store_for(whose, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
-            self.auth.look().await;
+            self.auth.sync().await;
             if revoked.map_err(refused)? {
                 return Ok(());
             }
@@ -262,7 +262,7 @@ impl People {
     /// this returns.
     async fn once(&self, granted: Result<Granted, GrantError>, client: &Claimant) -> Result<Granted, GrantError> {
         if granted.is_err() {
-            self.auth.look().await;
+            self.auth.sync().await;
         }
         granted.map_err(|refusal| self.counted(refusal, client))
     }

@@ -6,7 +6,7 @@ use crate::auth::actor::AuthActor;
 use crate::auth::issue::minting::Minting;
 use crate::auth::oauth::grant::{AccessToken, Grant, GrantError, Ticket};
 use crate::auth::oauth::introspection;
-use crate::auth::sync::lookup::{Answer, Question};
+use crate::auth::sync::lookup::{Answer, Query};
 
 impl AuthActor {
     /// The access token for `ticket`: the one way by which tokens are made, whatever the grant.
@@ -20,7 +20,7 @@ impl AuthActor {
         mint.issue(ticket).map_err(|failed| {
             // While the store is away that is told already.
             if let Some(cause) = failed.cause.filter(|_| !self.store_failed) {
-                self.tell(cause);
+                self.report_store_failure(cause);
             }
             failed.answer
         })
@@ -33,8 +33,10 @@ impl AuthActor {
         });
         match issued.and_then(|()| self.mint(ticket)) {
             // Its subject or the key may be too new for us.
-            Err(refusal) if matches!(refusal.code, "invalid_grant" | "server_error") => Answer::Doubtful(Err(refusal)),
-            certain => Answer::Certain(certain),
+            Err(refusal) if matches!(refusal.code, "invalid_grant" | "server_error") => {
+                Answer::MaybeStale(Err(refusal))
+            }
+            certain => Answer::Fresh(certain),
         }
     }
 }
@@ -44,7 +46,7 @@ impl AuthActor {
 #[rtype(result = "Result<AccessToken, GrantError>")]
 pub struct Exchange(pub Grant);
 
-impl Question for Exchange {
+impl Query for Exchange {
     type Reply = AccessToken;
     type Failure = GrantError;
 
@@ -72,7 +74,7 @@ impl Question for Exchange {
 #[rtype(result = "Result<AccessToken, GrantError>")]
 pub struct Mint(pub Ticket);
 
-impl Question for Mint {
+impl Query for Mint {
     type Reply = AccessToken;
     type Failure = GrantError;
 

@@ -3,7 +3,7 @@
 use actix::{Handler, Message};
 
 use crate::auth::actor::AuthActor;
-use crate::auth::sync::lookup::Away;
+use crate::auth::sync::lookup::StoreUnavailable;
 use crate::error::{Error, Result};
 
 /// Asks for the JWK set (RFC 7517 §5) of every key that verifies now. There is none before the store
@@ -16,9 +16,9 @@ impl Handler<Jwks> for AuthActor {
     type Result = Result<serde_json::Value>;
 
     fn handle(&mut self, _: Jwks, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
+        self.refresh_from_store();
         let keys = self.snapshot.jwks(&self.tokens, self.clock.now());
         let unread = self.store_failed && self.snapshot.signing_key().is_none();
-        if unread { Err(Error::away()) } else { Ok(keys) }
+        if unread { Err(Error::store_unavailable()) } else { Ok(keys) }
     }
 }

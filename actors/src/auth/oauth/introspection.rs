@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::auth::actor::AuthActor;
 use crate::auth::oauth::grant::{ClientProof, GrantError};
 use crate::auth::recording::Door;
-use crate::auth::sync::lookup::{Answer, Away, Question, Refuse};
+use crate::auth::sync::lookup::{Answer, Query, RevokeEverywhere, StoreUnavailable};
 use crate::auth::verify::refusal::Refusal;
 use crate::auth::verify::token::Verified;
 use crate::error::{Error, Kind};
@@ -57,12 +57,12 @@ impl AuthActor {
     fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> Answer<Result<Option<T>, GrantError>> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {
-            return Answer::Doubtful(Err(unknown));
+            return Answer::MaybeStale(Err(unknown));
         }
         if refusal.was_genuine() {
-            return Answer::Certain(Ok(None));
+            return Answer::Fresh(Ok(None));
         }
-        Answer::Certain(self.count_token(from, unknown))
+        Answer::Fresh(self.count_token(from, unknown))
     }
 
     /// The same once it is sure that no such token, or no such client, is known.
@@ -82,17 +82,17 @@ impl AuthActor {
     /// Finds the client's own token, and refuses it from now on.
     fn revoke(
         &self,
-        find: impl Question<Reply = Option<Refuse>, Failure = GrantError>,
+        find: impl Query<Reply = Option<RevokeEverywhere>, Failure = GrantError>,
         context: &Context<Self>,
     ) -> Revoking {
         let own = context.address();
         Response::fut(async move {
-            let found = own.send(find).await.unwrap_or_else(|_| Err(GrantError::away()))?;
+            let found = own.send(find).await.unwrap_or_else(|_| Err(GrantError::store_unavailable()))?;
             let Some(refuse) = found else { return Ok(()) };
             let kept = own.send(refuse).await.map_err(Error::internal).flatten();
             kept.map_err(|error| {
                 if error.kind != Kind::Busy {
-                    own.do_send(Tell(error.cause().unwrap_or(&error.message).to_owned()));
+                    own.do_send(ReportStoreFailure(error.cause().unwrap_or(&error.message).to_owned()));
                 }
                 GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
             })
@@ -106,13 +106,13 @@ impl AuthActor {
         token: &SecretString,
         from: Option<IpAddr>,
         door: Door,
-    ) -> Answer<Result<Option<Refuse>, GrantError>> {
+    ) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
         match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
             Ok(found) if found.client_id == client_id => {
                 let (jti, client_id, until) = (found.jti, found.client_id, found.until);
-                Answer::Certain(Ok(Some(Refuse { jti, client_id, until, door })))
+                Answer::Fresh(Ok(Some(RevokeEverywhere { jti, client_id, until, door })))
             }
-            Ok(_) => Answer::Certain(Ok(None)),
+            Ok(_) => Answer::Fresh(Ok(None)),
             Err(refusal) => self.opens_nothing(refusal, from),
         }
     }
@@ -125,7 +125,7 @@ type Revoking = Response<Result<(), GrantError>>;
 
 /// A client that is not known, or another secret than the known one.
 pub(crate) fn unknown<T>() -> Answer<Result<T, GrantError>> {
-    Answer::Doubtful(Err(GrantError::new("invalid_client", "the client id or its secret is not valid")))
+    Answer::MaybeStale(Err(GrantError::new("invalid_client", "the client id or its secret is not valid")))
 }
 
 /// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
@@ -151,14 +151,14 @@ impl Handler<Revoke> for AuthActor {
 
 /// Asks which token is to be refused.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Option<Refuse>, GrantError>")]
+#[rtype(result = "Result<Option<RevokeEverywhere>, GrantError>")]
 struct Find<T: Clone + 'static>(T);
 
-impl Question for Find<Revoke> {
-    type Reply = Option<Refuse>;
+impl Query for Find<Revoke> {
+    type Reply = Option<RevokeEverywhere>;
     type Failure = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
         let Self(Revoke { client, token, door }) = self;
         match actor.known(client) {
             Some((client_id, _)) => {
@@ -169,7 +169,7 @@ impl Question for Find<Revoke> {
         }
     }
 
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Refuse>, GrantError> {
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
         actor.about_token(&self.0.client, refusal)
     }
 }
@@ -195,15 +195,15 @@ impl Handler<RevokeFor> for AuthActor {
     }
 }
 
-impl Question for Find<RevokeFor> {
-    type Reply = Option<Refuse>;
+impl Query for Find<RevokeFor> {
+    type Reply = Option<RevokeEverywhere>;
     type Failure = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Refuse>, GrantError>> {
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
         actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.address, self.0.door.clone())
     }
 
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Refuse>, GrantError> {
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
         if refusal.code == UNKNOWN_TOKEN { actor.count_token(self.0.door.address, refusal) } else { Err(refusal) }
     }
 }
@@ -211,14 +211,14 @@ impl Question for Find<RevokeFor> {
 /// Asks to tell of a failure of the store.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-struct Tell(String);
+struct ReportStoreFailure(String);
 
-impl Handler<Tell> for AuthActor {
+impl Handler<ReportStoreFailure> for AuthActor {
     type Result = ();
 
-    fn handle(&mut self, Tell(cause): Tell, _: &mut Self::Context) {
-        if !self.watch.tells() {
-            self.tell(cause);
+    fn handle(&mut self, ReportStoreFailure(cause): ReportStoreFailure, _: &mut Self::Context) {
+        if !self.watch.reports_outages() {
+            self.report_store_failure(cause);
         }
     }
 }
@@ -234,7 +234,7 @@ pub struct Introspect {
     pub token: SecretString,
 }
 
-impl Question for Introspect {
+impl Query for Introspect {
     type Reply = Option<Introspection>;
     type Failure = GrantError;
 
@@ -242,9 +242,9 @@ impl Question for Introspect {
         let Some((client_id, _)) = actor.known(&self.client) else { return unknown() };
         match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.clock.now()) {
             Ok(token) if token.client_id == client_id => {
-                Answer::Certain(Ok(Some(described(token, actor.tokens.issuer()))))
+                Answer::Fresh(Ok(Some(described(token, actor.tokens.issuer()))))
             }
-            Ok(_) => Answer::Certain(Ok(None)),
+            Ok(_) => Answer::Fresh(Ok(None)),
             Err(refusal) => actor.opens_nothing(refusal, self.client.from),
         }
     }

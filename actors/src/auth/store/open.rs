@@ -131,10 +131,10 @@ impl Store {
 
     /// Tells whoever listens, in all processes, of the catalogue of a connection. Of a file there is
     /// one process.
-    pub(crate) fn notify_catalogue(&self, payload: &str) -> Result<()> {
+    pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
         match &self.connection {
             Connection::File(_) => Ok(()),
-            Connection::Postgres(remote) => remote.notify_catalogue(payload),
+            Connection::Postgres(remote) => remote.notify_catalog_changed(payload),
         }
     }
 

@@ -10,13 +10,13 @@ use crate::auth::store::Store;
 /// it: a store that is away tells nobody.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Tell(pub(crate) Uuid);
+pub(crate) struct AnnounceCatalog(pub(crate) Uuid);
 
-impl Handler<Tell> for AuthActor {
+impl Handler<AnnounceCatalog> for AuthActor {
     type Result = ();
 
-    fn handle(&mut self, Tell(connection): Tell, _: &mut Self::Context) {
+    fn handle(&mut self, AnnounceCatalog(connection): AnnounceCatalog, _: &mut Self::Context) {
         let payload = self.peers.payload(connection);
-        drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalogue(&payload).map(Ok))));
+        drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalog_changed(&payload).map(Ok))));
     }
 }

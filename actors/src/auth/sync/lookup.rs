@@ -24,21 +24,21 @@ use crate::event::{Event, Observer};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A failure that can say that the store is away.
-pub(crate) trait Away {
+pub(crate) trait StoreUnavailable {
     /// The store is away: another attempt may succeed.
-    fn away() -> Self;
+    fn store_unavailable() -> Self;
 }
 
-impl Away for Error {
-    fn away() -> Self {
+impl StoreUnavailable for Error {
+    fn store_unavailable() -> Self {
         Self::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
             .retry_after(Duration::from_secs(1))
             .because("the store is away, and the credential is none that is in memory")
     }
 }
 
-impl Away for GrantError {
-    fn away() -> Self {
+impl StoreUnavailable for GrantError {
+    fn store_unavailable() -> Self {
         Self::new("service_unavailable", "clients cannot be judged at the moment; try again")
     }
 }
@@ -46,19 +46,17 @@ impl Away for GrantError {
 /// What an answer is worth.
 pub(crate) enum Answer<T> {
     /// It stands.
-    Certain(T),
+    Fresh(T),
     /// A refusal, unless the store holds what memory does not.
-    Doubtful(T),
+    MaybeStale(T),
 }
 
 /// A question that is answered from memory.
-pub(crate) trait Question:
-    Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static
-{
+pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static {
     /// The answer.
     type Reply: Send + 'static;
     /// Or why there is none.
-    type Failure: Away + Send + 'static;
+    type Failure: StoreUnavailable + Send + 'static;
 
     /// Asks.
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
@@ -71,72 +69,72 @@ pub(crate) trait Question:
 
 /// The same question, now that the store was looked at, or could not be.
 #[derive(Clone)]
-pub(crate) struct Settled<Q> {
-    pub(crate) question: Q,
-    pub(crate) looked: bool,
+pub(crate) struct AfterSync<Q> {
+    pub(crate) query: Q,
+    pub(crate) succeeded: bool,
 }
 
-impl<Q> Settled<Q> {
+impl<Q> AfterSync<Q> {
     /// Waits for the look.
-    pub(crate) async fn after(question: Q, look: oneshot::Receiver<()>) -> Self {
-        Self { question, looked: matches!(timeout(PATIENCE, look).await, Ok(Ok(()))) }
+    pub(crate) async fn after(query: Q, look: oneshot::Receiver<()>) -> Self {
+        Self { query, succeeded: matches!(timeout(PATIENCE, look).await, Ok(Ok(()))) }
     }
 }
 
-impl<Q: Message> Message for Settled<Q>
+impl<Q: Message> Message for AfterSync<Q>
 where
     Q::Result: Send,
 {
     type Result = Q::Result;
 }
 
-impl<Q: Question> Handler<Q> for AuthActor {
+impl<Q: Query> Handler<Q> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
-    fn handle(&mut self, question: Q, context: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        let answer = question.ask(self);
-        self.conclude(question, answer, context)
+    fn handle(&mut self, query: Q, context: &mut Self::Context) -> Self::Result {
+        self.refresh_from_store();
+        let answer = query.ask(self);
+        self.conclude(query, answer, context)
     }
 }
 
-impl<Q: Question> Handler<Settled<Q>> for AuthActor {
+impl<Q: Query> Handler<AfterSync<Q>> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
-    fn handle(&mut self, Settled { question, looked }: Settled<Q>, _: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        Response::reply(match question.ask(self) {
-            Answer::Certain(answer) => answer,
-            Answer::Doubtful(_) if self.store_failed || !looked => Err(Q::Failure::away()),
-            Answer::Doubtful(answer) => answer.or_else(|refusal| question.refused(self, refusal)),
+    fn handle(&mut self, AfterSync { query, succeeded }: AfterSync<Q>, _: &mut Self::Context) -> Self::Result {
+        self.refresh_from_store();
+        Response::reply(match query.ask(self) {
+            Answer::Fresh(answer) => answer,
+            Answer::MaybeStale(_) if self.store_failed || !succeeded => Err(Q::Failure::store_unavailable()),
+            Answer::MaybeStale(answer) => answer.or_else(|refusal| query.refused(self, refusal)),
         })
     }
 }
 
 impl AuthActor {
     /// Answers now, or when the store was looked at.
-    pub(crate) fn conclude<Q: Question>(
+    pub(crate) fn conclude<Q: Query>(
         &mut self,
-        question: Q,
+        query: Q,
         answer: Answer<Result<Q::Reply, Q::Failure>>,
         context: &Context<Self>,
     ) -> Response<Result<Q::Reply, Q::Failure>> {
         match answer {
-            Answer::Certain(answer) => Response::reply(answer),
-            Answer::Doubtful(_) if self.watch.may_be_behind() => {
-                let (settled, own) = (self.watch.settle(), context.address());
+            Answer::Fresh(answer) => Response::reply(answer),
+            Answer::MaybeStale(_) if self.watch.is_eventually_consistent() => {
+                let (synced, own) = (self.watch.sync(), context.address());
                 Response::fut(async move {
-                    let settled = Settled::after(question, settled).await;
-                    own.send(settled).await.unwrap_or_else(|_| Err(Q::Failure::away()))
+                    let synced = AfterSync::after(query, synced).await;
+                    own.send(synced).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
                 })
             }
-            Answer::Doubtful(_) if self.store_failed => Response::reply(Err(Q::Failure::away())),
-            Answer::Doubtful(answer) => Response::reply(answer.or_else(|refusal| question.refused(self, refusal))),
+            Answer::MaybeStale(_) if self.store_failed => Response::reply(Err(Q::Failure::store_unavailable())),
+            Answer::MaybeStale(answer) => Response::reply(answer.or_else(|refusal| query.refused(self, refusal))),
         }
     }
 
     /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
-    pub(crate) fn look_at_the_store(&mut self) {
+    pub(crate) fn refresh_from_store(&mut self) {
         match self.watch.changed() {
             Ok(None) => self.store_failed = false,
             Ok(Some(snapshot)) => {
@@ -144,8 +142,8 @@ impl AuthActor {
                 self.store_failed = false;
             }
             Err(error) => {
-                if !self.store_failed && !self.watch.tells() {
-                    self.tell(error.cause().unwrap_or(&error.message).to_owned());
+                if !self.store_failed && !self.watch.reports_outages() {
+                    self.report_store_failure(error.cause().unwrap_or(&error.message).to_owned());
                 }
                 self.store_failed = true;
             }
@@ -165,13 +163,13 @@ impl AuthActor {
         self.judge_anew();
     }
 
-    pub(crate) fn tell(&self, cause: String) {
+    pub(crate) fn report_store_failure(&self, cause: String) {
         (self.observer)(&Event::StoreFailed { cause });
     }
 }
 
 /// Tells of work that the store was not there for.
-pub(crate) fn tell_failure<T>(observer: &Observer, done: &Result<T>) {
+pub(crate) fn report_failure<T>(observer: &Observer, done: &Result<T>) {
     if let Err(error) = done
         && error.kind == Kind::Unavailable
     {
@@ -182,22 +180,22 @@ pub(crate) fn tell_failure<T>(observer: &Observer, done: &Result<T>) {
 /// Asks to wait until what the store holds now is in force.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Settle;
+pub(crate) struct SyncStore;
 
-impl Handler<Settle> for AuthActor {
+impl Handler<SyncStore> for AuthActor {
     type Result = ResponseActFuture<Self, ()>;
 
-    fn handle(&mut self, _: Settle, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: SyncStore, _: &mut Self::Context) -> Self::Result {
         // What cannot be looked at is not waited for.
-        let settled = timeout(PATIENCE, self.watch.settle());
-        Box::pin(settled.into_actor(self).map(|_, actor, _| actor.look_at_the_store()))
+        let synced = timeout(PATIENCE, self.watch.sync());
+        Box::pin(synced.into_actor(self).map(|_, actor, _| actor.refresh_from_store()))
     }
 }
 
 /// Asks to refuse an access token from now on: here, and by the store everywhere.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<()>")]
-pub(crate) struct Refuse {
+pub(crate) struct RevokeEverywhere {
     pub(crate) jti: Uuid,
     pub(crate) client_id: String,
     /// When no check finds it valid any more.
@@ -206,14 +204,14 @@ pub(crate) struct Refuse {
     pub(crate) door: Door,
 }
 
-impl Handler<Refuse> for AuthActor {
+impl Handler<RevokeEverywhere> for AuthActor {
     type Result = Response<Result<()>>;
 
-    fn handle(&mut self, refuse: Refuse, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, refuse: RevokeEverywhere, context: &mut Self::Context) -> Self::Result {
         if let Err(refusal) = self.recording.check() {
             return Response::reply(Err(refusal));
         }
-        let Refuse { jti, client_id, until, door } = refuse;
+        let RevokeEverywhere { jti, client_id, until, door } = refuse;
         let recording = self.recording.clone();
         let written = self.watch.work(Box::new(move |store: &mut Store| {
             store.recorded(&recording, &door, |store| store.revoke_access_token(jti, &client_id, until))
@@ -221,9 +219,9 @@ impl Handler<Refuse> for AuthActor {
         let (own, observer) = (context.address(), Arc::clone(&self.observer));
         Response::fut(async move {
             let written = written.await.map_err(gone)?;
-            tell_failure(&observer, &written);
+            report_failure(&observer, &written);
             written??;
-            own.send(Note { jti, until }).await.map_err(Error::internal)
+            own.send(NoteRevoked { jti, until }).await.map_err(Error::internal)
         })
     }
 }
@@ -231,17 +229,17 @@ impl Handler<Refuse> for AuthActor {
 /// The store has been told: memory need not wait for it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-struct Note {
+struct NoteRevoked {
     jti: Uuid,
     until: Timestamp,
 }
 
-impl Handler<Note> for AuthActor {
+impl Handler<NoteRevoked> for AuthActor {
     type Result = ();
 
-    fn handle(&mut self, Note { jti, until }: Note, _: &mut Self::Context) {
+    fn handle(&mut self, NoteRevoked { jti, until }: NoteRevoked, _: &mut Self::Context) {
         self.snapshot.revoke(jti);
-        if self.watch.may_be_behind() {
+        if self.watch.is_eventually_consistent() {
             self.revoked.insert(jti, until);
         }
         self.judge_anew();

@@ -7,16 +7,16 @@ use std::fmt;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-/// Words that wait for one listener at most; one that is behind hears [`Word::Lost`] instead.
+/// Words that wait for one listener at most; one that is behind hears [`PeerMessage::Lagged`] instead.
 const WAITING: usize = 256;
 
 /// What another process says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum PeerMessage {
     /// The catalogue of this connection has changed.
-    Catalogue(Uuid),
+    CatalogChanged(Uuid),
     /// Words may have been lost: the catalogue of any connection may have changed.
-    Lost,
+    Lagged,
 }
 
 /// The other processes on the store.
@@ -24,39 +24,39 @@ pub enum Word {
 pub(crate) struct Peers {
     /// Tells our own words from those of others.
     own: Uuid,
-    words: broadcast::Sender<Word>,
+    messages: broadcast::Sender<PeerMessage>,
 }
 
 impl Default for Peers {
     fn default() -> Self {
-        Self { own: Uuid::new_v4(), words: broadcast::Sender::new(WAITING) }
+        Self { own: Uuid::new_v4(), messages: broadcast::Sender::new(WAITING) }
     }
 }
 
 impl Peers {
     /// Everything that is heard from now on.
-    pub(crate) fn listen(&self) -> Words {
-        Words(self.words.subscribe())
+    pub(crate) fn listen(&self) -> PeerMessages {
+        PeerMessages(self.messages.subscribe())
     }
 
     /// Takes what came with a notification; what is none of a peer's says nothing.
-    pub(crate) fn heard(&self, payload: &str) {
+    pub(crate) fn on_notification(&self, payload: &str) {
         let Some((by, connection)) = payload.split_once(' ') else { return };
         if let (Ok(by), Ok(connection)) = (Uuid::try_parse(by), Uuid::try_parse(connection))
             && by != self.own
         {
-            self.pass(Word::Catalogue(connection));
+            self.pass(PeerMessage::CatalogChanged(connection));
         }
     }
 
     /// Nobody listened for a while.
-    pub(crate) fn lost(&self) {
-        self.pass(Word::Lost);
+    pub(crate) fn on_gap(&self) {
+        self.pass(PeerMessage::Lagged);
     }
 
-    fn pass(&self, word: Word) {
+    fn pass(&self, message: PeerMessage) {
         // Where nobody listens, nobody is to be told.
-        let _ = self.words.send(word);
+        let _ = self.messages.send(message);
     }
 
     pub(crate) fn payload(&self, connection: Uuid) -> String {
@@ -65,20 +65,20 @@ impl Peers {
 }
 
 /// The words of other processes, as they come.
-pub struct Words(broadcast::Receiver<Word>);
+pub struct PeerMessages(broadcast::Receiver<PeerMessage>);
 
-impl fmt::Debug for Words {
+impl fmt::Debug for PeerMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Words")
     }
 }
 
-impl Words {
+impl PeerMessages {
     /// The next one; `None` when no more can come. Dropping it loses nothing.
-    pub async fn next(&mut self) -> Option<Word> {
+    pub async fn next(&mut self) -> Option<PeerMessage> {
         match self.0.recv().await {
-            Ok(word) => Some(word),
-            Err(broadcast::error::RecvError::Lagged(_)) => Some(Word::Lost),
+            Ok(message) => Some(message),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(PeerMessage::Lagged),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
@@ -92,22 +92,22 @@ mod tests {
     async fn only_the_words_of_others_are_heard_and_none_is_lost_in_silence() {
         let (here, there) = (Peers::default(), Peers::default());
         let connection = Uuid::from_u128(7);
-        let mut words = here.listen();
-        here.heard(&here.payload(connection));
+        let mut messages = here.listen();
+        here.on_notification(&here.payload(connection));
         for wrong in ["", "portico", "a b", &format!("{connection}"), &format!("{connection} x")] {
-            here.heard(wrong);
+            here.on_notification(wrong);
         }
-        here.heard(&there.payload(connection));
-        assert_eq!(words.next().await, Some(Word::Catalogue(connection)));
-        here.lost();
-        assert_eq!(words.next().await, Some(Word::Lost));
+        here.on_notification(&there.payload(connection));
+        assert_eq!(messages.next().await, Some(PeerMessage::CatalogChanged(connection)));
+        here.on_gap();
+        assert_eq!(messages.next().await, Some(PeerMessage::Lagged));
         for _ in 0..=WAITING {
-            here.heard(&there.payload(connection));
+            here.on_notification(&there.payload(connection));
         }
-        assert_eq!(words.next().await, Some(Word::Lost), "it was too slow");
+        assert_eq!(messages.next().await, Some(PeerMessage::Lagged), "it was too slow");
         drop(here);
         let mut rest = 0;
-        while words.next().await.is_some() {
+        while messages.next().await.is_some() {
             rest += 1;
         }
         assert_eq!(rest, WAITING);

@@ -28,14 +28,14 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 /// The longest one.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Words that wait for the thread at most. Each is of somebody who waits for an answer.
-const WORDS: usize = 4096;
+const MOST_COMMANDS: usize = 4096;
 
 /// What the thread is told.
-enum Word {
+enum Command {
     /// Something has changed.
     Changed,
     /// Somebody waits for the next look.
-    Settle(oneshot::Sender<()>),
+    Sync(oneshot::Sender<()>),
     /// Somebody has work at the store.
     Work(Work, oneshot::Sender<Done>),
 }
@@ -50,7 +50,7 @@ struct News {
 
 /// The thread's other end.
 pub(crate) struct Replica {
-    words: mpsc::Sender<Word>,
+    commands: mpsc::Sender<Command>,
     news: Arc<Mutex<News>>,
     /// Tells the thread to end, also when it has no room for words.
     stop: Arc<AtomicBool>,
@@ -59,7 +59,7 @@ pub(crate) struct Replica {
 impl Replica {
     /// Starts the thread, and waits until it has tried once.
     pub(crate) fn start(settings: &AuthSettings) -> Result<Self> {
-        let (words, heard) = mpsc::channel(WORDS);
+        let (commands, heard) = mpsc::channel(MOST_COMMANDS);
         let news = Arc::<Mutex<News>>::default();
         let (tried, first) = oneshot::channel();
         let stop = Arc::<AtomicBool>::default();
@@ -69,16 +69,16 @@ impl Replica {
             settings: settings.clone(),
             runtime,
             heard,
-            words: words.clone(),
+            commands: commands.clone(),
             news: Arc::clone(&news),
             tried: Some(tried),
             opened: false,
-            told: None,
+            reported: None,
             stop: Arc::clone(&stop),
         };
         let thread = std::thread::Builder::new().name("store-watch".to_owned()).spawn(move || follower.run());
         thread.map_err(Error::internal)?;
-        let replica = Self { words, news, stop };
+        let replica = Self { commands, news, stop };
         match first.blocking_recv() {
             Ok(Err(error)) if error.kind == Kind::Invalid => Err(error),
             // One that is away is told of already, and tried again.
@@ -97,14 +97,14 @@ impl Replica {
         }
     }
 
-    pub(crate) fn settle(&mut self, settled: oneshot::Sender<()>) {
+    pub(crate) fn sync(&mut self, synced: oneshot::Sender<()>) {
         // Where there is no room, whoever waits is told by the end of the channel.
-        let _ = self.words.try_send(Word::Settle(settled));
+        let _ = self.commands.try_send(Command::Sync(synced));
     }
 
     pub(crate) fn work(&mut self, work: Work, done: oneshot::Sender<Done>) {
-        if let Err(refused) = self.words.try_send(Word::Work(work, done))
-            && let Word::Work(_, done) = refused.into_inner()
+        if let Err(refused) = self.commands.try_send(Command::Work(work, done))
+            && let Command::Work(_, done) = refused.into_inner()
         {
             let _ = done.send(Err(away().because("too many changes are waiting")));
         }
@@ -115,7 +115,7 @@ impl Drop for Replica {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         // Where there is no room, one of the words before it makes the thread look.
-        let _ = self.words.try_send(Word::Changed);
+        let _ = self.commands.try_send(Command::Changed);
     }
 }
 
@@ -131,15 +131,15 @@ fn away() -> Error {
 struct Follower {
     settings: AuthSettings,
     runtime: Runtime,
-    heard: mpsc::Receiver<Word>,
-    words: mpsc::Sender<Word>,
+    heard: mpsc::Receiver<Command>,
+    commands: mpsc::Sender<Command>,
     news: Arc<Mutex<News>>,
     /// Told of the first attempt.
     tried: Option<oneshot::Sender<Result<()>>>,
     /// Whether the store was once brought up to date, with a key in it.
     opened: bool,
     /// The outage that was told, by its cause.
-    told: Option<String>,
+    reported: Option<String>,
     /// Nobody listens any more.
     stop: Arc<AtomicBool>,
 }
@@ -181,14 +181,14 @@ impl Follower {
             self.opened = true;
             store
         };
-        let (words, peers) = (self.words.clone(), self.settings.peers.clone());
+        let (commands, peers) = (self.commands.clone(), self.settings.peers.clone());
         store.listen(move |notification| match notification {
             // Without room there is a word that makes the thread look.
-            Notification::Changed => drop(words.try_send(Word::Changed)),
-            Notification::Catalogue(payload) => peers.heard(payload),
+            Notification::Changed => drop(commands.try_send(Command::Changed)),
+            Notification::CatalogChanged(payload) => peers.on_notification(payload),
         })?;
         // Nobody listened until now.
-        self.settings.peers.lost();
+        self.settings.peers.on_gap();
         Ok(store)
     }
 
@@ -201,8 +201,8 @@ impl Follower {
             let fresh = if known == Some(revision) { None } else { Some(Snapshot::load(&store)?) };
             known = Some(revision);
             self.found(fresh);
-            for settled in waiting.drain(..) {
-                let _ = oneshot::Sender::<()>::send(settled, ());
+            for synced in waiting.drain(..) {
+                let _ = oneshot::Sender::<()>::send(synced, ());
             }
             let deadline = Instant::now() + LOOK_EVERY;
             let mut word = match self.next(deadline) {
@@ -212,9 +212,9 @@ impl Follower {
             };
             while let Some(next) = word {
                 match next {
-                    Word::Changed => {}
-                    Word::Settle(settled) => waiting.push(settled),
-                    Word::Work(work, done) => {
+                    Command::Changed => {}
+                    Command::Sync(synced) => waiting.push(synced),
+                    Command::Work(work, done) => {
                         let result = work(&mut store);
                         let failed = matches!(&result, Err(error) if error.kind == Kind::Unavailable);
                         let cause = result.as_ref().err().and_then(Error::cause).map(str::to_owned);
@@ -233,7 +233,7 @@ impl Follower {
     }
 
     /// The next word, if one comes in time; `None` when no more can come.
-    fn next(&mut self, deadline: Instant) -> std::result::Result<Option<Word>, Elapsed> {
+    fn next(&mut self, deadline: Instant) -> std::result::Result<Option<Command>, Elapsed> {
         let heard = &mut self.heard;
         self.runtime.block_on(async { timeout_at(deadline, heard.recv()).await })
     }
@@ -248,7 +248,7 @@ impl Follower {
             }
         }
         self.settings.store_read.store(true, Ordering::Release);
-        if self.told.take().is_some() {
+        if self.reported.take().is_some() {
             (self.settings.observer)(&Event::StoreResumed);
         }
         if let Some(tried) = self.tried.take() {
@@ -259,9 +259,9 @@ impl Follower {
     fn failed(&mut self, error: Error) {
         let cause = error.cause().unwrap_or(&error.message).to_owned();
         lock(&self.news).failure = Some(cause.clone());
-        if self.told.as_ref() != Some(&cause) {
+        if self.reported.as_ref() != Some(&cause) {
             (self.settings.observer)(&Event::StoreFailed { cause: cause.clone() });
-            self.told = Some(cause);
+            self.reported = Some(cause);
         }
         if let Some(tried) = self.tried.take() {
             let _ = tried.send(Err(error));
@@ -274,10 +274,10 @@ impl Follower {
         loop {
             match self.next(deadline) {
                 _ if self.stop.load(Ordering::Acquire) => return Err(Stopped),
-                Ok(Some(Word::Changed)) => {}
+                Ok(Some(Command::Changed)) => {}
                 // Who waits is told by the end of the channel.
-                Ok(Some(Word::Settle(_))) => {}
-                Ok(Some(Word::Work(_, done))) => drop(done.send(Err(away()))),
+                Ok(Some(Command::Sync(_))) => {}
+                Ok(Some(Command::Work(_, done))) => drop(done.send(Err(away()))),
                 Ok(None) => return Err(Stopped),
                 Err(_) => return Ok(()),
             }

@@ -51,23 +51,23 @@ impl Watch {
     }
 
     /// Whether what [`Watch::changed`] tells may be behind the store for a moment.
-    pub(crate) fn may_be_behind(&self) -> bool {
+    pub(crate) fn is_eventually_consistent(&self) -> bool {
         matches!(self, Self::Replica(_))
     }
 
     /// Whether an outage is told by the watch itself, when it begins and when it ends.
-    pub(crate) fn tells(&self) -> bool {
+    pub(crate) fn reports_outages(&self) -> bool {
         matches!(self, Self::Replica(_))
     }
 
     /// Completes when the store was looked at once more: whoever was told of a change by other means
     /// finds it then. Fails when it cannot be looked at.
-    pub(crate) fn settle(&mut self) -> oneshot::Receiver<()> {
-        let (settled, waiting) = oneshot::channel();
+    pub(crate) fn sync(&mut self) -> oneshot::Receiver<()> {
+        let (synced, waiting) = oneshot::channel();
         match self {
             // Looked at with each question anyway.
-            Self::File(_) => drop(settled.send(())),
-            Self::Replica(replica) => replica.settle(settled),
+            Self::File(_) => drop(synced.send(())),
+            Self::Replica(replica) => replica.sync(synced),
         }
         waiting
     }

@@ -19,7 +19,7 @@ use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
 use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::{Change, Place, Store};
-use crate::auth::sync::lookup::Settle;
+use crate::auth::sync::lookup::SyncStore;
 use crate::auth::verify::authenticate::Judge;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
@@ -350,7 +350,7 @@ pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
 
 /// What the actor says once it has seen what was written before: of a database, a moment may pass.
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Settle).await.unwrap();
+    actor.send(SyncStore).await.unwrap();
     ask_at_once(actor, credential).await
 }
 
@@ -370,7 +370,7 @@ pub(super) async fn exchange(
     scope: Option<&str>,
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
-    actor.send(Settle).await.unwrap();
+    actor.send(SyncStore).await.unwrap();
     let grant = Grant::ClientCredentials {
         client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),

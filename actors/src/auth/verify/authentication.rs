@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::auth::actor::AuthActor;
 use crate::auth::records;
-use crate::auth::sync::lookup::{Away, Settled};
+use crate::auth::sync::lookup::{AfterSync, StoreUnavailable};
 use crate::auth::verify::authenticate::Judge;
 use crate::auth::verify::refusal::Refusal;
 use crate::auth::verify::token;
@@ -89,7 +89,7 @@ impl AuthActor {
     fn answer(
         &mut self,
         judge: Judge,
-        settled: Option<bool>,
+        synced: Option<bool>,
         context: &Context<Self>,
     ) -> Response<Result<Arc<Principal>>> {
         let judged = self.authenticate(&judge);
@@ -110,15 +110,15 @@ impl AuthActor {
             Credential::Bearer(token) => self.foreign(token.expose_secret()).is_none(),
         };
         if ours && refusal.may_be_behind() {
-            if settled.is_none() && self.watch.may_be_behind() {
-                let look = self.watch.settle();
+            if synced.is_none() && self.watch.is_eventually_consistent() {
+                let look = self.watch.sync();
                 return Response::fut(async move {
-                    let settled = Settled::after(judge, look).await;
-                    own.send(settled).await.map_err(Error::internal)?
+                    let synced = AfterSync::after(judge, look).await;
+                    own.send(synced).await.map_err(Error::internal)?
                 });
             }
-            if self.store_failed || settled == Some(false) {
-                return Response::reply(Err(Error::away()));
+            if self.store_failed || synced == Some(false) {
+                return Response::reply(Err(Error::store_unavailable()));
             }
         }
         Response::reply(Err(self.refused(&judge, refusal)))
@@ -129,7 +129,7 @@ impl Handler<Judge> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
     fn handle(&mut self, judge: Judge, context: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
+        self.refresh_from_store();
         if let Some(principal) = self.verdicts.of(&judge.key) {
             return Response::reply(Ok(principal));
         }
@@ -137,11 +137,11 @@ impl Handler<Judge> for AuthActor {
     }
 }
 
-impl Handler<Settled<Judge>> for AuthActor {
+impl Handler<AfterSync<Judge>> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, settled: Settled<Judge>, context: &mut Self::Context) -> Self::Result {
-        self.look_at_the_store();
-        self.answer(settled.question, Some(settled.looked), context)
+    fn handle(&mut self, synced: AfterSync<Judge>, context: &mut Self::Context) -> Self::Result {
+        self.refresh_from_store();
+        self.answer(synced.query, Some(synced.succeeded), context)
     }
 }

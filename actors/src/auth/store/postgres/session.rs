@@ -43,8 +43,8 @@ const UNCHOSEN: [&str; 2] = ["default", "configuration file"];
 pub(crate) enum Notification<'a> {
     /// Something that is kept has changed.
     Changed,
-    /// What [`Remote::notify_catalogue`] was given.
-    Catalogue(&'a str),
+    /// What [`Remote::notify_catalog_changed`] was given.
+    CatalogChanged(&'a str),
 }
 
 /// A session with the store's tables in front.
@@ -100,12 +100,12 @@ impl Remote {
     /// Calls `hear` whenever somebody has changed or said something. Words may be lost with the session.
     pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         self.session.on_notification(move |channel, payload| {
-            hear(if channel == CATALOGUES { Notification::Catalogue(payload) } else { Notification::Changed });
+            hear(if channel == CATALOGUES { Notification::CatalogChanged(payload) } else { Notification::Changed });
         });
         self.batch(&format!("LISTEN {CHANNEL}; LISTEN {CATALOGUES}")).map_err(broken)
     }
 
-    pub(crate) fn notify_catalogue(&self, payload: &str) -> Result<()> {
+    pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
         let payload = vec![(None, Value::Text(payload.to_owned()))];
         let sql = format!("SELECT pg_catalog.pg_notify('{CATALOGUES}', ?1)");
         self.execute(&sql, payload).map(drop).map_err(broken)

@@ -145,7 +145,7 @@ impl Chain {
     /// One of the processes, which has seen what was written before.
     async fn replica_by_chance(&mut self) -> (People, Auth) {
         let (people, auth) = self.dice.one(&self.replicas);
-        auth.look().await;
+        auth.sync().await;
         (people, auth)
     }
 

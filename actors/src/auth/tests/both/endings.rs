@@ -383,7 +383,7 @@ async fn what_goes_on_under_a_credential_ends_with_it_though_nobody_asks() {
         desk.house.store().add_user(user("bob@example.com")).unwrap();
         let wider = crate::auth::records::NewUser { rights: Rights::ALL, ..user(ANN) };
         desk.house.store().change_user(wider).unwrap();
-        desk.auth.look().await;
+        desk.auth.sync().await;
         let asked = ask(&desk.auth.address(), basic(ANN, &desk.token)).await.unwrap();
         assert_eq!(asked.scope(), Scope::Admin);
         assert!(![&by_token, &by_other, &by_grant].iter().any(|by| by.validity.is_lost()), "{way}");

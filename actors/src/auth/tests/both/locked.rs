@@ -31,7 +31,7 @@ fn new_client() -> NewClient {
 async fn a_locked_store_keeps_nobody_away_who_is_known_and_turns_strangers_away_at_once() {
     let desk = Desk::open().await;
     let (_, fresh) = desk.house.store().create_pat(ANN, NewPat::default()).unwrap();
-    desk.auth.look().await;
+    desk.auth.sync().await;
     let judged = async |credential: Credential| {
         let begun = Instant::now();
         let asked = Authenticate { credential, endpoint: Endpoint::Api, from: None };

@@ -64,7 +64,7 @@ async fn an_actor_that_panics_is_replaced() {
     while !begun.validity.is_lost() {
         pace.tick().await;
     }
-    auth.look().await;
+    auth.sync().await;
     assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
 }
 

@@ -42,7 +42,7 @@ impl Neighbour {
     }
 
     async fn lets_in(&self, credential: Credential) -> bool {
-        self.auth.look().await;
+        self.auth.sync().await;
         self.auth.authenticate(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.is_ok()
     }
 
@@ -198,9 +198,9 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
         desk.people.revoke(client(), revoked.clone()).await.unwrap();
         desk.house.pass((TOKEN_LIFETIME + CLOCK_SKEW).as_secs() - 1);
         let other = desk.refresh(&issued.refresh).await.unwrap().access.token;
-        neighbour.auth.look().await;
+        neighbour.auth.sync().await;
         neighbour.people.revoke(client(), other).await.unwrap();
-        desk.auth.look().await;
+        desk.auth.sync().await;
         let asked = Authenticate { credential: Credential::Bearer(revoked), endpoint: Endpoint::Api, from: None };
         assert!(desk.auth.authenticate(asked).await.is_err(), "{ahead}");
     }
