@@ -19,10 +19,10 @@ use crate::auth::recording::Recording;
 use crate::auth::settings::AuthSettings;
 use crate::auth::sync::Watch;
 use crate::auth::sync::peers::Peers;
-use crate::auth::verify::held::{Held, Legacy};
+use crate::auth::verify::active_tokens::{ActiveTokens, Handover};
+use crate::auth::verify::cache::VerifiedCache;
 use crate::auth::verify::snapshot::Snapshot;
 use crate::auth::verify::token::Tokens;
-use crate::auth::verify::verdicts::Verdicts;
 use crate::beat::Beat;
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -39,9 +39,9 @@ pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 pub struct AuthActor {
     pub(super) watch: Watch,
     pub(super) snapshot: Snapshot,
-    pub(super) verdicts: Verdicts,
+    pub(super) cache: VerifiedCache,
     /// What was let in with access tokens.
-    pub(super) held: Held,
+    pub(super) active: ActiveTokens,
     pub(super) tokens: Tokens,
     pub(super) connections: Arc<[Uuid]>,
     pub(super) failures: Failures,
@@ -54,12 +54,12 @@ pub struct AuthActor {
     pub(super) recording: Recording,
     pub(super) peers: Peers,
     pub(super) shared: SharedSecret,
-    pub(super) legacy: Legacy,
+    pub(super) handover: Handover,
     /// Whether the last look at the store failed: an outage is told once.
     pub(super) store_failed: bool,
     /// What was revoked here.
     pub(super) revoked: Revoked,
-    pub(super) obituary: Obituary,
+    pub(super) death_notice: DeathNotice,
 }
 
 impl AuthActor {
@@ -70,29 +70,29 @@ impl AuthActor {
     /// When the store cannot be opened or read.
     #[cfg(test)]
     pub(crate) async fn start(settings: AuthSettings) -> Result<actix::Addr<Self>> {
-        Ok(Self::launch(settings, Obituary(None)).await?.address)
+        Ok(Self::launch(settings, DeathNotice(None)).await?.address)
     }
 
-    /// The same, with a thread of its own; `obituary` tells of its end.
-    pub(super) async fn launch(settings: AuthSettings, obituary: Obituary) -> Result<Occupant> {
+    /// The same, with a thread of its own; `death_notice` tells of its end.
+    pub(super) async fn launch(settings: AuthSettings, death_notice: DeathNotice) -> Result<RunningActor> {
         if System::try_current().is_none() {
             return Err(Error::internal("an actor needs a running actix system"));
         }
-        let opened = tokio::task::spawn_blocking(move || Self::open(settings, obituary));
+        let opened = tokio::task::spawn_blocking(move || Self::open(settings, death_notice));
         let actor = opened.await.map_err(Error::internal)??;
         let arbiter = Arbiter::new().handle();
         let beat = Beat::of(&arbiter, "auth");
-        Ok(Occupant { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
+        Ok(RunningActor { address: Self::start_in_arbiter(&arbiter, |_| actor), arbiter, beat })
     }
 
-    fn open(settings: AuthSettings, mut obituary: Obituary) -> Result<Self> {
+    fn open(settings: AuthSettings, mut death_notice: DeathNotice) -> Result<Self> {
         // Until it lives, nobody has died.
-        let died = obituary.0.take();
+        let died = death_notice.0.take();
         let admission = settings.admission;
         let mut actor = Self::read(settings)?;
         actor.snapshot.admit(admission);
-        actor.judge_anew();
-        actor.obituary.0 = died;
+        actor.reverify();
+        actor.death_notice.0 = died;
         Ok(actor)
     }
 
@@ -107,17 +107,17 @@ impl AuthActor {
             Err(_) if watch.reports_outages() => None,
             Err(error) => return Err(error),
         };
-        let (snapshot, held) = settings.legacy.pass_on(read);
+        let (snapshot, active) = settings.handover.pass_on(read);
         settings.shared.replace(snapshot.secret());
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
-        let verdicts = Verdicts::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
+        let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
         let failures = settings.failures();
         Ok(Self {
             watch,
             snapshot,
-            verdicts,
-            held,
+            cache,
+            active,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
             connections: settings.connections,
             failures,
@@ -129,10 +129,10 @@ impl AuthActor {
             recording: settings.recording,
             peers: settings.peers,
             shared: settings.shared,
-            legacy: settings.legacy,
+            handover: settings.handover,
             store_failed: false,
             revoked: Revoked::new(),
-            obituary: Obituary(None),
+            death_notice: DeathNotice(None),
         })
     }
 }
@@ -154,22 +154,22 @@ impl Actor for AuthActor {
 impl Drop for AuthActor {
     fn drop(&mut self) {
         // Nobody looks at the store until there is a successor.
-        self.verdicts.clear();
-        *self.legacy.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.held));
+        self.cache.clear();
+        *self.handover.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.active));
     }
 }
 
 /// An actor and the thread that is its alone.
-pub(super) struct Occupant {
+pub(super) struct RunningActor {
     pub(super) address: Addr<AuthActor>,
     pub(super) arbiter: ArbiterHandle,
     pub(super) beat: Beat,
 }
 
 /// Tells of its actor's death when it is dropped with it, also on a panic.
-pub(super) struct Obituary(pub(super) Option<mpsc::UnboundedSender<bool>>);
+pub(super) struct DeathNotice(pub(super) Option<mpsc::UnboundedSender<bool>>);
 
-impl Drop for Obituary {
+impl Drop for DeathNotice {
     fn drop(&mut self) {
         if let Some(died) = &self.0 {
             // Nobody listens any more: then nobody needs another one.

@@ -17,8 +17,8 @@ use crate::auth::oauth::client::Admission;
 use crate::auth::recording::Recording;
 use crate::auth::store::Place;
 use crate::auth::sync::peers::Peers;
-use crate::auth::verify::held::Legacy;
-use crate::auth::verify::verdicts::Memory;
+use crate::auth::verify::active_tokens::Handover;
+use crate::auth::verify::cache::CacheStorage;
 use crate::event::Observer;
 
 /// How long an access token is valid unless the settings say otherwise.
@@ -58,9 +58,9 @@ pub struct AuthSettings {
     /// Credentials that were wrong, at all doors: counted from when the limits are known.
     pub(super) failures: Arc<OnceLock<Failures>>,
     /// What is remembered of credentials.
-    pub(crate) memory: Memory,
+    pub(crate) memory: CacheStorage,
     /// What an actor leaves to the next one.
-    pub(crate) legacy: Legacy,
+    pub(crate) handover: Handover,
     /// Becomes true when the store was read for the first time.
     pub(crate) store_read: Arc<AtomicBool>,
 }
@@ -84,8 +84,8 @@ impl AuthSettings {
             peers: Peers::default(),
             shared: SharedSecret::default(),
             failures: Arc::default(),
-            memory: Memory::default(),
-            legacy: Legacy::default(),
+            memory: CacheStorage::default(),
+            handover: Handover::default(),
             store_read: Arc::default(),
         }
     }

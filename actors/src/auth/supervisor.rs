@@ -11,16 +11,16 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::auth::actor::{AuthActor, Obituary, Occupant};
+use crate::auth::actor::{AuthActor, DeathNotice, RunningActor};
 use crate::auth::keys::shared_secret::SharedSecret;
 use crate::auth::oauth::client::Admission;
 use crate::auth::settings::AuthSettings;
 use crate::auth::sync::announce::AnnounceCatalog;
 use crate::auth::sync::lookup::SyncStore;
 use crate::auth::sync::peers::PeerMessages;
-use crate::auth::verify::authenticate::{self, Authenticate, Judge};
-use crate::auth::verify::crowd::Crowd;
-use crate::auth::verify::verdicts::Verdicts;
+use crate::auth::verify::authenticate::{self, Authenticate, VerifyCredential};
+use crate::auth::verify::cache::VerifiedCache;
+use crate::auth::verify::pending::PendingRequests;
 use crate::backoff::Backoff;
 use crate::beat::Beat;
 use crate::error::{Error, Kind, Result};
@@ -37,12 +37,12 @@ const HEALTHY: Duration = Duration::from_secs(60);
 /// Where credentials are judged: the actor that does it, whichever it is at the moment.
 #[derive(Clone)]
 pub struct Auth {
-    current: Arc<ArcSwap<Occupant>>,
+    current: Arc<ArcSwap<RunningActor>>,
     /// What the next actor is started with.
     settings: Arc<ArcSwap<AuthSettings>>,
-    verdicts: Verdicts,
+    cache: VerifiedCache,
     /// Those who wait for the actor.
-    crowd: Crowd,
+    pending: PendingRequests,
 }
 
 impl Auth {
@@ -53,12 +53,12 @@ impl Auth {
     /// else. Later on, and for a database from the beginning, that is tried until it can.
     pub async fn start(settings: AuthSettings) -> Result<Self> {
         let (died, deaths) = mpsc::unbounded_channel();
-        let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
-        let current = Arc::new(ArcSwap::from_pointee(occupant));
-        let verdicts = Verdicts::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
+        let running = AuthActor::launch(settings.clone(), DeathNotice(Some(died.clone()))).await?;
+        let current = Arc::new(ArcSwap::from_pointee(running));
+        let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
-        Ok(Self { current, settings, verdicts, crowd: Crowd::default() })
+        Ok(Self { current, settings, cache, pending: PendingRequests::default() })
     }
 
     /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
@@ -68,13 +68,14 @@ impl Auth {
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
         let key = authenticate::key(&asked);
-        match self.verdicts.of(&key) {
+        match self.cache.of(&key) {
             Some(by) => Ok(by),
             None => {
                 // After a change of the store everybody is judged anew: strangers do not keep those away.
-                let is_known = self.verdicts.knew(&key);
-                let _waiting = if is_known { self.crowd.join()? } else { self.crowd.join_unknown(asked.from)? };
-                self.pass(Judge::new(asked, key)).await?
+                let is_known = self.cache.knew(&key);
+                let _waiting =
+                    if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
+                self.pass(VerifyCredential::new(asked, key)).await?
             }
         }
     }
@@ -144,7 +145,7 @@ impl Auth {
         AuthActor: Handler<M>,
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
-        let _waiting = self.crowd.join()?;
+        let _waiting = self.pending.admit()?;
         self.pass(message).await
     }
 
@@ -214,13 +215,13 @@ impl Handler<Reconfigure> for AuthActor {
             }
         }
         self.snapshot.admit(change.admission);
-        self.judge_anew();
+        self.reverify();
     }
 }
 
 /// Replaces each actor that dies, until nobody sends to it any more.
 async fn supervise(
-    current: Weak<ArcSwap<Occupant>>,
+    current: Weak<ArcSwap<RunningActor>>,
     settings: Arc<ArcSwap<AuthSettings>>,
     died: mpsc::UnboundedSender<bool>,
     mut deaths: mpsc::UnboundedReceiver<bool>,
@@ -238,10 +239,10 @@ async fn supervise(
             tokio::time::sleep(restart_in).await;
             let Some(current) = current.upgrade() else { return };
             let begun = settings.load_full();
-            match AuthActor::launch(AuthSettings::clone(&begun), Obituary(Some(died.clone()))).await {
-                Ok(occupant) => {
-                    let address = occupant.address.clone();
-                    let before = current.swap(Arc::new(occupant));
+            match AuthActor::launch(AuthSettings::clone(&begun), DeathNotice(Some(died.clone()))).await {
+                Ok(running) => {
+                    let address = running.address.clone();
+                    let before = current.swap(Arc::new(running));
                     // Its thread has survived it.
                     before.arbiter.stop();
                     let now = settings.load_full();

@@ -12,14 +12,14 @@ use uuid::Uuid;
 use crate::auth::accounts::actor::{PeopleActor, Work};
 use crate::auth::accounts::gate::Gate;
 use crate::auth::accounts::turns::{Turns, Whose};
-use crate::auth::issue::issuing::Mint;
+use crate::auth::issue::exchange::IssueToken;
 use crate::auth::limits::Failures;
 use crate::auth::oauth::authorization::{
     self, Approval, CODE_PREFIX, ClientCredential, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption,
     Refresh,
 };
 use crate::auth::oauth::client::{Client, NewClient};
-use crate::auth::oauth::grant::{self, GrantError, Ticket};
+use crate::auth::oauth::grant::{self, GrantError, TokenSpec};
 use crate::auth::oauth::introspection::RevokeFor;
 use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, PersonalAccessToken};
@@ -269,7 +269,7 @@ impl People {
 
     async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
         let subject = granted.subject.clone();
-        let ticket = Ticket {
+        let spec = TokenSpec {
             subject: granted.subject,
             client_id,
             scope: None,
@@ -277,7 +277,7 @@ impl People {
             resource: granted.resource,
             grant: Some(granted.grant),
         };
-        let access = self.auth.send(Mint(ticket)).await.map_err(ours)??;
+        let access = self.auth.send(IssueToken(spec)).await.map_err(ours)??;
         Ok(Issued { access, refresh, subject })
     }
 

@@ -177,18 +177,18 @@ mod tests {
         let turns = Turns::default();
         let running = turns.take(Whose::Known).await.unwrap();
         let at = |number: u32| Whose::Stranger(Some(std::net::Ipv4Addr::from(number).into()));
-        let mut crowd: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| waits(&turns, at(1))).collect();
+        let mut pending: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| waits(&turns, at(1))).collect();
         assert_eq!(refused(&turns, at(1)).kind, Kind::Busy);
-        crowd.extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| waits(&turns, at(number))));
+        pending.extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| waits(&turns, at(number))));
         let newcomer = waits(&turns, at(1_000));
-        let displaced = (&mut crowd[STRANGERS_OF_ADDRESS - 1]).now_or_never().expect("nobody made room");
+        let displaced = (&mut pending[STRANGERS_OF_ADDRESS - 1]).now_or_never().expect("nobody made room");
         assert!(displaced.err().unwrap().get_retry_after().is_some());
         let mut known: Vec<_> = (0..WAITING).map(|_| waits(&turns, Whose::Known)).collect();
         let full = refused(&turns, Whose::Known);
         assert!(full.kind == Kind::Unavailable && full.get_retry_after().is_some());
         known.truncate(1);
         let last = waits(&turns, Whose::Known);
-        drop((crowd, known, running));
+        drop((pending, known, running));
         drop(last.await.unwrap());
         drop(newcomer.await.unwrap());
     }

@@ -46,7 +46,7 @@ impl Handler<Fetched> for AuthActor {
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
             // What was signed with a key that is gone must not be remembered.
-            Ok(()) => self.verdicts.clear(),
+            Ok(()) => self.cache.clear(),
             Err(cause) => {
                 let issuer = issuer.name().to_owned();
                 (self.observer)(&Event::IssuerFailed { issuer, cause });

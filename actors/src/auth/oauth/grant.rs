@@ -22,7 +22,7 @@ pub enum Grant {
         client: ClientProof,
         /// A space-separated list; absent or empty means all that the account may do.
         scope: Option<String>,
-        /// The resource that the token is for (RFC 8707); see [`Ticket::resource`].
+        /// The resource that the token is for (RFC 8707); see [`TokenSpec::resource`].
         resource: Option<String>,
     },
 }
@@ -91,7 +91,7 @@ impl std::error::Error for GrantError {}
 /// An access token to be issued: to which client, on whose behalf, and for what at most. Every grant
 /// ends in one of these.
 #[derive(Clone, Debug)]
-pub struct Ticket {
+pub struct TokenSpec {
     /// Whose rights it opens: a user's e-mail address, or a service account's client id.
     pub subject: String,
     /// The client that it is given to; a service account gets its own.

@@ -160,7 +160,7 @@ impl AuthActor {
         for jti in self.revoked.keys() {
             self.snapshot.revoke(*jti);
         }
-        self.judge_anew();
+        self.reverify();
     }
 
     pub(crate) fn report_store_failure(&self, cause: String) {
@@ -242,6 +242,6 @@ impl Handler<NoteRevoked> for AuthActor {
         if self.watch.is_eventually_consistent() {
             self.revoked.insert(jti, until);
         }
-        self.judge_anew();
+        self.reverify();
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
 use crate::auth::keys::key::{Algorithm, NewKey, VerifyingKey};
-use crate::auth::verify::authenticate::Judge;
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
@@ -101,7 +101,11 @@ pub(super) fn claims() -> Value {
 
 pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
-    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None })).await.unwrap().ok()
+    actor
+        .send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }))
+        .await
+        .unwrap()
+        .ok()
 }
 
 /// The PEM of a key, from the part before its bits and its bits.

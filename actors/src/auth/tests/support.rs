@@ -20,7 +20,7 @@ use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
 use crate::auth::store::{Change, Place, Store};
 use crate::auth::sync::lookup::SyncStore;
-use crate::auth::verify::authenticate::Judge;
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
@@ -356,7 +356,7 @@ pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Resu
 
 /// What the actor says now.
 pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
+    actor.send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {

@@ -36,7 +36,7 @@ pub(crate) fn key(asked: &Authenticate) -> Key {
 /// Asks the actor for what is not remembered. Each digest is made once.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Principal>>")]
-pub(crate) struct Judge {
+pub(crate) struct VerifyCredential {
     pub(crate) asked: Authenticate,
     /// What it is remembered under.
     pub(crate) key: Key,
@@ -44,7 +44,7 @@ pub(crate) struct Judge {
     pub(crate) token: Digest,
 }
 
-impl Judge {
+impl VerifyCredential {
     pub(crate) fn new(asked: Authenticate, key: Key) -> Self {
         let token = match &asked.credential {
             Credential::Bearer(_) => key.0,
@@ -54,7 +54,7 @@ impl Judge {
     }
 }
 
-impl From<Authenticate> for Judge {
+impl From<Authenticate> for VerifyCredential {
     fn from(asked: Authenticate) -> Self {
         let key = key(&asked);
         Self::new(asked, key)

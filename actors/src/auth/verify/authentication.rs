@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::auth::actor::AuthActor;
 use crate::auth::records;
 use crate::auth::sync::lookup::{AfterSync, StoreUnavailable};
-use crate::auth::verify::authenticate::Judge;
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::verify::refusal::Refusal;
 use crate::auth::verify::token;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::principal::{Credential, Principal};
 
 impl AuthActor {
     /// The answer to a credential that does not open anything.
-    fn refused(&mut self, Judge { asked, token: shown, .. }: &Judge, refusal: Refusal) -> Error {
+    fn refused(&mut self, VerifyCredential { asked, token: shown, .. }: &VerifyCredential, refusal: Refusal) -> Error {
         let name = match &asked.credential {
             Credential::Basic { email, .. } => Some(email.as_str()),
             Credential::Bearer(_) => None,
@@ -32,7 +32,7 @@ impl AuthActor {
             Credential::Bearer(token) => token::identity(token.expose_secret(), refusal).unwrap_or_default(),
         };
         let because = |mut error: Error| {
-            error = error.because(refusal.words());
+            error = error.because(refusal.message());
             if let Some(id) = &id {
                 error = error.of_credential(id);
             }
@@ -88,24 +88,24 @@ impl AuthActor {
     /// unless that was tried, with or without success.
     fn answer(
         &mut self,
-        judge: Judge,
+        query: VerifyCredential,
         synced: Option<bool>,
         context: &Context<Self>,
     ) -> Response<Result<Arc<Principal>>> {
-        let judged = self.authenticate(&judge);
+        let judged = self.authenticate(&query);
         let own = context.address();
-        if let Some(wait) = self.newer_keys(&judge.asked.credential, judged.as_ref().err().copied(), context) {
+        if let Some(wait) = self.newer_keys(&query.asked.credential, judged.as_ref().err().copied(), context) {
             return Response::fut(async move {
                 // Whether they came or not: they are not asked for again so soon, and so this ends.
                 let _ = wait.await;
-                own.send(judge).await.map_err(Error::internal)?
+                own.send(query).await.map_err(Error::internal)?
             });
         }
         let refusal = match judged {
             Ok(principal) => return Response::reply(Ok(principal)),
             Err(refusal) => refusal,
         };
-        let ours = match &judge.asked.credential {
+        let ours = match &query.asked.credential {
             Credential::Basic { .. } => true,
             Credential::Bearer(token) => self.foreign(token.expose_secret()).is_none(),
         };
@@ -113,7 +113,7 @@ impl AuthActor {
             if synced.is_none() && self.watch.is_eventually_consistent() {
                 let look = self.watch.sync();
                 return Response::fut(async move {
-                    let synced = AfterSync::after(judge, look).await;
+                    let synced = AfterSync::after(query, look).await;
                     own.send(synced).await.map_err(Error::internal)?
                 });
             }
@@ -121,26 +121,26 @@ impl AuthActor {
                 return Response::reply(Err(Error::store_unavailable()));
             }
         }
-        Response::reply(Err(self.refused(&judge, refusal)))
+        Response::reply(Err(self.refused(&query, refusal)))
     }
 }
 
-impl Handler<Judge> for AuthActor {
+impl Handler<VerifyCredential> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, judge: Judge, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, query: VerifyCredential, context: &mut Self::Context) -> Self::Result {
         self.refresh_from_store();
-        if let Some(principal) = self.verdicts.of(&judge.key) {
+        if let Some(principal) = self.cache.of(&query.key) {
             return Response::reply(Ok(principal));
         }
-        self.answer(judge, None, context)
+        self.answer(query, None, context)
     }
 }
 
-impl Handler<AfterSync<Judge>> for AuthActor {
+impl Handler<AfterSync<VerifyCredential>> for AuthActor {
     type Result = Response<Result<Arc<Principal>>>;
 
-    fn handle(&mut self, synced: AfterSync<Judge>, context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, synced: AfterSync<VerifyCredential>, context: &mut Self::Context) -> Self::Result {
         self.refresh_from_store();
         self.answer(synced.query, Some(synced.succeeded), context)
     }

@@ -8,34 +8,34 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::auth::actor::AuthActor;
 use crate::auth::clock::{Now, Timestamp};
 use crate::auth::secret::{Digest, PAT_PREFIX};
-use crate::auth::verify::authenticate::{Judge, Key};
-use crate::auth::verify::held::Shown;
+use crate::auth::verify::active_tokens::ActiveToken;
+use crate::auth::verify::authenticate::{Key, VerifyCredential};
+use crate::auth::verify::cache::VerifiedCredential;
 use crate::auth::verify::refusal::Refusal;
-use crate::auth::verify::verdicts::Verdict;
 use crate::principal::{Credential, Endpoint, Principal};
 
 /// What was found of a personal access token.
-fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> Verdict {
-    Verdict { by, until, used: Some(token) }
+fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> VerifiedCredential {
+    VerifiedCredential { by, until, used: Some(token) }
 }
 
 impl AuthActor {
     /// Who shows what is asked about.
-    pub(crate) fn authenticate(&mut self, judge: &Judge) -> Result<Arc<Principal>, Refusal> {
-        let (now, shown) = (self.clock.now(), &judge.token);
-        let verdict = match &judge.asked.credential {
+    pub(crate) fn authenticate(&mut self, query: &VerifyCredential) -> Result<Arc<Principal>, Refusal> {
+        let (now, shown) = (self.clock.now(), &query.token);
+        let verdict = match &query.asked.credential {
             Credential::Basic { email, .. } => personal(*shown, self.snapshot.basic(email, shown, now)?),
             // What clients with one field for a token send.
             Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
                 personal(*shown, self.snapshot.personal(shown, now)?)
             }
             Credential::Bearer(token) => {
-                let (principal, until) = self.bearer(token.expose_secret(), judge.key.1, now)?;
-                let by = self.let_in(judge.key, token.clone(), principal, until);
-                Verdict { by, until: Some(until), used: None }
+                let (principal, until) = self.bearer(token.expose_secret(), query.key.1, now)?;
+                let by = self.let_in(query.key, token.clone(), principal, until);
+                VerifiedCredential { by, until: Some(until), used: None }
             }
         };
-        Ok(self.verdicts.keep(judge.key, verdict))
+        Ok(self.cache.keep(query.key, verdict))
     }
 
     /// Who shows this access token, at that time, and until when that holds.
@@ -51,18 +51,18 @@ impl AuthActor {
     }
 
     fn let_in(&mut self, key: Key, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
-        let validity = self.held.validity(&key, &by);
+        let validity = self.active.validity(&key, &by);
         let by = Arc::new(Principal { validity, ..by });
-        self.held.keep(key, Shown { token, by: Arc::clone(&by), until });
+        self.active.keep(key, ActiveToken { token, by: Arc::clone(&by), until });
         by
     }
 
     /// Judges again what goes on under access tokens: what opens nothing any more, or less, loses its
     /// validity. A token whose time is over is judged as if it were not.
-    pub(crate) fn judge_anew(&mut self) {
-        self.verdicts.clear();
+    pub(crate) fn reverify(&mut self) {
+        self.cache.clear();
         let now = self.clock.now();
-        for (key, shown) in std::mem::take(&mut self.held.0) {
+        for (key, shown) in std::mem::take(&mut self.active.0) {
             if !shown.is_in_use() {
                 continue;
             }
@@ -75,7 +75,7 @@ impl AuthActor {
                 Err(_) => false,
             };
             if stands {
-                self.held.0.insert(key, shown);
+                self.active.0.insert(key, shown);
             } else {
                 shown.by.validity.lose();
             }

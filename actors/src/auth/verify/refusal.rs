@@ -88,7 +88,7 @@ impl Refusal {
         matches!(self, Self::UnknownKey | Self::KeysTooOld)
     }
 
-    pub(crate) const fn words(self) -> &'static str {
+    pub(crate) const fn message(self) -> &'static str {
         match self {
             Self::Malformed => "not a token of ours",
             Self::UnknownKey => "signed with a key that is not in use",

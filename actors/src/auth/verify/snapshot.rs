@@ -35,14 +35,14 @@ pub(crate) type Personal = (Arc<Principal>, Option<Timestamp>);
 
 /// How long what a token opens goes on: no longer than what it was made out of.
 #[derive(Clone, Copy, Default)]
-struct Life {
+struct Lifetime {
     is_revoked: bool,
     /// Whether a user of one of them is.
     is_disabled: bool,
     ends: Option<Timestamp>,
 }
 
-impl Life {
+impl Lifetime {
     fn is_over(self, now: Now) -> bool {
         self.is_revoked || self.is_disabled || self.ends.is_some_and(|ends| now.is_over(ends))
     }
@@ -50,22 +50,22 @@ impl Life {
 
 /// The lives of personal access tokens, each of which is added behind its parent.
 #[derive(Default)]
-struct Lives(HashMap<Uuid, Life>);
+struct Lifetimes(HashMap<Uuid, Lifetime>);
 
-impl Lives {
+impl Lifetimes {
     /// That of what came of a token, or of none. A token that is not there was revoked long ago.
-    fn of(&self, token: Option<Uuid>) -> Life {
-        let Some(token) = token else { return Life::default() };
-        self.0.get(&token).copied().unwrap_or(Life { is_revoked: true, ..Life::default() })
+    fn of(&self, token: Option<Uuid>) -> Lifetime {
+        let Some(token) = token else { return Lifetime::default() };
+        self.0.get(&token).copied().unwrap_or(Lifetime { is_revoked: true, ..Lifetime::default() })
     }
 
-    fn add(&mut self, row: &TokenRow) -> Life {
+    fn add(&mut self, row: &TokenRow) -> Lifetime {
         let parent = self.of(row.parent);
         let ends = [row.expires_at, parent.ends].into_iter().flatten().min();
         let (is_revoked, is_disabled) = (row.is_revoked || parent.is_revoked, row.is_disabled || parent.is_disabled);
-        let life = Life { is_revoked, is_disabled, ends };
-        self.0.insert(row.id, life);
-        life
+        let lifetime = Lifetime { is_revoked, is_disabled, ends };
+        self.0.insert(row.id, lifetime);
+        lifetime
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Holder {
     /// ended.
     pub(crate) since: Timestamp,
     /// That of a service account's secret.
-    life: Life,
+    lifetime: Lifetime,
     claims: Claims,
 }
 
@@ -123,12 +123,12 @@ impl Snapshot {
     /// Reads the whole store, as it is at one moment.
     pub(crate) fn load(store: &Store) -> Result<Self> {
         let Contents { users, tokens, accounts, grants, keys, revoked, refused } = store.contents()?;
-        let mut lives = Lives::default();
+        let mut lifetimes = Lifetimes::default();
         let tokens = tokens
             .into_iter()
             .map(|row| {
-                let life = lives.add(&row);
-                let refused = match (life.is_revoked, life.is_disabled) {
+                let lifetime = lifetimes.add(&row);
+                let refused = match (lifetime.is_revoked, lifetime.is_disabled) {
                     (true, _) => Some(Refusal::RevokedToken),
                     (false, true) => Some(Refusal::DisabledUser),
                     (false, false) => None,
@@ -140,7 +140,7 @@ impl Snapshot {
                     rights: row.rights,
                     validity: Validity::default(),
                 };
-                let (email_key, expires_at, principal) = (row.email_key, life.ends, Arc::new(principal));
+                let (email_key, expires_at, principal) = (row.email_key, lifetime.ends, Arc::new(principal));
                 let token = Token { refused, email_key, expires_at, principal };
                 (row.digest, token)
             })
@@ -150,7 +150,8 @@ impl Snapshot {
             .map(|row| {
                 let since = row.created_at;
                 let claims = claims(&[("email", &row.email)]);
-                let holder = Holder { subject: row.email, rights: row.rights, since, life: Life::default(), claims };
+                let holder =
+                    Holder { subject: row.email, rights: row.rights, since, lifetime: Lifetime::default(), claims };
                 (row.email_key, holder)
             })
             .collect();
@@ -160,16 +161,16 @@ impl Snapshot {
                 // A name that an administrator of some connections chose leads to nobody's role.
                 let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
                 let claims = claims(if row.named { &known } else { &known[..1] });
-                let (subject, since, life) = (row.client_id.clone(), row.since, lives.of(row.parent));
-                let holder = Holder { subject, rights: row.rights, since, life, claims };
+                let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.of(row.parent));
+                let holder = Holder { subject, rights: row.rights, since, lifetime, claims };
                 (row.client_id, Account { holder, secret: row.digest, seen: row.seen })
             })
             .collect();
         let grants = grants.into_iter().filter_map(|row| {
-            let life = lives.of(row.token);
-            let expires_at = life.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
+            let lifetime = lifetimes.of(row.token);
+            let expires_at = lifetime.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
             let granted = Granted { rights: row.rights, expires_at, kind: row.kind };
-            (!life.is_revoked && !life.is_disabled).then_some((row.id, granted))
+            (!lifetime.is_revoked && !lifetime.is_disabled).then_some((row.id, granted))
         });
         let mut snapshot = Self {
             tokens,
@@ -251,7 +252,7 @@ impl Snapshot {
         let shown = Digest::of(secret.expose_secret());
         let account = self.accounts.get(client_id);
         let fits = account.map_or(&Digest::NONE, |account| &account.secret).fits(&shown);
-        account.filter(|account| fits && !account.holder.life.is_over(now))
+        account.filter(|account| fits && !account.holder.lifetime.is_over(now))
     }
 
     /// The user or service account of that name, unless it is disabled.
@@ -270,10 +271,10 @@ impl Snapshot {
             return Err(Refusal::Revoked);
         }
         let holder = self.holder(&verified.subject).ok_or(Refusal::UnknownAccount)?;
-        if verified.issued_at < holder.since || holder.life.is_over(now) {
+        if verified.issued_at < holder.since || holder.lifetime.is_over(now) {
             return Err(Refusal::UnknownAccount);
         }
-        verified.until = holder.life.ends.map_or(verified.until, |ends| verified.until.min(now.over_from(ends)));
+        verified.until = holder.lifetime.ends.map_or(verified.until, |ends| verified.until.min(now.over_from(ends)));
         if let Some(grant) = verified.grant {
             let in_force = |granted: &&Granted| !now.is_over(granted.expires_at) && self.admission.takes(granted.kind);
             let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;

@@ -20,29 +20,29 @@ const MOST: usize = 10_000;
 
 /// What all who are started with the same settings remember.
 #[derive(Clone)]
-pub(crate) struct Memory {
-    verdicts: Arc<Cache<Key, Verdict>>,
+pub(crate) struct CacheStorage {
+    cache: Arc<Cache<Key, VerifiedCredential>>,
     /// Credentials that were good once, whatever they are now.
     known: Arc<Cache<Digest, ()>>,
 }
 
-impl Default for Memory {
+impl Default for CacheStorage {
     fn default() -> Self {
-        Self { verdicts: Arc::new(Cache::new(MOST)), known: Arc::new(Cache::new(MOST)) }
+        Self { cache: Arc::new(Cache::new(MOST)), known: Arc::new(Cache::new(MOST)) }
     }
 }
 
 /// What is remembered of credentials that were found valid.
 #[derive(Clone)]
-pub(crate) struct Verdicts {
-    memory: Memory,
+pub(crate) struct VerifiedCache {
+    memory: CacheStorage,
     clock: Clock,
     uses: Uses,
 }
 
 /// Of one credential.
 #[derive(Clone)]
-pub(crate) struct Verdict {
+pub(crate) struct VerifiedCredential {
     pub(crate) by: Arc<Principal>,
     /// When it ends; none for a token without an end.
     pub(crate) until: Option<Timestamp>,
@@ -50,14 +50,14 @@ pub(crate) struct Verdict {
     pub(crate) used: Option<Digest>,
 }
 
-impl Verdicts {
-    pub(crate) fn new(memory: Memory, clock: Clock, uses: Uses) -> Self {
+impl VerifiedCache {
+    pub(crate) fn new(memory: CacheStorage, clock: Clock, uses: Uses) -> Self {
         Self { memory, clock, uses }
     }
 
     /// Who shows that, where it is known and still holds.
     pub(crate) fn of(&self, key: &Key) -> Option<Arc<Principal>> {
-        let verdict = self.memory.verdicts.get(key)?;
+        let verdict = self.memory.cache.get(key)?;
         let now = self.clock.now().time();
         if verdict.until.is_some_and(|until| now >= until) || verdict.by.validity.is_lost() {
             return None;
@@ -72,20 +72,20 @@ impl Verdicts {
     }
 
     /// Remembers what was found of what is shown, and notes that it was used.
-    pub(crate) fn keep(&self, key: Key, verdict: Verdict) -> Arc<Principal> {
+    pub(crate) fn keep(&self, key: Key, verdict: VerifiedCredential) -> Arc<Principal> {
         let by = Arc::clone(&verdict.by);
         self.note(&verdict, self.clock.now().time());
         self.memory.known.insert(key.0, ());
-        self.memory.verdicts.insert(key, verdict);
+        self.memory.cache.insert(key, verdict);
         by
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&self) {
-        self.memory.verdicts.clear();
+        self.memory.cache.clear();
     }
 
-    fn note(&self, verdict: &Verdict, now: Timestamp) {
+    fn note(&self, verdict: &VerifiedCredential, now: Timestamp) {
         if let Some(token) = verdict.used {
             self.uses.note(token, now);
         }

@@ -15,16 +15,16 @@ const ROOM: usize = 10_000;
 
 /// What was let in with access tokens, as long as something goes on under them.
 #[derive(Default)]
-pub(crate) struct Held(pub(crate) HashMap<Key, Shown>);
+pub(crate) struct ActiveTokens(pub(crate) HashMap<Key, ActiveToken>);
 
 /// An access token that was found valid.
-pub(crate) struct Shown {
+pub(crate) struct ActiveToken {
     pub(crate) token: SecretString,
     pub(crate) by: Arc<Principal>,
     pub(crate) until: Timestamp,
 }
 
-impl Shown {
+impl ActiveToken {
     /// Whether anybody but us has it.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
@@ -33,15 +33,15 @@ impl Shown {
 
 /// What an actor that has died knew of what goes on under credentials: its successor ends that in its place.
 #[derive(Clone, Default)]
-pub(crate) struct Legacy(Arc<Mutex<(Snapshot, Held)>>);
+pub(crate) struct Handover(Arc<Mutex<(Snapshot, ActiveTokens)>>);
 
-impl Legacy {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, (Snapshot, Held)> {
+impl Handover {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, (Snapshot, ActiveTokens)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a new actor begins with: what was read now, or else what the one before knew.
-    pub(crate) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, Held) {
+    pub(crate) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, ActiveTokens) {
         let (before, held) = std::mem::take(&mut *self.lock());
         match read {
             None => (before, held),
@@ -53,7 +53,7 @@ impl Legacy {
     }
 }
 
-impl Held {
+impl ActiveTokens {
     /// The validity of `by`, which a token opens now: the same as before, unless it opens less.
     pub(crate) fn validity(&self, key: &Key, by: &Principal) -> Validity {
         let before = self.0.get(key).map(|shown| &shown.by).filter(|before| !before.validity.is_lost());
@@ -67,7 +67,7 @@ impl Held {
         }
     }
 
-    pub(crate) fn keep(&mut self, key: Key, shown: Shown) {
+    pub(crate) fn keep(&mut self, key: Key, shown: ActiveToken) {
         if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
             self.0.retain(|_, shown| shown.is_in_use());
         }

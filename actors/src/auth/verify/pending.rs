@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Those who wait. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Crowd(Arc<Mutex<Counted>>);
+pub(crate) struct PendingRequests(Arc<Mutex<Counted>>);
 
 #[derive(Default)]
 struct Counted {
@@ -29,13 +29,13 @@ struct Counted {
 }
 
 /// One of them, until it is dropped.
-pub(crate) struct Waiting {
-    crowd: Crowd,
+pub(crate) struct Pending {
+    pending: PendingRequests,
     /// Where a stranger is.
     stranger: Option<Place>,
 }
 
-impl Crowd {
+impl PendingRequests {
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,23 +44,23 @@ impl Crowd {
     ///
     /// # Errors
     /// [`Kind::Unavailable`] when there are too many.
-    pub(crate) fn join(&self) -> Result<Waiting> {
+    pub(crate) fn admit(&self) -> Result<Pending> {
         let mut counted = self.lock();
         if counted.all >= MOST {
             let full = Error::new(Kind::Unavailable, "too many wait for their credentials to be judged");
             return Err(full.retry_after(RETRY));
         }
         counted.all += 1;
-        Ok(Waiting { crowd: self.clone(), stranger: None })
+        Ok(Pending { pending: self.clone(), stranger: None })
     }
 
     /// One more who shows what is not known.
     ///
     /// # Errors
     /// [`Kind::Busy`] when there are too many, from that address or in all.
-    pub(crate) fn join_unknown(&self, from: Place) -> Result<Waiting> {
+    pub(crate) fn admit_stranger(&self, from: Place) -> Result<Pending> {
         let place = from.map(network);
-        let mut waiting = self.join()?;
+        let mut waiting = self.admit()?;
         let mut counted = self.lock();
         let own = counted.by_place.get(&place).copied().unwrap_or_default();
         if own >= STRANGERS_OF_ADDRESS || counted.strangers >= STRANGERS {
@@ -76,9 +76,9 @@ impl Crowd {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Pending {
     fn drop(&mut self) {
-        let mut counted = self.crowd.lock();
+        let mut counted = self.pending.lock();
         counted.all -= 1;
         let Some(place) = self.stranger else { return };
         counted.strangers -= 1;
@@ -95,18 +95,19 @@ mod tests {
 
     #[test]
     fn strangers_are_bounded_by_address_and_in_all_and_keep_nobody_else_away() {
-        let crowd = Crowd::default();
+        let pending = PendingRequests::default();
         let at = |number: u32| Some(std::net::IpAddr::from(std::net::Ipv4Addr::from(number)));
-        let mut waiting: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| crowd.join_unknown(at(1)).unwrap()).collect();
-        let full = crowd.join_unknown(at(1)).err().unwrap();
+        let mut waiting: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| pending.admit_stranger(at(1)).unwrap()).collect();
+        let full = pending.admit_stranger(at(1)).err().unwrap();
         assert!(full.kind == Kind::Busy && full.get_retry_after().is_some());
-        waiting
-            .extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| crowd.join_unknown(at(number)).unwrap()));
-        assert!(crowd.join_unknown(at(1_000)).is_err());
-        let known: Vec<_> = (STRANGERS..MOST).map(|_| crowd.join().unwrap()).collect();
-        assert_eq!(crowd.join().err().unwrap().kind, Kind::Unavailable);
+        waiting.extend(
+            (2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| pending.admit_stranger(at(number)).unwrap()),
+        );
+        assert!(pending.admit_stranger(at(1_000)).is_err());
+        let known: Vec<_> = (STRANGERS..MOST).map(|_| pending.admit().unwrap()).collect();
+        assert_eq!(pending.admit().err().unwrap().kind, Kind::Unavailable);
         drop((waiting, known));
-        let counted = crowd.lock();
+        let counted = pending.lock();
         assert_eq!((counted.all, counted.strangers, counted.by_place.len()), (0, 0, 0));
     }
 }

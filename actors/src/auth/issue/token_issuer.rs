@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::auth::clock::Timestamp;
-use crate::auth::oauth::grant::{AccessToken, GrantError, Ticket, narrowed_scope, no_target, resource};
+use crate::auth::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
 use crate::auth::verify::resource::Resource;
 use crate::auth::verify::snapshot::Snapshot;
 use crate::auth::verify::token::{Issue, Tokens};
@@ -11,12 +11,12 @@ use crate::principal::{Rights, Scope};
 
 /// A failed exchange: for the client, and the cause for the log where the fault is ours.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct IssueFailure {
     pub(crate) answer: GrantError,
     pub(crate) cause: Option<String>,
 }
 
-impl From<GrantError> for Failed {
+impl From<GrantError> for IssueFailure {
     fn from(answer: GrantError) -> Self {
         Self { answer, cause: None }
     }
@@ -24,7 +24,7 @@ impl From<GrantError> for Failed {
 
 /// What tokens are issued by.
 #[derive(Clone, Copy)]
-pub(crate) struct Minting<'a> {
+pub(crate) struct TokenIssuer<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) tokens: &'a Tokens,
     /// Every configured connection: what a subject without a list of its own reaches.
@@ -32,29 +32,29 @@ pub(crate) struct Minting<'a> {
     pub(crate) now: Timestamp,
 }
 
-impl Minting<'_> {
-    /// The token for `ticket`, with no more than its subject has now.
-    pub(crate) fn issue(&self, ticket: &Ticket) -> Result<AccessToken, Failed> {
+impl TokenIssuer<'_> {
+    /// The token for `spec`, with no more than its subject has now.
+    pub(crate) fn issue(&self, spec: &TokenSpec) -> Result<AccessToken, IssueFailure> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
-        let holder = self.snapshot.holder(&ticket.subject).ok_or_else(unknown)?;
-        let resource = given(ticket.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
-        let mut rights = holder.rights.and(&ticket.rights);
+        let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
+        let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
+        let mut rights = holder.rights.and(&spec.rights);
         if let Some(connection) = resource.and_then(Resource::connection) {
             if !rights.covers(connection) {
                 return Err(no_target("the resource is not within this client's reach").into());
             }
             rights = rights.and(&Rights::only([connection], Scope::Admin));
         }
-        let scope = granted_scope(given(ticket.scope.as_deref()), rights.widest())?;
+        let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
         // A token names what it opens: connections that are added later are not among them.
         let named = Rights::only(self.connections.iter().copied(), Scope::Admin);
         let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
         let issue = Issue {
             subject: &holder.subject,
-            client_id: &ticket.client_id,
+            client_id: &spec.client_id,
             rights: &rights,
-            audience: given(ticket.resource.as_deref()),
-            grant: ticket.grant,
+            audience: given(spec.resource.as_deref()),
+            grant: spec.grant,
         };
         let token = self
             .snapshot
@@ -65,7 +65,7 @@ impl Minting<'_> {
                 let issued = self.tokens.issue(key, self.now.max(holder.since), &issue);
                 issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
             })
-            .map_err(|cause| Failed {
+            .map_err(|cause| IssueFailure {
                 answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
                 cause: Some(cause),
             })?;
