@@ -5,7 +5,7 @@ use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResu
 
 use crate::auth::accounts::Uses;
 use crate::auth::recording::{Door, Recording};
-use crate::auth::store::{Handle, Store};
+use crate::auth::store::{ReconnectingStore, Store};
 use crate::auth::sync::lookup::report_failure;
 use crate::error::Result;
 use crate::event::Observer;
@@ -15,7 +15,7 @@ const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Owns the store's second handle, on a thread of its own.
 pub(crate) struct PeopleActor {
-    pub(crate) store: Handle,
+    pub(crate) store: ReconnectingStore,
     pub(crate) uses: Uses,
     pub(crate) recording: Recording,
     pub(crate) observer: Observer,

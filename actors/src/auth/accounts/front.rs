@@ -25,7 +25,7 @@ use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, PersonalAccessToken};
 use crate::auth::secret::{self, Digest};
 use crate::auth::settings::AuthSettings;
-use crate::auth::store::{Handle, Store};
+use crate::auth::store::{ReconnectingStore, Store};
 use crate::auth::supervisor::Auth;
 use crate::auth::verify::resource::Resource;
 use crate::auth::verify::token::Tokens;
@@ -79,7 +79,7 @@ impl People {
         let (recording, observer) = (settings.recording.clone(), Arc::clone(&settings.observer));
         let opened = tokio::task::spawn_blocking(move || {
             let is_file = place.file().is_some();
-            let mut store = Handle::new(place, clock.clone());
+            let mut store = ReconnectingStore::new(place, clock.clone());
             if is_file {
                 store.with(|_| Ok(()))?;
             }

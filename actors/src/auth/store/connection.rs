@@ -4,9 +4,9 @@
 
 use rusqlite::{Transaction, TransactionBehavior};
 
-use crate::auth::store::sql::failure::{Failure, Read, broken};
+use crate::auth::store::sql::failure::{StatementError, StatementResult, broken};
+use crate::auth::store::sql::params::ToParams;
 use crate::auth::store::sql::row::Row;
-use crate::auth::store::sql::values::Values;
 use crate::auth::store::{postgres, sqlite};
 use crate::error::Result;
 
@@ -16,15 +16,15 @@ pub(super) enum Connection {
     /// To a SQLite file.
     File(rusqlite::Connection),
     /// To a PostgreSQL database.
-    Postgres(postgres::Remote),
+    Postgres(postgres::PostgresSession),
 }
 
 impl Connection {
     /// Runs one statement; how many rows it concerned.
-    pub(super) fn execute(&self, sql: &str, values: impl Values) -> Read<usize> {
+    pub(super) fn execute(&self, sql: &str, values: impl ToParams) -> StatementResult<usize> {
         match self {
-            Self::File(connection) => sqlite::execute(connection, sql, &values.given()?),
-            Self::Postgres(remote) => remote.execute(sql, values.given()?),
+            Self::File(connection) => sqlite::execute(connection, sql, &values.params()?),
+            Self::Postgres(remote) => remote.execute(sql, values.params()?),
         }
     }
 
@@ -32,13 +32,13 @@ impl Connection {
     pub(super) fn query<T>(
         &self,
         sql: &str,
-        values: impl Values,
-        mut read: impl FnMut(&Row<'_>) -> Read<T>,
-    ) -> Read<Vec<T>> {
+        values: impl ToParams,
+        mut read: impl FnMut(&Row<'_>) -> StatementResult<T>,
+    ) -> StatementResult<Vec<T>> {
         match self {
-            Self::File(connection) => sqlite::query(connection, sql, &values.given()?, read),
+            Self::File(connection) => sqlite::query(connection, sql, &values.params()?, read),
             Self::Postgres(remote) => {
-                remote.query(sql, values.given()?)?.iter().map(|row| read(&Row::Postgres(row))).collect()
+                remote.query(sql, values.params()?)?.iter().map(|row| read(&Row::Postgres(row))).collect()
             }
         }
     }
@@ -47,10 +47,10 @@ impl Connection {
     pub(super) fn query_row<T>(
         &self,
         sql: &str,
-        values: impl Values,
-        read: impl FnMut(&Row<'_>) -> Read<T>,
-    ) -> Read<T> {
-        self.query(sql, values, read)?.into_iter().next().ok_or(Failure::NoRows)
+        values: impl ToParams,
+        read: impl FnMut(&Row<'_>) -> StatementResult<T>,
+    ) -> StatementResult<T> {
+        self.query(sql, values, read)?.into_iter().next().ok_or(StatementError::NoRows)
     }
 
     /// Runs `change` in one transaction that no other writer can come between, in any process.

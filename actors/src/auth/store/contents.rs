@@ -15,9 +15,9 @@ use crate::auth::secret::Digest;
 use crate::auth::store::connection::Connection;
 use crate::auth::store::open::Store;
 use crate::auth::store::sql::columns::{Id, rights};
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::failure::{StatementResult, broken};
+use crate::auth::store::sql::params::ToParams;
 use crate::auth::store::sql::row::Row;
-use crate::auth::store::sql::values::Values;
 use crate::error::Result;
 use crate::principal::Rights;
 
@@ -212,15 +212,15 @@ impl Store {
     }
 }
 
-fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> Read<T>) -> Result<Vec<T>> {
+fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> StatementResult<T>) -> Result<Vec<T>> {
     connection.query(sql, (), read).map_err(broken)
 }
 
 fn rows_of<T>(
     connection: &Connection,
     sql: &str,
-    values: impl Values,
-    read: impl FnMut(&Row<'_>) -> Read<T>,
+    values: impl ToParams,
+    read: impl FnMut(&Row<'_>) -> StatementResult<T>,
 ) -> Result<Vec<T>> {
     connection.query(sql, values, read).map_err(broken)
 }

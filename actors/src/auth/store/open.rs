@@ -11,7 +11,7 @@ use crate::auth::store::connection::Connection;
 use crate::auth::store::model::authority::{Actor, Authority};
 use crate::auth::store::model::change::Change;
 use crate::auth::store::model::place::Place;
-use crate::auth::store::postgres::{Notification, Remote};
+use crate::auth::store::postgres::{Notification, PostgresSession};
 use crate::auth::store::rows::trail;
 use crate::auth::store::sql::failure::broken;
 use crate::auth::store::sql::row::Row;
@@ -72,7 +72,7 @@ impl Store {
         let connection = match place.into() {
             Place::File(path) => Connection::File(sqlite::open(&path)?),
             Place::Postgres(address) => {
-                let remote = Remote::open(&address)?;
+                let remote = PostgresSession::open(&address)?;
                 postgres::migrate(&remote)?;
                 Connection::Postgres(remote)
             }
@@ -95,7 +95,7 @@ impl Store {
         let connection = match place {
             Place::File(path) => Connection::File(sqlite::open_existing(path)?),
             Place::Postgres(address) => {
-                let remote = Remote::open(address)?;
+                let remote = PostgresSession::open(address)?;
                 postgres::check(&remote)?;
                 Connection::Postgres(remote)
             }

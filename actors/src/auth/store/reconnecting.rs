@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A store that may be away for a while.
 #[derive(Debug)]
-pub struct Handle {
+pub struct ReconnectingStore {
     place: Place,
     clock: Clock,
     open: Option<Store>,
@@ -27,7 +27,7 @@ pub struct Handle {
     failed: Option<Instant>,
 }
 
-impl Handle {
+impl ReconnectingStore {
     /// The store at `place`; nothing is opened yet. The first opening makes a file that is not there.
     pub fn new(place: Place, clock: Clock) -> Self {
         Self { place, clock, open: None, file: None, failed: None }

@@ -30,7 +30,7 @@ const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
 pub(super) const STORE: [&str; 12] = [
-    include_str!("../store/tables/accounts.rs"),
+    include_str!("../store/tables/service_accounts.rs"),
     include_str!("../store/tables/clients.rs"),
     include_str!("../store/tables/consents.rs"),
     include_str!("../store/contents.rs"),

@@ -5,4 +5,4 @@ mod session;
 mod statements;
 
 pub(crate) use self::schema::{check, migrate};
-pub(crate) use self::session::{Notification, READ, Remote, WRITE};
+pub(crate) use self::session::{Notification, PostgresSession, READ, WRITE};

@@ -6,11 +6,11 @@ use std::time::Duration;
 use rusqlite::types::Value;
 
 use crate::auth::clock::Clock;
-use crate::auth::store::postgres::session::{Remote, quoted};
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::postgres::session::{PostgresSession, quoted};
+use crate::auth::store::sql::failure::{StatementResult, broken};
 use crate::auth::store::sql::namesakes;
+use crate::auth::store::sql::params::Params;
 use crate::auth::store::sql::row::{BufferedRow, Row};
-use crate::auth::store::sql::values::Given;
 use crate::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
@@ -43,7 +43,7 @@ const UNCOUNTED: &str = "'store_format', 'revision', 'audit_records', 'sessions'
 
 /// Brings the schema up to date; many processes may ask for it at once. A user without the right to
 /// change tables needs it only where there is something to change.
-fn bring_up(remote: &Remote) -> Result<()> {
+fn bring_up(remote: &PostgresSession) -> Result<()> {
     let schema = remote.schema();
     let milliseconds = PATIENCE.as_millis();
     let begin = format!(
@@ -95,20 +95,20 @@ fn bring_up(remote: &Remote) -> Result<()> {
     })
 }
 
-fn key_addresses(remote: &Remote) -> Read<()> {
+fn key_addresses(remote: &PostgresSession) -> StatementResult<()> {
     let user = |row: &BufferedRow| {
         let row = Row::Postgres(row);
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     };
-    let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<Read<_>>()?;
-    for (sql, given) in namesakes::keyed(&users, Clock::system().now().time()) {
-        remote.execute(sql, given)?;
+    let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<StatementResult<_>>()?;
+    for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
+        remote.execute(sql, params)?;
     }
     Ok(())
 }
 
 /// Brings the schema up to date, if it is not.
-pub(crate) fn migrate(remote: &Remote) -> Result<()> {
+pub(crate) fn migrate(remote: &PostgresSession) -> Result<()> {
     if state(remote)? == State::Ours && version(remote)? == CURRENT && uncounted(remote)?.is_empty() {
         return Ok(());
     }
@@ -116,7 +116,7 @@ pub(crate) fn migrate(remote: &Remote) -> Result<()> {
 }
 
 /// Whether the schema has exactly the format that this program reads.
-pub(crate) fn check(remote: &Remote) -> Result<()> {
+pub(crate) fn check(remote: &PostgresSession) -> Result<()> {
     match version(remote)? {
         CURRENT => Ok(()),
         0 => Err(Error::not_found("there is no store in the schema of store.url yet")
@@ -136,7 +136,7 @@ enum State {
     Ours,
 }
 
-fn state(remote: &Remote) -> Result<State> {
+fn state(remote: &PostgresSession) -> Result<State> {
     let sql = "SELECT n.oid IS NOT NULL, count(c.oid), count(c.oid) FILTER (WHERE c.relname = 'store_format')
                FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = ?1
                LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid GROUP BY n.oid";
@@ -151,7 +151,7 @@ fn state(remote: &Remote) -> Result<State> {
 }
 
 /// The schema's version; 0 for an empty one.
-fn version(remote: &Remote) -> Result<i64> {
+fn version(remote: &PostgresSession) -> Result<i64> {
     if state(remote)? != State::Ours {
         return Ok(0);
     }
@@ -166,7 +166,7 @@ fn version(remote: &Remote) -> Result<i64> {
 }
 
 /// Tables whose changes are not counted yet. A table that a later step adds needs no thought.
-fn uncounted(remote: &Remote) -> Result<Vec<String>> {
+fn uncounted(remote: &PostgresSession) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = ?1 AND c.relkind = 'r' AND c.relname NOT IN ({UNCOUNTED})
@@ -181,8 +181,8 @@ fn uncounted(remote: &Remote) -> Result<Vec<String>> {
 }
 
 /// The integers of the one row.
-fn numbers(remote: &Remote, sql: &str, given: Given<'_>) -> Read<Vec<i64>> {
-    let rows = remote.query(sql, given)?;
+fn numbers(remote: &PostgresSession, sql: &str, params: Params<'_>) -> StatementResult<Vec<i64>> {
+    let rows = remote.query(sql, params)?;
     let number = |column: usize| match rows.first().and_then(|row| row.get(&column)) {
         Some(Value::Integer(number)) => Some(*number),
         _ => None,

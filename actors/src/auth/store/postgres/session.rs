@@ -6,9 +6,9 @@ use std::time::Duration;
 use rusqlite::types::Value;
 
 use crate::auth::store::postgres::statements::{numbered, ours};
-use crate::auth::store::sql::failure::{Failure, Read, broken, unavailable};
+use crate::auth::store::sql::failure::{StatementError, StatementResult, broken, unavailable};
+use crate::auth::store::sql::params::Params;
 use crate::auth::store::sql::row::BufferedRow;
-use crate::auth::store::sql::values::Given;
 use crate::error::{Error, Kind, Result};
 use crate::source::address::{Address, Pooler};
 use crate::source::postgres::blocking::{self, Session};
@@ -43,18 +43,18 @@ const UNCHOSEN: [&str; 2] = ["default", "configuration file"];
 pub(crate) enum Notification<'a> {
     /// Something that is kept has changed.
     Changed,
-    /// What [`Remote::notify_catalog_changed`] was given.
+    /// What [`PostgresSession::notify_catalog_changed`] was given.
     CatalogChanged(&'a str),
 }
 
 /// A session with the store's tables in front.
 #[derive(Debug)]
-pub(crate) struct Remote {
+pub(crate) struct PostgresSession {
     session: Session,
     schema: String,
 }
 
-impl Remote {
+impl PostgresSession {
     /// Connects, and finds out which schema is meant.
     pub(crate) fn open(address: &Address) -> Result<Self> {
         if address.pooler == Pooler::Transaction {
@@ -111,23 +111,23 @@ impl Remote {
         self.execute(&sql, payload).map(drop).map_err(broken)
     }
 
-    pub(crate) fn batch(&self, sql: &str) -> Read<()> {
+    pub(crate) fn batch(&self, sql: &str) -> StatementResult<()> {
         self.session.batch(sql).map_err(failed)
     }
 
     /// Runs statements that may take longer than others do.
-    pub(crate) fn batch_within(&self, sql: &str, patience: Duration) -> Read<()> {
+    pub(crate) fn batch_within(&self, sql: &str, patience: Duration) -> StatementResult<()> {
         self.session.batch_within(sql, patience).map_err(failed)
     }
 
-    pub(crate) fn execute(&self, sql: &str, given: Given<'_>) -> Read<usize> {
-        let (sql, values) = numbered(sql, given)?;
+    pub(crate) fn execute(&self, sql: &str, params: Params<'_>) -> StatementResult<usize> {
+        let (sql, values) = numbered(sql, params)?;
         let rows = self.session.execute(&sql, values).map_err(failed)?;
         Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn query(&self, sql: &str, given: Given<'_>) -> Read<Vec<BufferedRow>> {
-        let (sql, values) = numbered(sql, given)?;
+    pub(crate) fn query(&self, sql: &str, params: Params<'_>) -> StatementResult<Vec<BufferedRow>> {
+        let (sql, values) = numbered(sql, params)?;
         let answer = self.session.query(&sql, values).map_err(failed)?;
         let columns: Rc<[String]> = answer.columns.into();
         let row = |values: Vec<blocking::Value>| BufferedRow {
@@ -170,10 +170,10 @@ impl Drop for Undo<'_> {
     }
 }
 
-fn failed(failure: blocking::Failure) -> Failure {
+fn failed(failure: blocking::Failure) -> StatementError {
     match failure {
-        blocking::Failure::Taken => Failure::Taken,
-        blocking::Failure::Other(error) => Failure::Other(away(error)),
+        blocking::Failure::Taken => StatementError::Taken,
+        blocking::Failure::Other(error) => StatementError::Other(away(error)),
     }
 }
 

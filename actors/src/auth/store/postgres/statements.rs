@@ -2,8 +2,8 @@
 
 use rusqlite::types::Value;
 
-use crate::auth::store::sql::failure::{Failure, Read, unavailable};
-use crate::auth::store::sql::values::Given;
+use crate::auth::store::sql::failure::{StatementError, StatementResult, unavailable};
+use crate::auth::store::sql::params::Params;
 use crate::source::postgres::blocking;
 
 pub(crate) fn ours(value: blocking::Value) -> Value {
@@ -17,7 +17,7 @@ pub(crate) fn ours(value: blocking::Value) -> Value {
 
 /// `sql` with PostgreSQL's placeholders, and the values in their order. Texts in quotation marks are
 /// left alone.
-pub(crate) fn numbered(sql: &str, given: Given<'_>) -> Read<(String, Vec<blocking::Value>)> {
+pub(crate) fn numbered(sql: &str, params: Params<'_>) -> StatementResult<(String, Vec<blocking::Value>)> {
     let mut text = String::with_capacity(sql.len() + 8);
     let mut letters = sql.char_indices().peekable();
     let mut in_quotes = false;
@@ -34,9 +34,9 @@ pub(crate) fn numbered(sql: &str, given: Given<'_>) -> Read<(String, Vec<blockin
                 while letters.next_if(|(_, next)| next.is_ascii_alphanumeric() || *next == '_').is_some() {}
                 let end = letters.peek().map_or(sql.len(), |(end, _)| *end);
                 let name = sql.get(at..end).unwrap_or_default();
-                let number = given.iter().position(|(known, _)| *known == Some(name));
-                let number =
-                    number.ok_or_else(|| Failure::Other(unavailable().because(format!("{name} has no value"))))?;
+                let number = params.iter().position(|(known, _)| *known == Some(name));
+                let number = number
+                    .ok_or_else(|| StatementError::Other(unavailable().because(format!("{name} has no value"))))?;
                 text.push_str(&format!("${}", number + 1));
                 continue;
             }
@@ -44,17 +44,17 @@ pub(crate) fn numbered(sql: &str, given: Given<'_>) -> Read<(String, Vec<blockin
         }
         text.push(letter);
     }
-    let values = given.into_iter().map(|(_, value)| theirs(value)).collect::<Read<_>>()?;
+    let values = params.into_iter().map(|(_, value)| theirs(value)).collect::<StatementResult<_>>()?;
     Ok((text, values))
 }
 
-fn theirs(value: Value) -> Read<blocking::Value> {
+fn theirs(value: Value) -> StatementResult<blocking::Value> {
     Ok(match value {
         Value::Null => blocking::Value::Null,
         Value::Integer(value) => blocking::Value::Integer(value),
         Value::Text(value) => blocking::Value::Text(value),
         Value::Blob(value) => blocking::Value::Octets(value),
-        Value::Real(_) => return Err(Failure::Other(unavailable().because("the store has no fractions"))),
+        Value::Real(_) => return Err(StatementError::Other(unavailable().because("the store has no fractions"))),
     })
 }
 
@@ -64,13 +64,13 @@ mod tests {
 
     #[test]
     fn placeholders_are_numbered_and_texts_left_alone() {
-        let given = || vec![(Some(":id"), Value::Integer(7)), (Some(":now_at"), Value::Null)];
+        let params = || vec![(Some(":id"), Value::Integer(7)), (Some(":now_at"), Value::Null)];
         let (sql, values) =
-            numbered("SET a = :now_at, b = 'it''s :id?' WHERE id=:id AND c::text = :id", given()).unwrap();
+            numbered("SET a = :now_at, b = 'it''s :id?' WHERE id=:id AND c::text = :id", params()).unwrap();
         assert_eq!(sql, "SET a = $2, b = 'it''s :id?' WHERE id=$1 AND c::text = $1");
         assert_eq!(values, [blocking::Value::Integer(7), blocking::Value::Null]);
         let (sql, _) = numbered("a = ?1 AND b > ?2 OR c = ?1", vec![(None, Value::Null), (None, Value::Null)]).unwrap();
         assert_eq!(sql, "a = $1 AND b > $2 OR c = $1");
-        assert!(numbered("a = :unknown", given()).is_err());
+        assert!(numbered("a = :unknown", params()).is_err());
     }
 }

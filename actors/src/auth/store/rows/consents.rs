@@ -12,9 +12,9 @@ use crate::auth::records::with_connections;
 use crate::auth::store::connection::Connection;
 use crate::auth::store::model::change::Change;
 use crate::auth::store::sql::columns::{Id, rights};
-use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementResult, broken};
+use crate::auth::store::sql::params::ToParams;
 use crate::auth::store::sql::row::Row;
-use crate::auth::store::sql::values::Values;
 use crate::error::Result;
 use crate::principal::Rights;
 
@@ -28,12 +28,12 @@ pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, 
     t.scope AS token_scope, t.reach AS token_reach";
 
 /// What is left of a grant's rights with those of the person and of the token.
-pub(crate) fn left(row: &Row<'_>) -> Read<Rights> {
+pub(crate) fn left(row: &Row<'_>) -> StatementResult<Rights> {
     let person = rights(row, "user_scope", "user_reach")?;
     Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
 }
 
-pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Consent>> {
+pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Consent>> {
     let sql = format!(
         "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
          {FROM} WHERE g.expires_at > :ended AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
@@ -41,7 +41,7 @@ pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl Va
     connection.query(&sql, values, record).map_err(broken)
 }
 
-fn record(row: &Row<'_>) -> Read<Consent> {
+fn record(row: &Row<'_>) -> StatementResult<Consent> {
     let Id(id) = row.get("id")?;
     let client_id: String = row.get("client_id")?;
     Ok(Consent {
@@ -98,7 +98,7 @@ pub(crate) fn end(connection: &Connection, grant: Uuid) -> Result<Option<Change>
 }
 
 /// Ends the grants whose ids `which` selects: the changes.
-pub(crate) fn end_those(connection: &Connection, which: &str, values: impl Values) -> Result<Vec<Change>> {
+pub(crate) fn end_those(connection: &Connection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
     let ids = connection.query(which, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
     let ended = ids.into_iter().map(|Id(id)| end(connection, id));
     ended.filter_map(Result::transpose).collect()

@@ -10,7 +10,7 @@ use crate::auth::store::model::change::Change;
 use crate::auth::store::rows::{consents, tokens, users};
 use crate::auth::store::sql::columns::Id;
 use crate::auth::store::sql::failure::broken;
-use crate::auth::store::sql::values::Values;
+use crate::auth::store::sql::params::ToParams;
 use crate::error::Result;
 
 /// Ends every session and every grant of a user: how many sessions, and the changes.
@@ -44,7 +44,7 @@ pub(crate) fn end_descendants(connection: &Connection, token: Uuid, now: Now) ->
 }
 
 /// The tokens of which `condition` holds, and those that came of them.
-fn line(connection: &Connection, condition: &str, values: impl Values) -> Result<Vec<Uuid>> {
+fn line(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Uuid>> {
     let sql = format!(
         "WITH RECURSIVE line (id) AS (
              SELECT id FROM personal_access_tokens WHERE {condition}

@@ -11,9 +11,9 @@ use crate::auth::store::model::authority::Authority;
 use crate::auth::store::model::change::Change;
 use crate::auth::store::rows::names::{check_name, hint, named, shown};
 use crate::auth::store::sql::columns::{Id, connections, rights};
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::failure::{StatementResult, broken};
+use crate::auth::store::sql::params::ToParams;
 use crate::auth::store::sql::row::Row;
-use crate::auth::store::sql::values::Values;
 use crate::error::{Error, Result};
 use crate::near;
 use crate::principal::{Rights, Scope};
@@ -106,7 +106,7 @@ const SELECT: &str =
             t.parent_id, t.parent_known, u.scope AS user_scope, u.reach AS user_reach
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
-fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
+fn record(row: &Row<'_>) -> StatementResult<PersonalAccessToken> {
     let Id(id) = row.get("id")?;
     Ok(PersonalAccessToken {
         id,
@@ -126,7 +126,7 @@ fn record(row: &Row<'_>) -> Read<PersonalAccessToken> {
 pub(crate) fn matching(
     connection: &Connection,
     condition: &str,
-    values: impl Values,
+    values: impl ToParams,
 ) -> Result<Vec<PersonalAccessToken>> {
     let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
     connection.query(&sql, values, record).map_err(broken)
@@ -141,7 +141,7 @@ pub(crate) fn seen(
     connection: &Connection,
     authority: &Authority,
     condition: &str,
-    values: impl Values,
+    values: impl ToParams,
 ) -> Result<Vec<PersonalAccessToken>> {
     let mut tokens = matching(connection, condition, values)?;
     tokens.retain(|token| authority.sees(&token.rights));

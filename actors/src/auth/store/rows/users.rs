@@ -9,7 +9,7 @@ use crate::auth::store::model::authority::Authority;
 use crate::auth::store::model::change::Change;
 use crate::auth::store::rows::names::{hint, shown};
 use crate::auth::store::sql::columns::{connections, rights};
-use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 use crate::name::{self, key as email_key};
@@ -50,7 +50,7 @@ pub(crate) fn changed(action: &'static str, connection: &Connection, before: Use
 const SELECT: &str =
     "SELECT id, email, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
-fn user(row: &Row<'_>) -> Read<(i64, User)> {
+fn user(row: &Row<'_>) -> StatementResult<(i64, User)> {
     let user = User {
         email: row.get("email")?,
         rights: rights(row, "scope", "reach")?,
@@ -63,7 +63,7 @@ fn user(row: &Row<'_>) -> Read<(i64, User)> {
 
 /// The user of that address. One that was set apart from a namesake (`namesakes`) is found in its own
 /// spelling.
-fn by_email(connection: &Connection, email: &str) -> Read<(i64, User)> {
+fn by_email(connection: &Connection, email: &str) -> StatementResult<(i64, User)> {
     let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
     connection.query_row(&sql, (email_key(email), email), user)
 }

@@ -10,25 +10,25 @@ use crate::auth::clock::Timestamp;
 use crate::auth::keys::key::{Algorithm, PublicKey};
 use crate::auth::records::Reached;
 use crate::auth::secret::Digest;
-use crate::auth::store::sql::failure::Read;
+use crate::auth::store::sql::failure::StatementResult;
 use crate::auth::store::sql::row::{Column, Row};
 use crate::error::{Error, Result};
 use crate::principal::{Rights, Scope};
 
 /// What a column holds that should not.
 #[derive(Debug)]
-struct Unreadable(&'static str);
+struct InvalidColumn(&'static str);
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for InvalidColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the store holds what is no {}", self.0)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for InvalidColumn {}
 
-fn unreadable(what: &'static str) -> FromSqlError {
-    FromSqlError::Other(Box::new(Unreadable(what)))
+fn invalid_column(what: &'static str) -> FromSqlError {
+    FromSqlError::Other(Box::new(InvalidColumn(what)))
 }
 
 impl FromSql for Timestamp {
@@ -45,7 +45,7 @@ impl ToSql for Timestamp {
 
 impl FromSql for Scope {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_word(value.as_str()?).ok_or_else(|| unreadable("scope"))
+        Self::from_word(value.as_str()?).ok_or_else(|| invalid_column("scope"))
     }
 }
 
@@ -57,7 +57,7 @@ impl ToSql for Scope {
 
 impl FromSql for Digest {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_octets(value.as_blob()?).ok_or_else(|| unreadable("digest"))
+        Self::from_octets(value.as_blob()?).ok_or_else(|| invalid_column("digest"))
     }
 }
 
@@ -69,7 +69,7 @@ impl ToSql for Digest {
 
 impl FromSql for Algorithm {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Self::from_word(value.as_str()?).ok_or_else(|| unreadable("algorithm"))
+        Self::from_word(value.as_str()?).ok_or_else(|| invalid_column("algorithm"))
     }
 }
 
@@ -81,7 +81,7 @@ impl ToSql for Algorithm {
 
 impl FromSql for PublicKey {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        serde_json::from_str(value.as_str()?).map_err(|_| unreadable("public key"))
+        serde_json::from_str(value.as_str()?).map_err(|_| invalid_column("public key"))
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Id(pub(crate) Uuid);
 
 impl FromSql for Id {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Uuid::try_parse(value.as_str()?).map(Self).map_err(|_| unreadable("id"))
+        Uuid::try_parse(value.as_str()?).map(Self).map_err(|_| invalid_column("id"))
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Connections(Vec<(Uuid, Scope)>);
 
 impl FromSql for Connections {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let wrong = || unreadable("list of connections");
+        let wrong = || invalid_column("list of connections");
         let listed: Vec<Reached> = serde_json::from_str(value.as_str()?).map_err(|_| wrong())?;
         let read: Option<Vec<_>> = listed.into_iter().map(Reached::read).collect();
         read.map(Self).ok_or_else(wrong)
@@ -108,7 +108,7 @@ impl FromSql for Connections {
 
 /// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
 /// and the connections, or NULL for all of them.
-pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> Read<Rights> {
+pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> StatementResult<Rights> {
     // A personal access token without a scope has its user's.
     let scope = row.get::<_, Option<Scope>>(scope)?.unwrap_or(Scope::Admin);
     Ok(match row.get::<_, Option<Connections>>(connections)? {

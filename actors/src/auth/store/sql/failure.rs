@@ -12,7 +12,7 @@ pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// Why a statement failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum StatementError {
     /// There is no such row.
     NoRows,
     /// A name is taken.
@@ -22,9 +22,9 @@ pub(crate) enum Failure {
 }
 
 /// What a statement or the reading of a row comes to.
-pub(crate) type Read<T> = std::result::Result<T, Failure>;
+pub(crate) type StatementResult<T> = std::result::Result<T, StatementError>;
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for StatementError {
     fn from(error: rusqlite::Error) -> Self {
         match error {
             rusqlite::Error::QueryReturnedNoRows => Self::NoRows,
@@ -34,7 +34,7 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-impl From<FromSqlError> for Failure {
+impl From<FromSqlError> for StatementError {
     fn from(error: FromSqlError) -> Self {
         Self::Other(unavailable().because(error))
     }
@@ -43,25 +43,25 @@ impl From<FromSqlError> for Failure {
 /// Of a row that may be missing.
 pub(crate) trait Optional<T> {
     /// `None` when there is no such row.
-    fn optional(self) -> Read<Option<T>>;
+    fn optional(self) -> StatementResult<Option<T>>;
 }
 
-impl<T> Optional<T> for Read<T> {
-    fn optional(self) -> Read<Option<T>> {
+impl<T> Optional<T> for StatementResult<T> {
+    fn optional(self) -> StatementResult<Option<T>> {
         match self {
             Ok(value) => Ok(Some(value)),
-            Err(Failure::NoRows) => Ok(None),
+            Err(StatementError::NoRows) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 }
 
 /// The store's own words for a failure that is no answer.
-pub(crate) fn broken(failure: impl Into<Failure>) -> Error {
+pub(crate) fn broken(failure: impl Into<StatementError>) -> Error {
     match failure.into() {
-        Failure::Other(error) => error,
-        Failure::NoRows => unavailable().because("a row is missing"),
-        Failure::Taken => unavailable().because("a name is taken"),
+        StatementError::Other(error) => error,
+        StatementError::NoRows => unavailable().because("a row is missing"),
+        StatementError::Taken => unavailable().because("a name is taken"),
     }
 }
 

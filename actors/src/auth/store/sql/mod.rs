@@ -3,5 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod failure;
 pub(crate) mod namesakes;
+pub(crate) mod params;
 pub(crate) mod row;
-pub(crate) mod values;

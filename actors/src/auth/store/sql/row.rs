@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rusqlite::types::{FromSql, Value, ValueRef};
 
-use crate::auth::store::sql::failure::{Failure, Read, unavailable};
+use crate::auth::store::sql::failure::{StatementError, StatementResult, unavailable};
 
 /// One row of an answer.
 pub(crate) enum Row<'a> {
@@ -16,12 +16,12 @@ pub(crate) enum Row<'a> {
 
 impl Row<'_> {
     /// The value of one column.
-    pub(crate) fn get<C: Column, T: FromSql>(&self, column: C) -> Read<T> {
+    pub(crate) fn get<C: Column, T: FromSql>(&self, column: C) -> StatementResult<T> {
         let value = match self {
             Self::File(row) => row.get_ref(column)?,
             Self::Postgres(row) => match row.get(&column) {
                 Some(value) => ValueRef::from(value),
-                None => return Err(Failure::Other(unavailable().because("a column is missing"))),
+                None => return Err(StatementError::Other(unavailable().because("a column is missing"))),
             },
         };
         Ok(T::column_result(value)?)

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::auth::clock::Clock;
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::failure::{StatementResult, broken};
 use crate::auth::store::sql::namesakes;
 use crate::auth::store::sql::row::Row;
 use crate::auth::store::sqlite::statements::{execute, query};
@@ -53,11 +53,11 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     }
 }
 
-fn key_addresses(connection: &Connection) -> Read<()> {
+fn key_addresses(connection: &Connection) -> StatementResult<()> {
     let user = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let users = query(connection, namesakes::USERS, &Vec::new(), user)?;
-    for (sql, given) in namesakes::keyed(&users, Clock::system().now().time()) {
-        execute(connection, sql, &given)?;
+    for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
+        execute(connection, sql, &params)?;
     }
     Ok(())
 }

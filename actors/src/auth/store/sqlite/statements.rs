@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, Statement};
 
-use crate::auth::store::sql::failure::Read;
+use crate::auth::store::sql::failure::StatementResult;
+use crate::auth::store::sql::params::Params;
 use crate::auth::store::sql::row::Row;
-use crate::auth::store::sql::values::Given;
 
 /// Runs one statement; how many rows it concerned.
-pub(crate) fn execute(connection: &Connection, sql: &str, given: &Given<'_>) -> Read<usize> {
+pub(crate) fn execute(connection: &Connection, sql: &str, params: &Params<'_>) -> StatementResult<usize> {
     let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, given)?;
+    bind(&mut statement, params)?;
     Ok(statement.raw_execute()?)
 }
 
@@ -17,11 +17,11 @@ pub(crate) fn execute(connection: &Connection, sql: &str, given: &Given<'_>) -> 
 pub(crate) fn query<T>(
     connection: &Connection,
     sql: &str,
-    given: &Given<'_>,
-    mut read: impl FnMut(&Row<'_>) -> Read<T>,
-) -> Read<Vec<T>> {
+    params: &Params<'_>,
+    mut read: impl FnMut(&Row<'_>) -> StatementResult<T>,
+) -> StatementResult<Vec<T>> {
     let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, given)?;
+    bind(&mut statement, params)?;
     let mut rows = statement.raw_query();
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
@@ -30,8 +30,8 @@ pub(crate) fn query<T>(
     Ok(all)
 }
 
-fn bind(statement: &mut Statement<'_>, given: &Given<'_>) -> Read<()> {
-    for (place, (name, value)) in given.iter().enumerate() {
+fn bind(statement: &mut Statement<'_>, params: &Params<'_>) -> StatementResult<()> {
+    for (place, (name, value)) in params.iter().enumerate() {
         let place = match name {
             None => place + 1,
             Some(name) => {
@@ -45,13 +45,13 @@ fn bind(statement: &mut Statement<'_>, given: &Given<'_>) -> Read<()> {
 }
 
 /// A number that changes whenever another connection has written.
-pub(crate) fn data_version(connection: &Connection) -> Read<i64> {
+pub(crate) fn data_version(connection: &Connection) -> StatementResult<i64> {
     let mut statement = connection.prepare_cached("PRAGMA data_version")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// Moves the log into the file and empties it. False where a reader still needs it.
-pub(crate) fn empty_log(connection: &Connection) -> Read<bool> {
+pub(crate) fn empty_log(connection: &Connection) -> StatementResult<bool> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }

@@ -15,7 +15,7 @@ use crate::auth::store::open::Store;
 use crate::auth::store::rows::consents;
 use crate::auth::store::rows::names::{check_name, hint, named, one_named, shown};
 use crate::auth::store::sql::columns::json;
-use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Kind, Result};
 use crate::near;
@@ -161,7 +161,7 @@ const SELECT: &str =
     "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
     FROM clients";
 
-fn record(row: &Row<'_>) -> Read<Client> {
+fn record(row: &Row<'_>) -> StatementResult<Client> {
     let uris: String = row.get("redirect_uris")?;
     let dynamic = row.get::<_, String>("kind")? == "dynamic";
     Ok(Client {

@@ -18,7 +18,7 @@ use crate::auth::store::open::Store;
 use crate::auth::store::rows::consents::{self, FROM, GivenAccess, RIGHTS, left};
 use crate::auth::store::rows::{sessions, tokens};
 use crate::auth::store::sql::columns::{Id, connections};
-use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::auth::store::tables::clients::{self, Authentication};
 use crate::error::{Error, Result};
@@ -190,7 +190,7 @@ struct Code {
     used_at: Option<Timestamp>,
 }
 
-fn code(row: &Row<'_>) -> Read<Code> {
+fn code(row: &Row<'_>) -> StatementResult<Code> {
     let Id(grant) = row.get(0)?;
     Ok(Code { grant, redirect_uri: row.get(1)?, challenge: row.get(2)?, expires_at: row.get(3)?, used_at: row.get(4)? })
 }

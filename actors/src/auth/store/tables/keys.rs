@@ -12,7 +12,7 @@ use crate::auth::store::connection::Connection;
 use crate::auth::store::model::change::Change;
 use crate::auth::store::open::Store;
 use crate::auth::store::sql::columns::json;
-use crate::auth::store::sql::failure::{Failure, Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementError, StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 
@@ -25,7 +25,7 @@ impl Store {
     pub fn ensure_key(&mut self) -> Result<Key> {
         let sealing = self.key.clone();
         let (key, sealed) = self.write(|connection, now| match in_use(connection) {
-            Err(Failure::NoRows) => Ok((add(connection, now, &NewKey::generate()?, sealing.as_ref())?, false)),
+            Err(StatementError::NoRows) => Ok((add(connection, now, &NewKey::generate()?, sealing.as_ref())?, false)),
             found => {
                 let sealed = seal_in_place(connection, sealing.as_ref())?;
                 Ok((found.map_err(broken)?, sealed))
@@ -96,7 +96,7 @@ impl Store {
 
 const SELECT: &str = "SELECT kid, algorithm, created_at, retired_at FROM signing_keys";
 
-fn record(row: &Row<'_>) -> Read<Key> {
+fn record(row: &Row<'_>) -> StatementResult<Key> {
     Ok(Key {
         kid: row.get("kid")?,
         algorithm: row.get::<_, Algorithm>("algorithm")?.word(),
@@ -106,7 +106,7 @@ fn record(row: &Row<'_>) -> Read<Key> {
 }
 
 /// The key that signs; the store allows only one.
-fn in_use(connection: &Connection) -> Read<Key> {
+fn in_use(connection: &Connection) -> StatementResult<Key> {
     connection.query_row(&format!("{SELECT} WHERE retired_at IS NULL"), (), record)
 }
 

@@ -1,12 +1,12 @@
 //! The store, table by table.
 
-pub(crate) mod accounts;
 pub(crate) mod clients;
 pub(crate) mod consents;
 pub(crate) mod grants;
 pub(crate) mod keys;
 pub(crate) mod origins;
 pub(crate) mod revoked;
+pub(crate) mod service_accounts;
 pub(crate) mod sessions;
 pub(crate) mod subjects;
 pub(crate) mod tokens;

@@ -17,7 +17,7 @@ use crate::principal::Rights;
 
 /// What is in force and of unknown origin.
 #[derive(Clone, Debug, Default)]
-pub struct OfUnknownOrigin {
+pub struct UnknownOrigins {
     /// Tokens that may have been made out of another one of the same user, which may have ended since.
     pub tokens: Vec<PersonalAccessToken>,
     /// Users beyond the rights of an administrator who may have added them.
@@ -30,7 +30,7 @@ pub struct OfUnknownOrigin {
 
 impl Store {
     /// What is in force and of unknown origin, as far as it could be more than it should.
-    pub fn of_unknown_origin(&self) -> Result<OfUnknownOrigin> {
+    pub fn of_unknown_origin(&self) -> Result<UnknownOrigins> {
         self.authority()?.must_reach_all()?;
         let now = self.clock.now();
         self.connection.read(|connection| {
@@ -59,7 +59,7 @@ impl Store {
                 let within = |(made, ends): &(Timestamp, Timestamp)| (*made..=*ends).contains(&since(account));
                 secrets.contains(&account.client_id) && ended.iter().any(within)
             });
-            Ok(OfUnknownOrigin {
+            Ok(UnknownOrigins {
                 tokens: tokens::matching(connection, in_doubt, named_params! { ":ended": now.ended() })?,
                 users: users.collect(),
                 accounts,

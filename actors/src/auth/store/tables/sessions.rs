@@ -11,7 +11,7 @@ use crate::auth::store::open::Store;
 use crate::auth::store::rows::sessions::{find, require};
 use crate::auth::store::rows::{endings, tokens, users};
 use crate::auth::store::sql::columns::Id;
-use crate::auth::store::sql::failure::{Optional, Read, broken};
+use crate::auth::store::sql::failure::{Optional, StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 use crate::name::key as email_key;
@@ -69,7 +69,7 @@ impl Store {
         let values = named_params! { ":email": email_key(email), ":token": token };
         let shown = self.connection.query_row(sql, values, shown_token).map_err(broken)?;
         let wrong = shown.wrong(self.clock.now());
-        let Shown { email: own, id, .. } = shown;
+        let ShownToken { email: own, id, .. } = shown;
         let refusal = |because: Option<&str>| {
             let refusal = because.map_or_else(refused, |because| refused().because(because));
             let refusal = id.iter().fold(refusal, |refusal, id| refusal.of_credential(id));
@@ -136,7 +136,7 @@ impl Store {
 }
 
 /// An address and a personal access token that are shown together.
-struct Shown {
+struct ShownToken {
     /// The address as it was given; none where it is nobody's.
     email: Option<String>,
     /// Of the token, if there is one.
@@ -149,8 +149,8 @@ struct Shown {
     disabled_at: Option<Timestamp>,
 }
 
-fn shown_token(row: &Row<'_>) -> Read<Shown> {
-    Ok(Shown {
+fn shown_token(row: &Row<'_>) -> StatementResult<ShownToken> {
+    Ok(ShownToken {
         email: row.get(0)?,
         id: row.get(1)?,
         belongs: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
@@ -160,7 +160,7 @@ fn shown_token(row: &Row<'_>) -> Read<Shown> {
     })
 }
 
-impl Shown {
+impl ShownToken {
     /// What is wrong with them, for the trail.
     fn wrong(&self, now: Now) -> Option<&'static str> {
         match self {

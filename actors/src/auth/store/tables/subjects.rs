@@ -7,7 +7,7 @@ use crate::auth::records::RefusedSubject;
 use crate::auth::store::connection::Connection;
 use crate::auth::store::model::change::Change;
 use crate::auth::store::open::Store;
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::failure::{StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 
@@ -72,7 +72,7 @@ impl Store {
 
 const SELECT: &str = "SELECT subject, disabled_at FROM refused_subjects";
 
-fn record(row: &Row<'_>) -> Read<RefusedSubject> {
+fn record(row: &Row<'_>) -> StatementResult<RefusedSubject> {
     Ok(RefusedSubject { subject: row.get(0)?, disabled_at: row.get::<_, Timestamp>(1)? })
 }
 

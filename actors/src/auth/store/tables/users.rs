@@ -11,7 +11,7 @@ use crate::auth::store::open::Store;
 use crate::auth::store::rows::users::{add, changed, find, seen};
 use crate::auth::store::rows::{endings, tokens};
 use crate::auth::store::sql::columns::{Id, connections};
-use crate::auth::store::sql::failure::{Failure, broken};
+use crate::auth::store::sql::failure::{StatementError, broken};
 use crate::error::{Error, Result};
 use crate::name::key as email_key;
 
@@ -122,7 +122,7 @@ impl Store {
             // One that was set apart from a namesake has no key of its own.
             let sql = "UPDATE users SET disabled_at = NULL, email_key = ?1 WHERE id = ?2";
             match connection.execute(sql, (email_key(&before.email), id)) {
-                Err(Failure::Taken) => Err(Error::invalid("another user has this address in another spelling")
+                Err(StatementError::Taken) => Err(Error::invalid("another user has this address in another spelling")
                     .hint("`portico user list` shows both; remove one of them first")),
                 Err(error) => Err(broken(error)),
                 Ok(_) => changed("user enable", connection, before),

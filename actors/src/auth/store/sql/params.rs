@@ -4,12 +4,12 @@
 use rusqlite::types::{ToSql, ToSqlOutput, Value};
 
 /// Values for the placeholders of one statement, each with its name where it has one.
-pub(crate) type Given<'a> = Vec<(Option<&'a str>, Value)>;
+pub(crate) type Params<'a> = Vec<(Option<&'a str>, Value)>;
 
 /// What can stand for placeholders: `()`, `[…]`, a pair, `params!` and `named_params!`.
-pub(crate) trait Values {
+pub(crate) trait ToParams {
     /// Their values, in order.
-    fn given(&self) -> rusqlite::Result<Given<'_>>;
+    fn params(&self) -> rusqlite::Result<Params<'_>>;
 }
 
 fn value(from: &dyn ToSql) -> rusqlite::Result<Value> {
@@ -20,32 +20,32 @@ fn value(from: &dyn ToSql) -> rusqlite::Result<Value> {
     })
 }
 
-impl Values for () {
-    fn given(&self) -> rusqlite::Result<Given<'_>> {
+impl ToParams for () {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
         Ok(Vec::new())
     }
 }
 
-impl<T: ToSql, const N: usize> Values for [T; N] {
-    fn given(&self) -> rusqlite::Result<Given<'_>> {
+impl<T: ToSql, const N: usize> ToParams for [T; N] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
         self.iter().map(|each| Ok((None, value(each)?))).collect()
     }
 }
 
-impl<A: ToSql, B: ToSql> Values for (A, B) {
-    fn given(&self) -> rusqlite::Result<Given<'_>> {
+impl<A: ToSql, B: ToSql> ToParams for (A, B) {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
         Ok(vec![(None, value(&self.0)?), (None, value(&self.1)?)])
     }
 }
 
-impl Values for &[&dyn ToSql] {
-    fn given(&self) -> rusqlite::Result<Given<'_>> {
+impl ToParams for &[&dyn ToSql] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
         self.iter().map(|each| Ok((None, value(*each)?))).collect()
     }
 }
 
-impl Values for &[(&str, &dyn ToSql)] {
-    fn given(&self) -> rusqlite::Result<Given<'_>> {
+impl ToParams for &[(&str, &dyn ToSql)] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
         self.iter().map(|(name, each)| Ok((Some(*name), value(*each)?))).collect()
     }
 }

@@ -12,7 +12,7 @@ use crate::auth::store::model::change::Change;
 use crate::auth::store::open::Store;
 use crate::auth::store::rows::names::{check_name, hint, named, one_named, shown};
 use crate::auth::store::sql::columns::{Id, connections, rights};
-use crate::auth::store::sql::failure::{Read, broken};
+use crate::auth::store::sql::failure::{StatementResult, broken};
 use crate::auth::store::sql::row::Row;
 use crate::error::{Error, Result};
 use crate::near;
@@ -208,7 +208,7 @@ const SELECT: &str = "SELECT a.client_id, a.name, a.scope, a.connections, a.crea
         a.secret_scope, a.secret_reach, a.secret_parent, t.revoked_at, t.expires_at, t.id IS NULL AS is_gone
     FROM service_accounts a LEFT JOIN personal_access_tokens t ON t.id = a.secret_parent";
 
-fn record(row: &Row<'_>) -> Read<ServiceAccount> {
+fn record(row: &Row<'_>) -> StatementResult<ServiceAccount> {
     let rights_now = rights(row, "scope", "connections")?;
     let secret_parent = row.get::<_, Option<Id>>("secret_parent")?.map(|Id(id)| id);
     let (created_at, rotated_at): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("rotated_at")?);
