@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use portico_actors::auth::accounts::People;
+use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::oauth::authorization::Consent;
 use portico_actors::auth::records::NewPat;
@@ -157,7 +157,7 @@ async fn change(
     request: HttpRequest,
     payload: web::Payload,
     app: State,
-    work: impl AsyncFnOnce(&People, &SecretString, Uuid) -> Result<()>,
+    work: impl AsyncFnOnce(&Accounts, &SecretString, Uuid) -> Result<()>,
 ) -> HttpResponse {
     page::answer(&request, &app, async |ending| {
         let form = Form::read(&request, payload).await?;

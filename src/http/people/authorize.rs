@@ -3,7 +3,7 @@
 //! client's to hear. What the person decides is in `consent`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::accounts::People;
+use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::oauth::authorization::is_challenge;
 use portico_actors::auth::oauth::client::{Client, ClientKind};
 use portico_actors::error::{Error, Kind, Result};
@@ -195,7 +195,7 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
     }
 }
 
-async fn judge(query: &str, app: &App, people: &People) -> std::result::Result<Ask, Refusal> {
+async fn judge(query: &str, app: &App, people: &Accounts) -> std::result::Result<Ask, Refusal> {
     if query.len() > LONGEST_REQUEST {
         return Err(Error::invalid("the request of the application is too long").into());
     }
@@ -272,7 +272,7 @@ impl Wanted {
     }
 }
 
-async fn client(form: &Form, app: &App, people: &People) -> Result<Client> {
+async fn client(form: &Form, app: &App, people: &Accounts) -> Result<Client> {
     if form.repeats("client_id") {
         return Err(Error::invalid("client_id is given twice, so nobody knows which application asks"));
     }

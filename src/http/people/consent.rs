@@ -4,7 +4,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use portico_actors::auth::accounts::People;
+use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::oauth::authorization::Approval;
 use portico_actors::auth::oauth::client::ClientKind;
 use portico_actors::directory::Entry;
@@ -40,7 +40,7 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<Choice> {
         let (title, meaning) = words(scope);
         Choice { word: scope.word(), title, meaning, chosen: scope == chosen }
     };
-    People::scopes_up_to(most).map(choice).collect()
+    Accounts::scopes_up_to(most).map(choice).collect()
 }
 
 /// One connection to choose.

@@ -14,14 +14,14 @@ use crate::event::Observer;
 const CARRY_EVERY: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Owns the store's second handle, on a thread of its own.
-pub(crate) struct PeopleActor {
+pub(crate) struct AccountsActor {
     pub(crate) store: ReconnectingStore,
     pub(crate) uses: Uses,
     pub(crate) recording: Recording,
     pub(crate) observer: Observer,
 }
 
-impl Actor for PeopleActor {
+impl Actor for AccountsActor {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
@@ -34,7 +34,7 @@ impl Actor for PeopleActor {
     }
 }
 
-impl PeopleActor {
+impl AccountsActor {
     /// Does `work` at the store. What changes who may do what is recorded, or it is not done.
     pub(crate) fn work<T>(&mut self, door: &Door, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.recording.check()?;
@@ -60,16 +60,16 @@ impl PeopleActor {
 }
 
 /// One piece of work at the store.
-pub(crate) struct Work<T>(pub(crate) Box<dyn FnOnce(&mut PeopleActor) -> T + Send>);
+pub(crate) struct StoreJob<T>(pub(crate) Box<dyn FnOnce(&mut AccountsActor) -> T + Send>);
 
-impl<T: Send + 'static> Message for Work<T> {
+impl<T: Send + 'static> Message for StoreJob<T> {
     type Result = T;
 }
 
-impl<T: Send + 'static> Handler<Work<T>> for PeopleActor {
-    type Result = MessageResult<Work<T>>;
+impl<T: Send + 'static> Handler<StoreJob<T>> for AccountsActor {
+    type Result = MessageResult<StoreJob<T>>;
 
-    fn handle(&mut self, Work(work): Work<T>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, StoreJob(work): StoreJob<T>, _: &mut Self::Context) -> Self::Result {
         MessageResult(work(self))
     }
 }

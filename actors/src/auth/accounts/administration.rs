@@ -4,7 +4,7 @@
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use crate::auth::accounts::People;
+use crate::auth::accounts::Accounts;
 use crate::auth::oauth::authorization::Consent;
 use crate::auth::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount, User};
 use crate::auth::secret::Digest;
@@ -21,7 +21,7 @@ pub struct Directory {
 
 /// What an administrator may ask for, besides making something new.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum AdminAction {
     /// A service account, by its client id.
     DisableAccount(String),
     /// Takes that back.
@@ -36,7 +36,7 @@ pub enum Change {
     RemoveUser(String),
 }
 
-impl People {
+impl Accounts {
     /// Every user and service account within an administrator's own rights.
     pub async fn directory(&self, session: &SecretString) -> Result<Directory> {
         let digest = Digest::of(session.expose_secret());
@@ -85,16 +85,16 @@ impl People {
     }
 
     /// Changes a user or a service account. Administrators cannot shut themselves out.
-    pub async fn change(&self, session: &SecretString, change: Change) -> Result<()> {
+    pub async fn change(&self, session: &SecretString, change: AdminAction) -> Result<()> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| {
             store.acting(&digest, |store| match change {
-                Change::DisableAccount(id) => store.disable_service_account(&id).map(drop),
-                Change::EnableAccount(id) => store.enable_service_account(&id).map(drop),
-                Change::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
-                Change::DisableUser(email) => store.disable_user(&email).map(drop),
-                Change::EnableUser(email) => store.enable_user(&email).map(drop),
-                Change::RemoveUser(email) => store.remove_user(&email).map(drop),
+                AdminAction::DisableAccount(id) => store.disable_service_account(&id).map(drop),
+                AdminAction::EnableAccount(id) => store.enable_service_account(&id).map(drop),
+                AdminAction::RemoveAccount(id) => store.remove_service_account(&id).map(drop),
+                AdminAction::DisableUser(email) => store.disable_user(&email).map(drop),
+                AdminAction::EnableUser(email) => store.enable_user(&email).map(drop),
+                AdminAction::RemoveUser(email) => store.remove_user(&email).map(drop),
             })
         })
         .await

@@ -5,16 +5,16 @@
 mod actor;
 mod administration;
 mod attempts;
-mod front;
-mod gate;
-mod lane;
+mod fair_queue;
 pub(crate) mod password;
+mod password_limiter;
+mod service;
 pub mod session;
 mod sign_in;
-mod turns;
+mod store_queue;
 mod uses;
 
-pub use self::administration::{Change, Directory};
-pub use self::front::People;
+pub use self::administration::{AdminAction, Directory};
 pub use self::password::SHORTEST_PASSWORD;
+pub use self::service::Accounts;
 pub use self::uses::Uses;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::auth::accounts::session::Session;
-use crate::auth::accounts::turns::Whose;
-use crate::auth::accounts::{People, password};
+use crate::auth::accounts::store_queue::Requester;
+use crate::auth::accounts::{Accounts, password};
 use crate::auth::secret::{self, Digest, PAT_PREFIX};
 use crate::auth::store::email_key;
 use crate::error::{Error, Kind, Result};
@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 /// Begins the secret of every session.
 const SESSION_PREFIX: &str = "ptc_se_";
 
-impl People {
+impl Accounts {
     /// Signs a person in at that address, with a password or a personal access token, and answers the
     /// secret of a fresh session and the address as it is kept. Unknown names, wrong passwords and names without
     /// one take the same time.
@@ -32,8 +32,8 @@ impl People {
         if secret.expose_secret().starts_with(PAT_PREFIX) {
             let token = Digest::of(secret.expose_secret());
             let name = email.clone();
-            let whose = Whose::Stranger(from);
-            let begun = self.store_for(whose, move |store| store.begin_session_by_token(&email, &token, &digest));
+            let requester = Requester::Stranger(from);
+            let begun = self.store_for(requester, move |store| store.begin_session_by_token(&email, &token, &digest));
             return begun.await.map(|own| (session, own)).map_err(|refusal| {
                 let wrong = refusal.kind == Kind::Unauthenticated;
                 match wrong.then(|| self.failures.count(from, Some(&name))).flatten() {
@@ -47,23 +47,23 @@ impl People {
         }
         let name = email_key(&email);
         // Whoever is not to be compared now, costs neither the store nor a core.
-        let turn = self.gate.enter(&name, from).await?;
-        let whose = Whose::Stranger(from);
-        let found = self.store_for(whose, move |store| store.password(&name)).await?;
+        let slot = self.limiter.enter(&name, from).await?;
+        let requester = Requester::Stranger(from);
+        let found = self.store_for(requester, move |store| store.password(&name)).await?;
         let (own, kept) = found.map_or((None, None), |(own, kept)| (Some(own), kept));
         // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
         let compared = tokio::task::spawn_blocking(move || {
             let fits = password::fits(&secret, kept.as_deref());
-            (turn, kept.filter(|_| fits))
+            (slot, kept.filter(|_| fits))
         });
-        let (turn, Some(kept)) = compared.await.map_err(Error::internal)? else {
+        let (slot, Some(kept)) = compared.await.map_err(Error::internal)? else {
             let refusal = Error::unauthenticated("the address or the secret is not right");
             let because = "the name is unknown or disabled, or the password is another one";
             return Err(of(own.as_deref(), refusal.because(because)));
         };
         let own = own.unwrap_or_else(|| email.clone());
         self.store(move |store| store.begin_session(&email, &kept, &digest)).await?;
-        turn.succeeded();
+        slot.succeeded();
         Ok((session, own))
     }
 
@@ -73,8 +73,8 @@ impl People {
     /// [`Kind::Busy`] after too many that nobody was given.
     pub async fn session(&self, secret: &SecretString, from: Option<IpAddr>) -> Result<Option<Session>> {
         let digest = Digest::of(secret.expose_secret());
-        let whose = if self.known.get(&digest).is_some() { Whose::Known } else { Whose::Stranger(from) };
-        let found = self.store_for(whose, move |store| match store.session(&digest)? {
+        let requester = if self.known.get(&digest).is_some() { Requester::Known } else { Requester::Stranger(from) };
+        let found = self.store_for(requester, move |store| match store.session(&digest)? {
             None => Ok(Err(store.knows_session(&digest)?)),
             Some(session) => Ok(Ok(session)),
         });

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, Kept, SALES, STOCK, account, only, pace, user};
-use crate::auth::accounts::{Change as Asked, People};
+use crate::auth::accounts::{Accounts, AdminAction as Asked};
 use crate::auth::oauth::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
 use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::{Door, ForStore, Recorder, Recording};
@@ -253,7 +253,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let settings =
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = People::start(&settings, auth).await.unwrap();
+    let people = Accounts::start(&settings, auth).await.unwrap();
     let admin = NewUser { rights: Rights::ALL, ..user("root@example.com") };
     house.store().add_user(admin).unwrap();
     let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
@@ -327,7 +327,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
     let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
     let texts = [
-        include_str!("../accounts/front.rs"),
+        include_str!("../accounts/service.rs"),
         include_str!("../accounts/administration.rs"),
         include_str!("../accounts/sign_in.rs"),
     ];
@@ -366,7 +366,7 @@ async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     let settings =
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = People::start(&settings, auth).await.unwrap();
+    let people = Accounts::start(&settings, auth).await.unwrap();
     let leaving = actix::spawn(async move { people.register(new_client("gone"), None).await.map(drop) });
     tokio::time::timeout(Duration::from_secs(60), begun.notified()).await.expect("nothing was changed");
     assert!(!leaving.is_finished(), "it was answered before it was recorded");

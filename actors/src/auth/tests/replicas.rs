@@ -11,7 +11,7 @@ use super::support::{
     AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, bearer, exchange, look_at_older_rows, older_rows, only,
     session, user,
 };
-use crate::auth::accounts::People;
+use crate::auth::accounts::Accounts;
 use crate::auth::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
 use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::Door;
@@ -234,7 +234,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         let settings =
             AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), super::support::ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        replicas.push((People::start(&settings, auth.clone()).await.unwrap(), auth));
+        replicas.push((Accounts::start(&settings, auth.clone()).await.unwrap(), auth));
     }
     let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap().0;
     let approval = Approval {
@@ -246,7 +246,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         resource: None,
     };
     let client = || ClientCredential { from: None, client_id: client_id.clone(), secret: None };
-    let redeem = async |people: &People, code: SecretString| {
+    let redeem = async |people: &Accounts, code: SecretString| {
         let redemption = Redemption {
             client: client(),
             code,

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::desk::Desk;
 use super::support::{ISSUER, SALES, basic};
-use crate::auth::accounts::People;
+use crate::auth::accounts::Accounts;
 use crate::auth::accounts::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::clock::CLOCK_SKEW;
 use crate::auth::oauth::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
@@ -23,7 +23,7 @@ const HOUR: Duration = Duration::from_hours(1);
 
 /// Another process on the same store.
 struct Neighbour {
-    people: People,
+    people: Accounts,
     auth: Auth,
     /// By how many seconds its clock is ahead.
     ahead: Arc<AtomicI64>,
@@ -38,7 +38,7 @@ impl Neighbour {
         let clock = desk.house.clock_ahead(&ahead);
         let settings = AuthSettings { clock, limits, ..AuthSettings::new(desk.house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        Self { people: People::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
+        Self { people: Accounts::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
     }
 
     async fn lets_in(&self, credential: Credential) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::auth::accounts::lane::Lane;
+use crate::auth::accounts::fair_queue::FairQueue;
 use crate::auth::limits::{Place, network};
 use crate::error::{Error, Kind, Result};
 
@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// For whom something is done at the store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum Requester {
     /// Somebody who is known, or the service itself.
     Known,
     /// Anybody, at that address.
@@ -33,12 +33,12 @@ pub(crate) enum Whose {
 
 /// Who is at the store, and who waits. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Turns {
+pub(crate) struct StoreQueue {
     state: Arc<Mutex<State>>,
     patience: Duration,
 }
 
-impl Default for Turns {
+impl Default for StoreQueue {
     fn default() -> Self {
         Self { state: Arc::default(), patience: PATIENCE }
     }
@@ -47,26 +47,26 @@ impl Default for Turns {
 #[derive(Default)]
 struct State {
     taken: bool,
-    known: Lane<oneshot::Sender<Turn>>,
-    strangers: Lane<oneshot::Sender<Turn>>,
+    known: FairQueue<oneshot::Sender<StoreSlot>>,
+    strangers: FairQueue<oneshot::Sender<StoreSlot>>,
 }
 
 /// The turn at the store, until it is dropped.
-pub(crate) struct Turn {
-    turns: Turns,
+pub(crate) struct StoreSlot {
+    queue: StoreQueue,
     /// Whether it was given to somebody.
     runs: bool,
 }
 
-impl Drop for Turn {
+impl Drop for StoreSlot {
     fn drop(&mut self) {
         if self.runs {
-            self.turns.lock().pass_on(&self.turns);
+            self.queue.lock().pass_on(&self.queue);
         }
     }
 }
 
-impl Turns {
+impl StoreQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,17 +76,17 @@ impl Turns {
     /// # Errors
     /// At once when too many wait: [`Kind::Busy`] for strangers, [`Kind::Unavailable`] for those who are known;
     /// [`Kind::Unavailable`] when it does not come in time.
-    pub(crate) async fn take(&self, whose: Whose) -> Result<Turn> {
+    pub(crate) async fn take(&self, requester: Requester) -> Result<StoreSlot> {
         let waiting = {
             let mut state = self.lock();
             if !state.taken {
                 state.taken = true;
-                return Ok(Turn { turns: self.clone(), runs: true });
+                return Ok(StoreSlot { queue: self.clone(), runs: true });
             }
-            state.queue(whose)?
+            state.queue(requester)?
         };
         match timeout(self.patience, waiting).await {
-            Ok(Ok(turn)) => Ok(turn),
+            Ok(Ok(slot)) => Ok(slot),
             // Displaced by somebody who waits for less.
             Ok(Err(_)) => Err(crowded()),
             Err(_) => Err(slow()),
@@ -95,15 +95,15 @@ impl Turns {
 }
 
 impl State {
-    fn queue(&mut self, whose: Whose) -> Result<oneshot::Receiver<Turn>> {
+    fn queue(&mut self, requester: Requester) -> Result<oneshot::Receiver<StoreSlot>> {
         for lane in [&mut self.known, &mut self.strangers] {
             drop(lane.take_if(oneshot::Sender::is_closed));
         }
         let (give, given) = oneshot::channel();
-        match whose {
-            Whose::Known if self.known.len() >= WAITING => return Err(slow()),
-            Whose::Known => self.known.push(None, give),
-            Whose::Stranger(place) => {
+        match requester {
+            Requester::Known if self.known.len() >= WAITING => return Err(slow()),
+            Requester::Known => self.known.push(None, give),
+            Requester::Stranger(place) => {
                 let place = place.map(network);
                 let own = self.strangers.count_of(place);
                 // Whoever sends many makes room for whoever sends few.
@@ -119,11 +119,11 @@ impl State {
     }
 
     /// Gives the turn to the next one who still waits.
-    fn pass_on(&mut self, turns: &Turns) {
+    fn pass_on(&mut self, queue: &StoreQueue) {
         while let Some(next) = self.known.pop().or_else(|| self.strangers.pop()) {
-            match next.send(Turn { turns: turns.clone(), runs: true }) {
+            match next.send(StoreSlot { queue: queue.clone(), runs: true }) {
                 Ok(()) => return,
-                Err(mut turn) => turn.runs = false,
+                Err(mut slot) => slot.runs = false,
             }
         }
         self.taken = false;
@@ -145,49 +145,49 @@ mod tests {
 
     use super::*;
 
-    type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<Turn>>>>;
+    type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<StoreSlot>>>>;
 
-    fn waits(turns: &Turns, whose: Whose) -> Waiting {
-        let turns = turns.clone();
-        let mut waiting: Waiting = Box::pin(async move { turns.take(whose).await });
+    fn waits(queue: &StoreQueue, requester: Requester) -> Waiting {
+        let queue = queue.clone();
+        let mut waiting: Waiting = Box::pin(async move { queue.take(requester).await });
         assert!((&mut waiting).now_or_never().is_none(), "it did not wait");
         waiting
     }
 
-    fn refused(turns: &Turns, whose: Whose) -> Error {
-        turns.take(whose).now_or_never().expect("a full queue was waited for").err().expect("there was room")
+    fn refused(queue: &StoreQueue, requester: Requester) -> Error {
+        queue.take(requester).now_or_never().expect("a full queue was waited for").err().expect("there was room")
     }
 
     #[tokio::test]
     async fn who_is_known_goes_first_and_strangers_take_turns_by_address() {
-        let turns = Turns::default();
-        let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|at| Whose::Stranger(at.parse().ok()));
-        let running = turns.take(one).await.unwrap();
-        let mut waiting = [one, one, two, Whose::Known].map(|whose| waits(&turns, whose));
+        let queue = StoreQueue::default();
+        let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|at| Requester::Stranger(at.parse().ok()));
+        let running = queue.take(one).await.unwrap();
+        let mut waiting = [one, one, two, Requester::Known].map(|requester| waits(&queue, requester));
         drop(running);
         for next in [3, 0, 2, 1] {
-            let turn = (&mut waiting[next]).now_or_never().expect("it was another one's turn").unwrap();
-            drop(turn);
+            let slot = (&mut waiting[next]).now_or_never().expect("it was another one's turn").unwrap();
+            drop(slot);
         }
-        assert!(!turns.lock().taken);
+        assert!(!queue.lock().taken);
     }
 
     #[tokio::test]
     async fn beyond_the_bound_it_is_said_at_once_and_whoever_leaves_makes_room() {
-        let turns = Turns::default();
-        let running = turns.take(Whose::Known).await.unwrap();
-        let at = |number: u32| Whose::Stranger(Some(std::net::Ipv4Addr::from(number).into()));
-        let mut pending: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| waits(&turns, at(1))).collect();
-        assert_eq!(refused(&turns, at(1)).kind, Kind::Busy);
-        pending.extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| waits(&turns, at(number))));
-        let newcomer = waits(&turns, at(1_000));
+        let queue = StoreQueue::default();
+        let running = queue.take(Requester::Known).await.unwrap();
+        let at = |number: u32| Requester::Stranger(Some(std::net::Ipv4Addr::from(number).into()));
+        let mut pending: Vec<_> = (0..STRANGERS_OF_ADDRESS).map(|_| waits(&queue, at(1))).collect();
+        assert_eq!(refused(&queue, at(1)).kind, Kind::Busy);
+        pending.extend((2..).take(STRANGERS - STRANGERS_OF_ADDRESS).map(|number| waits(&queue, at(number))));
+        let newcomer = waits(&queue, at(1_000));
         let displaced = (&mut pending[STRANGERS_OF_ADDRESS - 1]).now_or_never().expect("nobody made room");
         assert!(displaced.err().unwrap().get_retry_after().is_some());
-        let mut known: Vec<_> = (0..WAITING).map(|_| waits(&turns, Whose::Known)).collect();
-        let full = refused(&turns, Whose::Known);
+        let mut known: Vec<_> = (0..WAITING).map(|_| waits(&queue, Requester::Known)).collect();
+        let full = refused(&queue, Requester::Known);
         assert!(full.kind == Kind::Unavailable && full.get_retry_after().is_some());
         known.truncate(1);
-        let last = waits(&turns, Whose::Known);
+        let last = waits(&queue, Requester::Known);
         drop((pending, known, running));
         drop(last.await.unwrap());
         drop(newcomer.await.unwrap());
@@ -195,10 +195,10 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_ever() {
-        let turns = Turns { patience: Duration::from_millis(20), ..Turns::default() };
-        let _running = turns.take(Whose::Known).await.unwrap();
-        for whose in [Whose::Known, Whose::Stranger(None)] {
-            assert_eq!(turns.take(whose).await.err().unwrap().kind, Kind::Unavailable);
+        let queue = StoreQueue { patience: Duration::from_millis(20), ..StoreQueue::default() };
+        let _running = queue.take(Requester::Known).await.unwrap();
+        for requester in [Requester::Known, Requester::Stranger(None)] {
+            assert_eq!(queue.take(requester).await.err().unwrap().kind, Kind::Unavailable);
         }
     }
 }

@@ -9,9 +9,9 @@ use quick_cache::sync::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use crate::auth::accounts::actor::{PeopleActor, Work};
-use crate::auth::accounts::gate::Gate;
-use crate::auth::accounts::turns::{Turns, Whose};
+use crate::auth::accounts::actor::{AccountsActor, StoreJob};
+use crate::auth::accounts::password_limiter::PasswordLimiter;
+use crate::auth::accounts::store_queue::{Requester, StoreQueue};
 use crate::auth::issue::exchange::IssueToken;
 use crate::auth::limits::Failures;
 use crate::auth::oauth::authorization::{
@@ -37,12 +37,12 @@ const KNOWN: usize = 10_000;
 
 /// What people may ask for. Cheap to clone.
 #[derive(Clone)]
-pub struct People {
-    actor: Addr<PeopleActor>,
+pub struct Accounts {
+    actor: Addr<AccountsActor>,
     auth: Auth,
     tokens: Tokens,
-    pub(super) gate: Gate,
-    turns: Turns,
+    pub(super) limiter: PasswordLimiter,
+    queue: StoreQueue,
     /// Sessions that were in force when they were shown last.
     pub(super) known: Arc<Cache<Digest, ()>>,
     pub(super) failures: Failures,
@@ -61,13 +61,13 @@ impl Claimant {
     }
 }
 
-impl fmt::Debug for People {
+impl fmt::Debug for Accounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("People")
     }
 }
 
-impl People {
+impl Accounts {
     /// Opens the store once more and starts the actor; `auth` issues the access tokens. Must be
     /// called within an actix system. A store that is a database may be away: it is opened when it is
     /// needed.
@@ -83,15 +83,15 @@ impl People {
             if is_file {
                 store.with(|_| Ok(()))?;
             }
-            Ok::<_, Error>(PeopleActor { store, uses, recording, observer })
+            Ok::<_, Error>(AccountsActor { store, uses, recording, observer })
         });
         let actor = opened.await.map_err(Error::internal)??;
         Ok(Self {
-            actor: PeopleActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
+            actor: AccountsActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
             auth,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
-            gate: Gate::new(&settings.limits, settings.failures()),
-            turns: Turns::default(),
+            limiter: PasswordLimiter::new(&settings.limits, settings.failures()),
+            queue: StoreQueue::default(),
             known: Arc::new(Cache::new(KNOWN)),
             failures: settings.failures(),
             door: Arc::default(),
@@ -104,15 +104,15 @@ impl People {
         Self { door: Arc::new(door), ..self.clone() }
     }
 
-    async fn turn<T: Send + 'static>(
+    async fn slot<T: Send + 'static>(
         &self,
-        whose: Whose,
-        work: impl FnOnce(&mut PeopleActor) -> T + Send + 'static,
+        requester: Requester,
+        work: impl FnOnce(&mut AccountsActor) -> T + Send + 'static,
     ) -> Result<T> {
-        let turn = self.turns.take(whose).await?;
-        let work = Work(Box::new(move |actor| {
+        let slot = self.queue.take(requester).await?;
+        let work = StoreJob(Box::new(move |actor| {
             // Also where nobody waits any more.
-            let _turn = turn;
+            let _turn = slot;
             work(actor)
         }));
         self.actor.send(work).await.map_err(Error::internal)
@@ -123,17 +123,17 @@ impl People {
         &self,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.store_for(Whose::Known, work).await
+        self.store_for(Requester::Known, work).await
     }
 
     /// The same, for whoever it is.
     pub(super) async fn store_for<T: Send + 'static>(
         &self,
-        whose: Whose,
+        requester: Requester,
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let door = Arc::clone(&self.door);
-        self.turn(whose, move |actor| actor.work(&door, work)).await?
+        self.slot(requester, move |actor| actor.work(&door, work)).await?
     }
 
     /// The same for what takes something away: it is in force when this returns.
@@ -158,8 +158,8 @@ impl People {
     pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
         let admission = self.auth.admission();
         let is_known = self.door.principal.is_some();
-        let whose = if is_known { Whose::Known } else { Whose::Stranger(self.door.address) };
-        let client = self.store_for(whose, move |store| store.client(&client_id)).await?;
+        let requester = if is_known { Requester::Known } else { Requester::Stranger(self.door.address) };
+        let client = self.store_for(requester, move |store| store.client(&client_id)).await?;
         Ok(client.filter(|client| admission.takes(Some(client.kind))))
     }
 
@@ -169,8 +169,8 @@ impl People {
     /// [`Kind::Invalid`], naming what is wrong; [`Kind::Busy`] when there are too many, altogether or from
     /// that address.
     pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
-        self.gate.registers(from)?;
-        self.store_for(Whose::Stranger(from), move |store| store.register_client(&new)).await
+        self.limiter.registers(from)?;
+        self.store_for(Requester::Stranger(from), move |store| store.register_client(&new)).await
     }
 
     /// The connection that a resource (RFC 8707) names, if it names a single one.
@@ -204,9 +204,9 @@ impl People {
         let narrow = move |granted: Granted, asked: &Redemption| {
             authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
         };
-        let whose = Whose::Stranger(client.from);
+        let requester = Requester::Stranger(client.from);
         let granted =
-            self.store_for(whose, move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
+            self.store_for(requester, move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
         self.issue(client.id, granted, refresh).await
     }
@@ -223,8 +223,9 @@ impl People {
         let narrow = move |granted: Granted, asked: &Refresh| {
             authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
         };
-        let whose = Whose::Stranger(client.from);
-        let granted = self.store_for(whose, move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
+        let requester = Requester::Stranger(client.from);
+        let granted =
+            self.store_for(requester, move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
         let granted = self.once(granted, &client).await?;
         self.issue(client.id, granted, refresh).await
     }
@@ -235,11 +236,11 @@ impl People {
     /// `invalid_client`; a token that is unknown is no failure.
     pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
         let claimant = Claimant::of(&client);
-        let whose = Whose::Stranger(claimant.from);
+        let requester = Requester::Stranger(claimant.from);
         let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
             let revoked =
-                self.store_for(whose, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
+                self.store_for(requester, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
             self.auth.sync().await;
             if revoked.map_err(refused)? {
                 return Ok(());
@@ -249,7 +250,7 @@ impl People {
             return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
         }
         let has_secret = client.secret.is_some();
-        let judged = self.store_for(whose, move |store| store.judge_client(&client)).await.map_err(ours)?;
+        let judged = self.store_for(requester, move |store| store.judge_client(&client)).await.map_err(ours)?;
         judged.map_err(refused)?;
         let client_id = claimant.id;
         // A client without a secret has only said who it is.
@@ -284,7 +285,7 @@ impl People {
     /// The person's tokens that are not revoked, with the time of their last use.
     pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
         let digest = Digest::of(session.expose_secret());
-        self.turn(Whose::Known, PeopleActor::carry_uses).await?;
+        self.slot(Requester::Known, AccountsActor::carry_uses).await?;
         self.store(move |store| store.tokens_of(&digest)).await
     }
 

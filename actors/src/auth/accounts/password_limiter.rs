@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use crate::auth::accounts::attempts::{Attempt, Attempts, Class};
-use crate::auth::accounts::lane::Lane;
+use crate::auth::accounts::fair_queue::FairQueue;
 use crate::auth::limits::{AuthLimits, Failures};
 use crate::auth::secret::Digest;
 use crate::error::{Error, Kind, Quota, Result};
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// The gate before the comparison of passwords. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Gate {
+pub(crate) struct PasswordLimiter {
     state: Arc<Mutex<State>>,
     patience: Duration,
 }
@@ -39,43 +39,43 @@ struct State {
     /// Passwords that are compared at once, at most.
     most: usize,
     running: usize,
-    known: Lane<Waiter>,
-    ordinary: Lane<Waiter>,
+    known: FairQueue<Waiter>,
+    ordinary: FairQueue<Waiter>,
     /// By the name that is being guessed, in turns.
-    slow: VecDeque<(Digest, Lane<Waiter>)>,
+    slow: VecDeque<(Digest, FairQueue<Waiter>)>,
 }
 
 struct Waiter {
     attempt: Attempt,
-    start: oneshot::Sender<Turn>,
+    start: oneshot::Sender<PasswordSlot>,
 }
 
-/// One comparison. Dropped without [`Turn::succeeded`], it counts as a failure.
-pub(crate) struct Turn {
-    gate: Gate,
+/// One comparison. Dropped without [`PasswordSlot::succeeded`], it counts as a failure.
+pub(crate) struct PasswordSlot {
+    limiter: PasswordLimiter,
     attempt: Attempt,
     /// Whether it takes a place among those that run.
     runs: bool,
 }
 
-impl Turn {
+impl PasswordSlot {
     /// The password was right.
     pub(crate) fn succeeded(self) {
-        self.gate.lock().attempts.succeeded(&self.attempt);
+        self.limiter.lock().attempts.succeeded(&self.attempt);
     }
 }
 
-impl Drop for Turn {
+impl Drop for PasswordSlot {
     fn drop(&mut self) {
         if self.runs {
-            let mut state = self.gate.lock();
+            let mut state = self.limiter.lock();
             state.running -= 1;
-            state.start_waiting(&self.gate);
+            state.start_waiting(&self.limiter);
         }
     }
 }
 
-impl Gate {
+impl PasswordLimiter {
     /// Counts what fails with the failures of all other doors.
     pub(crate) fn new(limits: &AuthLimits, failures: Failures) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
@@ -87,8 +87,8 @@ impl Gate {
             attempts: Attempts::new(limits, failures),
             most,
             running: 0,
-            known: Lane::default(),
-            ordinary: Lane::default(),
+            known: FairQueue::default(),
+            ordinary: FairQueue::default(),
             slow: VecDeque::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), patience }
@@ -103,7 +103,7 @@ impl Gate {
     /// # Errors
     /// [`Kind::Busy`] when that address has failed too often, when too many wait, and when the turn does
     /// not come in time.
-    pub(crate) async fn enter(&self, name: &str, from: Option<IpAddr>) -> Result<Turn> {
+    pub(crate) async fn enter(&self, name: &str, from: Option<IpAddr>) -> Result<PasswordSlot> {
         let (attempt, mut started) = {
             let mut state = self.lock();
             let attempt = state.attempts.begin(name, from, Instant::now()).map_err(too_many)?;
@@ -111,18 +111,18 @@ impl Gate {
             state.start_waiting(self);
             (attempt, started)
         };
-        let turn = timeout(self.patience, async {
+        let slot = timeout(self.patience, async {
             loop {
                 let next = if attempt.class == Class::Slow { self.next_of(&attempt) } else { self.patience };
                 tokio::select! {
-                    turn = &mut started => return turn,
+                    slot = &mut started => return slot,
                     // Only time gives the name room again.
                     () = sleep(next) => self.lock().start_waiting(self),
                 }
             }
         });
-        match turn.await {
-            Ok(Ok(turn)) => Ok(turn),
+        match slot.await {
+            Ok(Ok(slot)) => Ok(slot),
             // Displaced by somebody who waits for less.
             Ok(Err(_)) => Err(full()),
             Err(_) => {
@@ -153,7 +153,7 @@ impl Gate {
 
 impl State {
     /// Has the attempt wait.
-    fn queue(&mut self, attempt: Attempt) -> Result<oneshot::Receiver<Turn>> {
+    fn queue(&mut self, attempt: Attempt) -> Result<oneshot::Receiver<PasswordSlot>> {
         self.forget_gone();
         let waiting = self.slow.iter().map(|(_, lane)| lane.len()).sum::<usize>();
         let (count, lane) = match attempt.class {
@@ -162,7 +162,7 @@ impl State {
             Class::Slow => {
                 let name = attempt.name();
                 let at = self.slow.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-                    self.slow.push_back((name, Lane::default()));
+                    self.slow.push_back((name, FairQueue::default()));
                     self.slow.len() - 1
                 });
                 (waiting, &mut self.slow[at].1)
@@ -202,12 +202,12 @@ impl State {
     }
 
     /// Starts as many as may run.
-    fn start_waiting(&mut self, gate: &Gate) {
+    fn start_waiting(&mut self, limiter: &PasswordLimiter) {
         while self.running < self.most {
             let Some(Waiter { attempt, start }) = self.next() else { return };
             self.running += 1;
-            if let Err(mut turn) = start.send(Turn { gate: gate.clone(), attempt, runs: true }) {
-                turn.runs = false;
+            if let Err(mut slot) = start.send(PasswordSlot { limiter: limiter.clone(), attempt, runs: true }) {
+                slot.runs = false;
                 self.running -= 1;
                 self.attempts.give_back(&attempt);
             }
@@ -252,9 +252,9 @@ mod tests {
     use super::*;
     use crate::auth::throttle::Rate;
 
-    fn gate(name: u32) -> Gate {
+    fn limiter(name: u32) -> PasswordLimiter {
         let limits = AuthLimits { failures_per_name: Rate::per_minute(name), ..AuthLimits::default() };
-        Gate::with(&limits, Failures::new(&limits), 1, Duration::from_secs(60))
+        PasswordLimiter::with(&limits, Failures::new(&limits), 1, Duration::from_secs(60))
     }
 
     fn at(number: u32) -> Option<IpAddr> {
@@ -262,72 +262,76 @@ mod tests {
     }
 
     /// Somebody who waits.
-    fn waits(gate: &Gate, name: &'static str, from: Option<IpAddr>) -> BoxFuture<'static, Result<Turn>> {
-        let gate = gate.clone();
-        let mut waiting = async move { gate.enter(name, from).await }.boxed();
+    fn waits(
+        limiter: &PasswordLimiter,
+        name: &'static str,
+        from: Option<IpAddr>,
+    ) -> BoxFuture<'static, Result<PasswordSlot>> {
+        let limiter = limiter.clone();
+        let mut waiting = async move { limiter.enter(name, from).await }.boxed();
         assert!((&mut waiting).now_or_never().is_none(), "nobody waits");
         waiting
     }
 
     #[tokio::test]
     async fn addresses_take_turns_and_known_ones_go_first() {
-        let gate = gate(100);
-        gate.enter("ann", at(9)).await.unwrap().succeeded();
-        let running = gate.enter("x", at(0)).await.unwrap();
-        let first = waits(&gate, "a", at(1));
-        let second = waits(&gate, "b", at(1));
-        let other = waits(&gate, "c", at(2));
-        let known = waits(&gate, "ann", at(9));
+        let limiter = limiter(100);
+        limiter.enter("ann", at(9)).await.unwrap().succeeded();
+        let running = limiter.enter("x", at(0)).await.unwrap();
+        let first = waits(&limiter, "a", at(1));
+        let second = waits(&limiter, "b", at(1));
+        let other = waits(&limiter, "c", at(2));
+        let known = waits(&limiter, "ann", at(9));
         drop(running);
-        let turn = known.await.unwrap();
-        drop(turn);
-        let turn = first.await.unwrap();
-        drop(turn);
-        let turn = other.await.unwrap();
-        drop(turn);
+        let slot = known.await.unwrap();
+        drop(slot);
+        let slot = first.await.unwrap();
+        drop(slot);
+        let slot = other.await.unwrap();
+        drop(slot);
         drop(second.await.unwrap());
-        assert_eq!(gate.lock().running, 0);
+        assert_eq!(limiter.lock().running, 0);
     }
 
     #[tokio::test]
     async fn a_full_queue_is_told_at_once_and_who_sends_many_makes_room() {
-        let gate = gate(10_000);
-        let running = gate.enter("x", at(0)).await.unwrap();
-        let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).map(|_| waits(&gate, "flood", at(1))).collect();
-        let refused = gate.enter("flood", at(1)).now_or_never().expect("a full queue was waited for").err().unwrap();
+        let limiter = limiter(10_000);
+        let running = limiter.enter("x", at(0)).await.unwrap();
+        let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).map(|_| waits(&limiter, "flood", at(1))).collect();
+        let refused = limiter.enter("flood", at(1)).now_or_never().expect("a full queue was waited for").err().unwrap();
         assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some(), "{refused:?}");
         for number in 2..2 + u32::try_from(WAITING - WAITING_OF_ADDRESS).unwrap() {
-            waiting.push(waits(&gate, "y", at(number)));
+            waiting.push(waits(&limiter, "y", at(number)));
         }
-        let newcomer = waits(&gate, "ann", at(1_000));
+        let newcomer = waits(&limiter, "ann", at(1_000));
         let displaced = waiting.remove(WAITING_OF_ADDRESS - 1).now_or_never().expect("nobody made room");
         assert_eq!(displaced.err().unwrap().kind, Kind::Busy);
-        assert_eq!(gate.lock().ordinary.len(), WAITING);
+        assert_eq!(limiter.lock().ordinary.len(), WAITING);
         // Who leaves makes room too, and what was not compared is not counted.
         drop(waiting);
-        let next = waits(&gate, "bob", at(1_001));
-        assert_eq!(gate.lock().ordinary.len(), 2);
+        let next = waits(&limiter, "bob", at(1_001));
+        assert_eq!(limiter.lock().ordinary.len(), 2);
         drop(running);
         drop(newcomer.await.unwrap());
         drop(next.await.unwrap());
         for _ in 0..5 {
-            assert!(gate.enter("y", at(2)).await.is_ok(), "it was not compared before");
+            assert!(limiter.enter("y", at(2)).await.is_ok(), "it was not compared before");
         }
-        assert!(gate.enter("y", at(2)).await.is_err());
+        assert!(limiter.enter("y", at(2)).await.is_err());
     }
 
     #[tokio::test]
     async fn a_name_that_is_guessed_from_everywhere_is_compared_at_its_rate_and_its_own_place_is_not_kept_waiting() {
         // Far less than it takes until the name has room again.
-        let gate = Gate { patience: Duration::from_millis(200), ..gate(2) };
-        gate.enter("ann", at(9)).await.unwrap().succeeded();
+        let limiter = PasswordLimiter { patience: Duration::from_millis(200), ..limiter(2) };
+        limiter.enter("ann", at(9)).await.unwrap().succeeded();
         for number in 10..12 {
-            assert!(gate.enter("ann", at(number)).await.is_ok());
+            assert!(limiter.enter("ann", at(number)).await.is_ok());
         }
-        let mut strangers: Vec<_> = (12..40).map(|number| waits(&gate, "ann", at(number))).collect();
-        let stranger = waits(&gate, "ann", at(50));
-        assert!(gate.enter("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
-        assert!(gate.enter("bob", at(51)).now_or_never().expect("another name waited").is_ok());
+        let mut strangers: Vec<_> = (12..40).map(|number| waits(&limiter, "ann", at(number))).collect();
+        let stranger = waits(&limiter, "ann", at(50));
+        assert!(limiter.enter("ann", at(9)).now_or_never().expect("strangers kept it waiting").is_ok());
+        assert!(limiter.enter("bob", at(51)).now_or_never().expect("another name waited").is_ok());
         let refused = stranger.await.err().expect("it had no turn to come");
         assert!(refused.kind == Kind::Busy && refused.get_retry_after().is_some());
         assert!((&mut strangers[0]).now_or_never().expect("it waits for ever").is_err());
@@ -335,12 +339,12 @@ mod tests {
 
     #[tokio::test]
     async fn one_place_is_bounded_under_one_name() {
-        let gate = gate(100);
+        let limiter = limiter(100);
         for _ in 0..5 {
-            drop(gate.enter("ann", at(1)).await.unwrap());
+            drop(limiter.enter("ann", at(1)).await.unwrap());
         }
-        let refused = gate.enter("ann", at(1)).await.err().unwrap();
+        let refused = limiter.enter("ann", at(1)).await.err().unwrap();
         assert!(refused.get_quota().is_some_and(|quota| quota.policy == "failures-by-name-and-address"));
-        assert!(gate.enter("ann", at(2)).await.is_ok(), "nobody elsewhere is locked out");
+        assert!(limiter.enter("ann", at(2)).await.is_ok(), "nobody elsewhere is locked out");
     }
 }

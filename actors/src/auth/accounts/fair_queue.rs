@@ -5,19 +5,19 @@ use std::collections::{HashMap, VecDeque};
 use crate::auth::limits::Place;
 
 /// A queue for each address.
-pub(crate) struct Lane<W> {
+pub(crate) struct FairQueue<W> {
     waiting: HashMap<Place, VecDeque<W>>,
     turns: VecDeque<Place>,
     count: usize,
 }
 
-impl<W> Default for Lane<W> {
+impl<W> Default for FairQueue<W> {
     fn default() -> Self {
         Self { waiting: HashMap::new(), turns: VecDeque::new(), count: 0 }
     }
 }
 
-impl<W> Lane<W> {
+impl<W> FairQueue<W> {
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_lane_takes_turns_by_address() {
-        let mut lane = Lane::default();
+        let mut lane = FairQueue::default();
         let (one, two) = (at("192.0.2.1"), at("192.0.2.2"));
         for number in 0..4 {
             lane.push(one, number);
