@@ -1,12 +1,14 @@
-//! Identity: who calls, and how far they reach. The command line changes the [`store`], and the
-//! [`AuthActor`] answers from memory what the store holds. How a credential travels is not known
-//! here.
+//! Who calls, and how far they reach. The command line changes the [`store`]; the [`AuthActor`] answers from memory
+//! what the store holds. HTTP is not known here.
 //!
-//! What was found is remembered, for any thread to read (`verify::cache`). What this process takes away is refused
-//! when that is answered; what the command line does, once it was told so by [`Auth::sync`]; what another process
-//! does, within 100 ms: the actor looks at the store before every answer and several times between. A database of
-//! several processes is watched by a thread (`sync`), and a refusal that it could know better is said only once
-//! it was asked (`sync::lookup`).
+//! `verify` judges credentials, and keeps what it found in a cache that any thread reads. `issue` makes access tokens.
+//! `issuers` trusts tokens of other issuers. `oauth` has the grants and clients of OAuth 2. `accounts` is what people
+//! do in a browser. `sync` keeps memory up to date with the store.
+//!
+//! A revocation by this process is in force when it is answered; one by the command line after [`Auth::sync`]; one by
+//! another process within 100 ms: the actor reads the revision of the store before every answer and several times
+//! between. A store in PostgreSQL is watched by a thread, and a refusal that may be stale is answered only after
+//! another look (`sync::lookup`).
 
 pub mod accounts;
 mod actor;

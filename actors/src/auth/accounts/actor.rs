@@ -1,5 +1,5 @@
-//! The actor that owns the store's second handle and does one turn of work at a time. What the work
-//! is, is said where it is asked for.
+//! The actor that owns the second connection to the store and does one job at a time. The jobs are written where
+//! they are asked for.
 
 use actix::{Actor, Arbiter, AsyncContext, Context, Handler, Message, MessageResult};
 

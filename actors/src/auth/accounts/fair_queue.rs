@@ -1,4 +1,4 @@
-//! Those who wait, in turns by address: whoever sends many waits for themselves.
+//! A queue that serves addresses in turn: whoever sends many requests waits behind their own.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// When a full queue is worth another attempt.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The gate before the comparison of passwords. Cheap to clone.
+/// Limits how many passwords are compared at once. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct PasswordLimiter {
     state: Arc<Mutex<State>>,

@@ -104,7 +104,7 @@ impl Accounts {
         Self { door: Arc::new(door), ..self.clone() }
     }
 
-    async fn slot<T: Send + 'static>(
+    async fn run_job<T: Send + 'static>(
         &self,
         requester: Requester,
         work: impl FnOnce(&mut AccountsActor) -> T + Send + 'static,
@@ -112,7 +112,7 @@ impl Accounts {
         let slot = self.queue.take(requester).await?;
         let work = StoreJob(Box::new(move |actor| {
             // Also where nobody waits any more.
-            let _turn = slot;
+            let _slot = slot;
             work(actor)
         }));
         self.actor.send(work).await.map_err(Error::internal)
@@ -133,7 +133,7 @@ impl Accounts {
         work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let door = Arc::clone(&self.door);
-        self.slot(requester, move |actor| actor.work(&door, work)).await?
+        self.run_job(requester, move |actor| actor.work(&door, work)).await?
     }
 
     /// The same for what takes something away: it is in force when this returns.
@@ -285,7 +285,7 @@ impl Accounts {
     /// The person's tokens that are not revoked, with the time of their last use.
     pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
         let digest = Digest::of(session.expose_secret());
-        self.slot(Requester::Known, AccountsActor::carry_uses).await?;
+        self.run_job(Requester::Known, AccountsActor::carry_uses).await?;
         self.store(move |store| store.tokens_of(&digest)).await
     }
 

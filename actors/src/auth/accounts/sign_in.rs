@@ -51,7 +51,7 @@ impl Accounts {
         let requester = Requester::Stranger(from);
         let found = self.store_for(requester, move |store| store.password(&name)).await?;
         let (own, kept) = found.map_or((None, None), |(own, kept)| (Some(own), kept));
-        // The turn goes with the work: whoever leaves meanwhile does not let another one begin.
+        // The slot goes with the work: whoever leaves meanwhile does not let another one begin.
         let compared = tokio::task::spawn_blocking(move || {
             let fits = password::fits(&secret, kept.as_deref());
             (slot, kept.filter(|_| fits))

@@ -1,5 +1,5 @@
-//! Turns at the store, which does one thing at a time: those who are known go first, and strangers behind them by
-//! address. Those who wait are bounded, and so is how long: a slow store is told, and no queue.
+//! The queue before the store, which does one thing at a time: known callers go first, strangers behind them in turns
+//! by address. The length of the queue is bounded, and so is the time in it: then the answer is that the store is slow.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,7 +51,7 @@ struct State {
     strangers: FairQueue<oneshot::Sender<StoreSlot>>,
 }
 
-/// The turn at the store, until it is dropped.
+/// The right to use the store, until it is dropped.
 pub(crate) struct StoreSlot {
     queue: StoreQueue,
     /// Whether it was given to somebody.
@@ -71,7 +71,7 @@ impl StoreQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the turn.
+    /// Waits for the slot.
     ///
     /// # Errors
     /// At once when too many wait: [`Kind::Busy`] for strangers, [`Kind::Unavailable`] for those who are known;
@@ -118,7 +118,7 @@ impl State {
         Ok(given)
     }
 
-    /// Gives the turn to the next one who still waits.
+    /// Gives the slot to the next one who still waits.
     fn pass_on(&mut self, queue: &StoreQueue) {
         while let Some(next) = self.known.pop().or_else(|| self.strangers.pop()) {
             match next.send(StoreSlot { queue: queue.clone(), runs: true }) {

@@ -1,6 +1,6 @@
-//! How questions are answered whose answer may depend on what another process has just written. From
-//! memory, where that says yes; a no may only mean that memory is behind, and is said once the store
-//! was looked at again. Where it cannot be looked at, the answer is neither.
+//! Queries whose answer may depend on what another process has just written. They are answered from memory where
+//! that grants. A refusal may only mean that memory is stale: it is returned once the store was read again. Where the
+//! store cannot be read, the answer is that it is unavailable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::event::{Event, Observer};
 /// How long an answer waits for the store.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A failure that can say that the store is away.
+/// A failure that can say that the store is unavailable.
 pub(crate) trait StoreUnavailable {
-    /// The store is away: another attempt may succeed.
+    /// The store is unavailable: another attempt may succeed.
     fn store_unavailable() -> Self;
 }
 
@@ -45,20 +45,20 @@ impl StoreUnavailable for GrantError {
 
 /// What an answer is worth.
 pub(crate) enum Answer<T> {
-    /// It stands.
+    /// It is right, whatever the store holds by now.
     Fresh(T),
     /// A refusal, unless the store holds what memory does not.
     MaybeStale(T),
 }
 
-/// A question that is answered from memory.
+/// A query that is answered from memory.
 pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static {
     /// The answer.
     type Reply: Send + 'static;
     /// Or why there is none.
     type Failure: StoreUnavailable + Send + 'static;
 
-    /// Asks.
+    /// Answers from memory.
     fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
 
     /// The answer where `refusal` stands. What was an attempt to guess is counted here.
@@ -67,7 +67,7 @@ pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + C
     }
 }
 
-/// The same question, now that the store was looked at, or could not be.
+/// The same query after a look at the store, which may have failed.
 #[derive(Clone)]
 pub(crate) struct AfterSync<Q> {
     pub(crate) query: Q,
@@ -168,7 +168,7 @@ impl AuthActor {
     }
 }
 
-/// Tells of work that the store was not there for.
+/// Reports work that failed because the store was unavailable.
 pub(crate) fn report_failure<T>(observer: &Observer, done: &Result<T>) {
     if let Err(error) = done
         && error.kind == Kind::Unavailable
@@ -226,7 +226,7 @@ impl Handler<RevokeEverywhere> for AuthActor {
     }
 }
 
-/// The store has been told: memory need not wait for it.
+/// The store has the revocation: memory need not wait for it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 struct NoteRevoked {

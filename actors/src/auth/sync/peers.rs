@@ -1,28 +1,28 @@
-//! What the processes on one store tell each other beside what the store holds: that the catalogue of
-//! a connection has changed. A word is heard by whoever listens at that moment, and kept nowhere; who
-//! could not listen for a while is told that words may have been lost.
+//! Messages between the processes on one store: that the catalogue of a connection has changed. A message
+//! reaches whoever is subscribed at that moment, and is kept nowhere. A subscriber that was too slow, or
+//! that had no connection for a while, receives [`PeerMessage::Lagged`].
 
 use std::fmt;
 
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-/// Words that wait for one listener at most; one that is behind hears [`PeerMessage::Lagged`] instead.
+/// Messages that wait for one subscriber at most; a slower one receives [`PeerMessage::Lagged`] instead.
 const WAITING: usize = 256;
 
-/// What another process says.
+/// A message of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerMessage {
     /// The catalogue of this connection has changed.
     CatalogChanged(Uuid),
-    /// Words may have been lost: the catalogue of any connection may have changed.
+    /// Messages may have been lost: the catalogue of any connection may have changed.
     Lagged,
 }
 
 /// The other processes on the store.
 #[derive(Clone)]
 pub(crate) struct Peers {
-    /// Tells our own words from those of others.
+    /// Tells our own messages from those of others.
     own: Uuid,
     messages: broadcast::Sender<PeerMessage>,
 }
@@ -64,12 +64,12 @@ impl Peers {
     }
 }
 
-/// The words of other processes, as they come.
+/// A subscription to the messages of other processes.
 pub struct PeerMessages(broadcast::Receiver<PeerMessage>);
 
 impl fmt::Debug for PeerMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Words")
+        f.write_str("PeerMessages")
     }
 }
 

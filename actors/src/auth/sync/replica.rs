@@ -1,6 +1,6 @@
-//! Notices that another process has changed the database: a thread of its own listens for the word
-//! that each change sends, and looks at the count of changes now and then all the same, so that a word
-//! that was lost is missed for half a second at most. The database may be away, also at the start; the
+//! Notices that another process has changed the database: a thread of its own listens for the notification
+//! that each change sends, and reads the count of changes now and then all the same, so that a notification
+//! that was lost delays a change by half a second at most. The database may be away, also at the start; the
 //! thread tries until it is there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const RETRY_MIN: Duration = Duration::from_millis(100);
 /// The longest one.
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Words that wait for the thread at most. Each is of somebody who waits for an answer.
+/// Commands that wait for the thread at most. Somebody waits for the answer to each.
 const MOST_COMMANDS: usize = 4096;
 
 /// What the thread is told.
@@ -52,7 +52,7 @@ struct News {
 pub(crate) struct Replica {
     commands: mpsc::Sender<Command>,
     news: Arc<Mutex<News>>,
-    /// Tells the thread to end, also when it has no room for words.
+    /// Tells the thread to end, also when its queue of commands is full.
     stop: Arc<AtomicBool>,
 }
 
@@ -63,7 +63,7 @@ impl Replica {
         let news = Arc::<Mutex<News>>::default();
         let (tried, first) = oneshot::channel();
         let stop = Arc::<AtomicBool>::default();
-        // Only its timers are needed: the thread waits for words.
+        // Only its timers are needed: the thread waits for commands.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(Error::internal)?;
         let follower = Follower {
             settings: settings.clone(),
@@ -114,7 +114,7 @@ impl Replica {
 impl Drop for Replica {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // Where there is no room, one of the words before it makes the thread look.
+        // Where there is no room, one of the commands before it wakes the thread.
         let _ = self.commands.try_send(Command::Changed);
     }
 }
@@ -183,7 +183,7 @@ impl Follower {
         };
         let (commands, peers) = (self.commands.clone(), self.settings.peers.clone());
         store.listen(move |notification| match notification {
-            // Without room there is a word that makes the thread look.
+            // A full queue holds a command that wakes the thread.
             Notification::Changed => drop(commands.try_send(Command::Changed)),
             Notification::CatalogChanged(payload) => peers.on_notification(payload),
         })?;

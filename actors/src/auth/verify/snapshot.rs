@@ -1,5 +1,5 @@
 //! What the store held when it was last read: every credential is judged by this, in memory. How a
-//! change is noticed is not here, see `watch`.
+//! change is noticed is not here, see `sync`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

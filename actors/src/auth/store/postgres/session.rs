@@ -97,7 +97,7 @@ impl PostgresSession {
         self.session.is_closed()
     }
 
-    /// Calls `hear` whenever somebody has changed or said something. Words may be lost with the session.
+    /// Calls `hear` whenever somebody sends a notification. Notifications may be lost with the session.
     pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
         self.session.on_notification(move |channel, payload| {
             hear(if channel == CATALOGUES { Notification::CatalogChanged(payload) } else { Notification::Changed });

@@ -1,4 +1,4 @@
-//! Statements that both kinds of database understand, with their values and rows.
+//! Statements that both kinds of database understand, with their parameters and rows.
 
 pub(crate) mod columns;
 pub(crate) mod failure;

@@ -1,4 +1,4 @@
-//! The store, table by table.
+//! What is done at the store, table by table: methods of [`Store`](super::Store).
 
 pub(crate) mod clients;
 pub(crate) mod consents;
