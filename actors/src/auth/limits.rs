@@ -41,7 +41,7 @@ impl Default for AuthLimits {
 }
 
 /// An address, as far as it is known: who comes through a socket without one is one place.
-pub(super) type Place = Option<IpAddr>;
+pub(super) type ClientAddress = Option<IpAddr>;
 
 /// The failures at all doors, counted together: whoever fails at one has failed at each. Cheap to clone.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub(crate) struct Failures(Arc<Mutex<Counted>>);
 
 /// What is counted. Of names only digests are kept, which are as short for long ones.
 pub(super) struct Counted {
-    pub(super) places: Throttle<Place>,
+    pub(super) places: Throttle<ClientAddress>,
     pub(super) names: Throttle<Digest>,
 }
 

@@ -15,7 +15,7 @@ use crate::auth::keys::shared_secret::SharedSecret;
 use crate::auth::limits::{AuthLimits, Failures};
 use crate::auth::oauth::client::Admission;
 use crate::auth::recording::Recording;
-use crate::auth::store::Place;
+use crate::auth::store::StoreLocation;
 use crate::auth::sync::peers::Peers;
 use crate::auth::verify::active_tokens::Handover;
 use crate::auth::verify::cache::CacheStorage;
@@ -28,7 +28,7 @@ pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
 #[derive(Clone)]
 pub struct AuthSettings {
     /// The store; a file is made if it does not exist.
-    pub store: Place,
+    pub store: StoreLocation,
     /// The origin that clients see: `iss` of our tokens, and the stem of every audience.
     pub issuer: String,
     /// How long an access token is valid.
@@ -67,7 +67,7 @@ pub struct AuthSettings {
 
 impl AuthSettings {
     /// Settings with the usual lifetime and the system's clock.
-    pub fn new(store: impl Into<Place>, issuer: impl Into<String>, observer: Observer) -> Self {
+    pub fn new(store: impl Into<StoreLocation>, issuer: impl Into<String>, observer: Observer) -> Self {
         Self {
             store: store.into(),
             issuer: issuer.into(),

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::auth::limits::{AuthLimits, Failures, Place, key, network};
+use crate::auth::limits::{AuthLimits, ClientAddress, Failures, key, network};
 use crate::auth::secret::Digest;
 use crate::auth::throttle::{Rate, Throttle};
 use crate::error::Quota;
@@ -22,7 +22,7 @@ const MOST: usize = 20_000;
 const MOST_KNOWN: usize = 20_000;
 
 /// A name at a place.
-type Pair = (Digest, Place);
+type Pair = (Digest, ClientAddress);
 
 /// Before whom an attempt is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> ClientAddress {
         self.pair.1
     }
 
@@ -59,7 +59,7 @@ pub(crate) struct Attempts {
     pairs: Throttle<Pair>,
     /// By place and by name, with those of all other doors.
     failures: Failures,
-    registrations: Throttle<Place>,
+    registrations: Throttle<ClientAddress>,
     known: Known,
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::auth::limits::Place;
+use crate::auth::limits::ClientAddress;
 
 /// A queue for each address.
 pub(crate) struct FairQueue<W> {
-    waiting: HashMap<Place, VecDeque<W>>,
-    turns: VecDeque<Place>,
+    waiting: HashMap<ClientAddress, VecDeque<W>>,
+    turns: VecDeque<ClientAddress>,
     count: usize,
 }
 
@@ -23,11 +23,11 @@ impl<W> FairQueue<W> {
     }
 
     /// How many of this place wait.
-    pub(crate) fn count_of(&self, place: Place) -> usize {
+    pub(crate) fn count_of(&self, place: ClientAddress) -> usize {
         self.waiting.get(&place).map_or(0, VecDeque::len)
     }
 
-    pub(crate) fn push(&mut self, place: Place, waiter: W) {
+    pub(crate) fn push(&mut self, place: ClientAddress, waiter: W) {
         let own = self.waiting.entry(place).or_default();
         if own.is_empty() {
             self.turns.push_back(place);
@@ -78,7 +78,7 @@ impl<W> FairQueue<W> {
 mod tests {
     use super::*;
 
-    fn at(text: &str) -> Place {
+    fn at(text: &str) -> ClientAddress {
         text.parse().ok()
     }
 

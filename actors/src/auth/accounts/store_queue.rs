@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::auth::accounts::fair_queue::FairQueue;
-use crate::auth::limits::{Place, network};
+use crate::auth::limits::{ClientAddress, network};
 use crate::error::{Error, Kind, Result};
 
 /// Those who are known and wait, at most.
@@ -28,7 +28,7 @@ pub(crate) enum Requester {
     /// Somebody who is known, or the service itself.
     Known,
     /// Anybody, at that address.
-    Stranger(Place),
+    Stranger(ClientAddress),
 }
 
 /// Who is at the store, and who waits. Cheap to clone.

@@ -15,7 +15,7 @@ mod tables;
 
 pub(crate) use self::contents::{Contents, TokenRow};
 pub use self::model::change::Change;
-pub use self::model::place::Place;
+pub use self::model::location::StoreLocation;
 pub(crate) use self::open::Revision;
 pub use self::open::Store;
 pub(crate) use self::postgres::Notification;

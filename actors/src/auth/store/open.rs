@@ -10,7 +10,7 @@ use crate::auth::secret::Digest;
 use crate::auth::store::connection::Connection;
 use crate::auth::store::model::authority::{Actor, Authority};
 use crate::auth::store::model::change::Change;
-use crate::auth::store::model::place::Place;
+use crate::auth::store::model::location::StoreLocation;
 use crate::auth::store::postgres::{Notification, PostgresSession};
 use crate::auth::store::rows::trail;
 use crate::auth::store::sql::failure::broken;
@@ -60,7 +60,7 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when the place holds something else, or a newer
     /// program's store.
-    pub fn open(place: impl Into<Place>) -> Result<Self> {
+    pub fn open(place: impl Into<StoreLocation>) -> Result<Self> {
         Self::open_with(place, Clock::system())
     }
 
@@ -68,10 +68,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_with(place: impl Into<Place>, clock: Clock) -> Result<Self> {
+    pub fn open_with(place: impl Into<StoreLocation>, clock: Clock) -> Result<Self> {
         let connection = match place.into() {
-            Place::File(path) => Connection::File(sqlite::open(&path)?),
-            Place::Postgres(address) => {
+            StoreLocation::File(path) => Connection::File(sqlite::open(&path)?),
+            StoreLocation::Postgres(address) => {
                 let remote = PostgresSession::open(&address)?;
                 postgres::migrate(&remote)?;
                 Connection::Postgres(remote)
@@ -91,10 +91,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`], and when there is none.
-    pub fn open_existing(place: &Place, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
+    pub fn open_existing(place: &StoreLocation, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
         let connection = match place {
-            Place::File(path) => Connection::File(sqlite::open_existing(path)?),
-            Place::Postgres(address) => {
+            StoreLocation::File(path) => Connection::File(sqlite::open_existing(path)?),
+            StoreLocation::Postgres(address) => {
                 let remote = PostgresSession::open(address)?;
                 postgres::check(&remote)?;
                 Connection::Postgres(remote)

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use crate::auth::clock::Clock;
-use crate::auth::store::model::place::Place;
+use crate::auth::store::model::location::StoreLocation;
 use crate::auth::store::open::Store;
 use crate::auth::store::sql::failure::{RETRY, unavailable};
 use crate::auth::store::sqlite::{Identity, identity};
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A store that may be away for a while.
 #[derive(Debug)]
 pub struct ReconnectingStore {
-    place: Place,
+    place: StoreLocation,
     clock: Clock,
     open: Option<Store>,
     /// The file that was opened last.
@@ -29,7 +29,7 @@ pub struct ReconnectingStore {
 
 impl ReconnectingStore {
     /// The store at `place`; nothing is opened yet. The first opening makes a file that is not there.
-    pub fn new(place: Place, clock: Clock) -> Self {
+    pub fn new(place: StoreLocation, clock: Clock) -> Self {
         Self { place, clock, open: None, file: None, failed: None }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::auth::clock::Clock;
 use crate::auth::keys::sealing::StoreKey;
-use crate::auth::store::{Identity, Place, Revision, Store, identity};
+use crate::auth::store::{Identity, Revision, Store, StoreLocation, identity};
 use crate::auth::verify::snapshot::Snapshot;
 use crate::error::{Error, Kind, Result};
 
@@ -45,7 +45,7 @@ impl FileWatch {
             store.ensure_key()?;
             store
         } else {
-            Store::open_existing(&Place::File(path.clone()), key.clone(), clock.clone())?
+            Store::open_existing(&StoreLocation::File(path.clone()), key.clone(), clock.clone())?
         };
         let identity = identity(&path)?;
         store.wait_at_most(PATIENCE)?;
@@ -105,7 +105,8 @@ impl FileWatch {
     }
 
     fn reopen(&self) -> Result<Store> {
-        let store = Store::open_existing(&Place::File(self.path.clone()), self.key.clone(), self.clock.clone())?;
+        let store =
+            Store::open_existing(&StoreLocation::File(self.path.clone()), self.key.clone(), self.clock.clone())?;
         store.wait_at_most(PATIENCE)?;
         Ok(store)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
 use crate::auth::settings::AuthSettings;
-use crate::auth::store::Place;
+use crate::auth::store::StoreLocation;
 use crate::auth::sync::file::FileWatch;
 use crate::auth::sync::replica::Replica;
 use crate::auth::sync::work::{Done, Work};
@@ -31,11 +31,11 @@ impl Watch {
     pub(crate) fn open(settings: &AuthSettings) -> Result<Self> {
         let (clock, key) = (settings.clock.clone(), settings.store_key.clone());
         Ok(match &settings.store {
-            Place::File(path) => {
+            StoreLocation::File(path) => {
                 let first = !settings.store_read.load(Ordering::Acquire);
                 Self::File(Box::new(FileWatch::open(path.clone(), clock, key, first)?))
             }
-            Place::Postgres(_) => Self::Replica(Replica::start(settings)?),
+            StoreLocation::Postgres(_) => Self::Replica(Replica::start(settings)?),
         })
     }
 

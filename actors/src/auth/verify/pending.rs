@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::auth::limits::{Place, network};
+use crate::auth::limits::{ClientAddress, network};
 use crate::error::{Error, Kind, Result};
 
 /// All together.
@@ -25,14 +25,14 @@ pub(crate) struct PendingRequests(Arc<Mutex<Counted>>);
 struct Counted {
     all: usize,
     strangers: usize,
-    by_place: HashMap<Place, usize>,
+    by_place: HashMap<ClientAddress, usize>,
 }
 
 /// One of them, until it is dropped.
 pub(crate) struct Pending {
     pending: PendingRequests,
     /// Where a stranger is.
-    stranger: Option<Place>,
+    stranger: Option<ClientAddress>,
 }
 
 impl PendingRequests {
@@ -58,7 +58,7 @@ impl PendingRequests {
     ///
     /// # Errors
     /// [`Kind::Busy`] when there are too many, from that address or in all.
-    pub(crate) fn admit_stranger(&self, from: Place) -> Result<Pending> {
+    pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
         let place = from.map(network);
         let mut waiting = self.admit()?;
         let mut counted = self.lock();

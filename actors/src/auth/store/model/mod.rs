@@ -2,4 +2,4 @@
 
 pub(crate) mod authority;
 pub(crate) mod change;
-pub(crate) mod place;
+pub(crate) mod location;

@@ -8,14 +8,14 @@ use crate::source::address::Address;
 
 /// Where users, tokens, service accounts and keys are kept. Shown, it tells no secret.
 #[derive(Clone)]
-pub enum Place {
+pub enum StoreLocation {
     /// A SQLite file, for one process and the command line beside it.
     File(PathBuf),
     /// A PostgreSQL database, for any number of processes.
     Postgres(Arc<Address>),
 }
 
-impl Place {
+impl StoreLocation {
     /// The file, where the store is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
@@ -25,7 +25,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -34,37 +34,37 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl From<PathBuf> for Place {
+impl From<PathBuf> for StoreLocation {
     fn from(path: PathBuf) -> Self {
         Self::File(path)
     }
 }
 
-impl From<&PathBuf> for Place {
+impl From<&PathBuf> for StoreLocation {
     fn from(path: &PathBuf) -> Self {
         Self::File(path.clone())
     }
 }
 
-impl From<&Path> for Place {
+impl From<&Path> for StoreLocation {
     fn from(path: &Path) -> Self {
         Self::File(path.to_owned())
     }
 }
 
-impl From<Address> for Place {
+impl From<Address> for StoreLocation {
     fn from(address: Address) -> Self {
         Self::Postgres(Arc::new(address))
     }
 }
 
-impl From<&Self> for Place {
+impl From<&Self> for StoreLocation {
     fn from(place: &Self) -> Self {
         place.clone()
     }
