@@ -72,8 +72,8 @@ impl Store {
         let ShownToken { email: own, id, .. } = shown;
         let refusal = |because: Option<&str>| {
             let refusal = because.map_or_else(refused, |because| refused().because(because));
-            let refusal = id.iter().fold(refusal, |refusal, id| refusal.of_credential(id));
-            own.iter().fold(refusal, |refusal, own| refusal.claimed(own))
+            let refusal = id.iter().fold(refusal, Error::of_credential);
+            own.iter().fold(refusal, Error::claimed)
         };
         if let Some(wrong) = wrong {
             return Err(refusal(Some(wrong)));
