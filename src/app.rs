@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use portico_actors::auth::people::People;
+use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::recording::Recording;
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};
@@ -48,7 +48,7 @@ pub struct App {
     /// Who issues and validates tokens.
     pub auth: Auth,
     /// What people in front of a browser may ask for.
-    pub people: People,
+    pub people: Accounts,
     /// The descriptions of clients that are found at their own addresses.
     pub documents: Documents,
     /// Takes every event.
@@ -154,7 +154,7 @@ impl App {
         }
         let settings = auth;
         let auth = Auth::start(settings.clone()).await?;
-        let people = People::start(&settings, auth.clone()).await?;
+        let people = Accounts::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::people::client::{Client, ClientKind, check_redirects};
+use portico_actors::auth::oauth::client::{Client, ClientKind, check_redirects};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::name;
 use serde::Deserialize;

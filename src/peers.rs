@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) fn telling(auth: Auth, observer: Observer) -> Observer {
     Arc::new(move |event| {
         if let Event::CatalogueChanged { id, told: false, .. } = event {
-            auth.tell_peers(*id);
+            auth.on_catalog_changed(*id);
         }
         observer(event);
     })
@@ -28,8 +28,8 @@ pub(crate) async fn follow(mut messages: PeerMessages, directory: Directory, clo
             message = messages.next() => message,
         };
         match message {
-            Some(PeerMessage::Catalogue(connection)) => directory.on_catalog_changed(connection),
-            Some(PeerMessage::Lost) => directory.on_any_catalog_changed(),
+            Some(PeerMessage::CatalogChanged(connection)) => directory.on_catalog_changed(connection),
+            Some(PeerMessage::Lagged) => directory.on_any_catalog_changed(),
             None => return,
         }
     }

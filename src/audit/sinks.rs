@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::store::{Handle, NewRecord, Place};
+use portico_actors::auth::store::{NewRecord, ReconnectingStore, StoreLocation};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
@@ -62,16 +62,16 @@ pub struct Sinks {
 }
 
 struct Kept {
-    store: Handle,
+    store: ReconnectingStore,
     is_file: bool,
     most: u64,
 }
 
 impl Sinks {
     /// The file, and the store as `settings` have it, which is at `store`. Nothing is opened yet.
-    pub fn new(settings: &Settings, file: Option<File>, store: &Place) -> Self {
+    pub fn new(settings: &Settings, file: Option<File>, store: &StoreLocation) -> Self {
         let kept = settings.store.then(|| Kept {
-            store: Handle::new(store.clone(), Clock::system()),
+            store: ReconnectingStore::new(store.clone(), Clock::system()),
             is_file: store.file().is_some(),
             most: settings.store_records,
         });

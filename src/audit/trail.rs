@@ -46,7 +46,7 @@ impl Audit {
     ///
     /// # Errors
     /// When the file, or a store that is one, cannot be opened.
-    pub fn start(settings: &Settings, store: &store::Place, observer: Observer) -> Result<Option<Arc<Self>>> {
+    pub fn start(settings: &Settings, store: &store::StoreLocation, observer: Observer) -> Result<Option<Arc<Self>>> {
         if !settings.is_on() {
             return Ok(None);
         }

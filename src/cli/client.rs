@@ -1,7 +1,7 @@
 //! `portico client add|list|remove`.
 
 use clap::Subcommand;
-use portico_actors::auth::people::client::NewClient;
+use portico_actors::auth::oauth::client::NewClient;
 use secrecy::ExposeSecret;
 use serde_json::json;
 

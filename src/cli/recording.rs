@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use portico_actors::auth::recording::{Door, ForStore, Recorder};
-use portico_actors::auth::store::{Change, Place, Store};
+use portico_actors::auth::store::{Change, Store, StoreLocation};
 use portico_actors::error::{Error, Kind};
 
 use crate::audit::sinks::{File, Sinks};
@@ -36,7 +36,7 @@ pub(super) fn lacks_a_record() -> bool {
 /// Records the changes that are made on the command line, before they are made.
 pub(super) struct CommandLine {
     settings: Settings,
-    place: Place,
+    place: StoreLocation,
     file: Option<File>,
     host: Option<String>,
     door: Door,

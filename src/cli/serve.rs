@@ -227,7 +227,7 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
                         Question::Reload => reload(&app, &notify, &file).await,
                         Question::Health => health(&app),
                         Question::Look => {
-                            app.auth.look().await;
+                            app.auth.sync().await;
                             Answer::words(true, "the store was looked at".to_owned())
                         }
                     };

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use portico_actors::auth::TrustedIssuer;
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::people::client::Admission;
+use portico_actors::auth::oauth::client::Admission;
 use toml::de::DeTable;
 
 pub use address::administrator;

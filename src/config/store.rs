@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use portico_actors::auth::StoreKey;
-use portico_actors::auth::store::Place;
+use portico_actors::auth::store::StoreLocation;
 use portico_actors::source::postgres::DRIVER;
 
 use super::address;
@@ -21,7 +21,7 @@ const CONTROL: &str = "portico.control";
 #[derive(Clone, Debug)]
 pub struct Store {
     /// A SQLite file, or a PostgreSQL database.
-    pub place: Place,
+    pub place: StoreLocation,
     /// What signing keys are encrypted with; without one they are stored as they are.
     pub key: Option<StoreKey>,
     /// The socket by which `portico reload`, `health` and `doctor` ask the running service.
@@ -31,7 +31,7 @@ pub struct Store {
 impl Store {
     /// A store in the SQLite file at `path`.
     pub fn of_file(path: PathBuf) -> Self {
-        Self { control: path.with_extension("control"), place: Place::File(path), key: None }
+        Self { control: path.with_extension("control"), place: StoreLocation::File(path), key: None }
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn read(
     let url = section.string("url", problems).unwrap_or_else(|| "sqlite:portico.db".to_owned());
     let mut store = Store::of_file(directory.join("portico.db"));
     if (DRIVER.recognizes)(&url) {
-        store.place = Place::from(address::postgres(&mut section, url, base, problems));
+        store.place = StoreLocation::from(address::postgres(&mut section, url, base, problems));
         store.control = directory.join(CONTROL);
     } else {
         address::only_postgres(&mut section, &["password_file", "password_command"], problems);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::{HttpMessage, HttpRequest};
-use portico_actors::auth::people::session::Session;
+use portico_actors::auth::accounts::session::Session;
 use portico_actors::error::Result;
 use portico_actors::principal::Principal;
 

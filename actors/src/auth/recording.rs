@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::store::{Change, NewRecord};
+use crate::auth::store::{Change, NewRecord};
 use crate::call::RequestId;
 use crate::error::Result;
 

@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
-use super::clock::Timestamp;
+use crate::auth::clock::Timestamp;
 use crate::principal::{Rights, Scope};
 
 /// Characters of an e-mail address at most (RFC 5321 §4.5.3.1.3, erratum 1690). Longer ones are refused before

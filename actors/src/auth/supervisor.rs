@@ -6,17 +6,21 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, ArbiterHandle, Handler, Message};
+use actix::{Actor, Addr, Handler, Message};
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::asking::Settle;
-use super::crowd::Crowd;
-use super::peers::{PeerMessages, Tell};
-use super::people::client::Admission;
-use super::verdicts::{self, Judge, Verdicts};
-use super::{AuthActor, AuthSettings, Authenticate, SharedSecret};
+use crate::auth::actor::{AuthActor, DeathNotice, RunningActor};
+use crate::auth::keys::shared_secret::SharedSecret;
+use crate::auth::oauth::client::Admission;
+use crate::auth::settings::AuthSettings;
+use crate::auth::sync::announce::AnnounceCatalog;
+use crate::auth::sync::lookup::SyncStore;
+use crate::auth::sync::peers::PeerMessages;
+use crate::auth::verify::authenticate::{self, Authenticate, VerifyCredential};
+use crate::auth::verify::cache::VerifiedCache;
+use crate::auth::verify::pending::PendingRequests;
 use crate::backoff::Backoff;
 use crate::beat::Beat;
 use crate::error::{Error, Kind, Result};
@@ -33,19 +37,12 @@ const HEALTHY: Duration = Duration::from_secs(60);
 /// Where credentials are judged: the actor that does it, whichever it is at the moment.
 #[derive(Clone)]
 pub struct Auth {
-    current: Arc<ArcSwap<Occupant>>,
+    current: Arc<ArcSwap<RunningActor>>,
     /// What the next actor is started with.
     settings: Arc<ArcSwap<AuthSettings>>,
-    verdicts: Verdicts,
+    cache: VerifiedCache,
     /// Those who wait for the actor.
-    crowd: Crowd,
-}
-
-/// An actor and the thread that is its alone.
-pub(super) struct Occupant {
-    pub(super) address: Addr<AuthActor>,
-    pub(super) arbiter: ArbiterHandle,
-    pub(super) beat: Beat,
+    pending: PendingRequests,
 }
 
 impl Auth {
@@ -56,12 +53,12 @@ impl Auth {
     /// else. Later on, and for a database from the beginning, that is tried until it can.
     pub async fn start(settings: AuthSettings) -> Result<Self> {
         let (died, deaths) = mpsc::unbounded_channel();
-        let occupant = AuthActor::launch(settings.clone(), Obituary(Some(died.clone()))).await?;
-        let current = Arc::new(ArcSwap::from_pointee(occupant));
-        let verdicts = Verdicts::of_settings(&settings);
+        let running = AuthActor::launch(settings.clone(), DeathNotice(Some(died.clone()))).await?;
+        let current = Arc::new(ArcSwap::from_pointee(running));
+        let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         actix::spawn(supervise(Arc::downgrade(&current), Arc::clone(&settings), died, deaths));
-        Ok(Self { current, settings, verdicts, crowd: Crowd::default() })
+        Ok(Self { current, settings, cache, pending: PendingRequests::default() })
     }
 
     /// Who shows a credential, and whether it opens an endpoint. What is known is answered at once.
@@ -70,14 +67,15 @@ impl Auth {
     /// [`Kind::Unauthenticated`], [`Kind::Forbidden`] and the throttling of guesses; [`Kind::Unavailable`] where
     /// nobody can tell at the moment.
     pub async fn authenticate(&self, asked: Authenticate) -> Result<Arc<Principal>> {
-        let key = verdicts::key(&asked);
-        match self.verdicts.of(&key) {
+        let key = authenticate::key(&asked);
+        match self.cache.of(&key) {
             Some(by) => Ok(by),
             None => {
                 // After a change of the store everybody is judged anew: strangers do not keep those away.
-                let is_known = self.verdicts.knew(&key);
-                let _waiting = if is_known { self.crowd.join()? } else { self.crowd.join_unknown(asked.from)? };
-                self.pass(Judge::new(asked, key)).await?
+                let is_known = self.cache.knew(&key);
+                let _waiting =
+                    if is_known { self.pending.admit()? } else { self.pending.admit_stranger(asked.from)? };
+                self.pass(VerifyCredential::new(asked, key)).await?
             }
         }
     }
@@ -116,14 +114,14 @@ impl Auth {
 
     /// Tells the other processes that the catalogue of a connection has changed, unless the store is
     /// away. Returns at once.
-    pub fn tell_peers(&self, connection: Uuid) {
-        self.address().do_send(Tell(connection));
+    pub fn on_catalog_changed(&self, connection: Uuid) {
+        self.address().do_send(AnnounceCatalog(connection));
     }
 
     /// Waits until what the store holds now is in force here. A store that is away is not waited for.
-    pub async fn look(&self) {
+    pub async fn sync(&self) {
         // Who is dead has a successor, which reads everything.
-        let _ = self.pass(Settle).await;
+        let _ = self.pass(SyncStore).await;
     }
 
     /// The sign of life of the thread that judges at the moment.
@@ -147,7 +145,7 @@ impl Auth {
         AuthActor: Handler<M>,
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
-        let _waiting = self.crowd.join()?;
+        let _waiting = self.pending.admit()?;
         self.pass(message).await
     }
 
@@ -217,25 +215,13 @@ impl Handler<Reconfigure> for AuthActor {
             }
         }
         self.snapshot.admit(change.admission);
-        self.judge_anew();
-    }
-}
-
-/// Tells of its actor's death when it is dropped with it, also on a panic.
-pub(super) struct Obituary(pub(super) Option<mpsc::UnboundedSender<bool>>);
-
-impl Drop for Obituary {
-    fn drop(&mut self) {
-        if let Some(died) = &self.0 {
-            // Nobody listens any more: then nobody needs another one.
-            let _ = died.send(std::thread::panicking());
-        }
+        self.reverify();
     }
 }
 
 /// Replaces each actor that dies, until nobody sends to it any more.
 async fn supervise(
-    current: Weak<ArcSwap<Occupant>>,
+    current: Weak<ArcSwap<RunningActor>>,
     settings: Arc<ArcSwap<AuthSettings>>,
     died: mpsc::UnboundedSender<bool>,
     mut deaths: mpsc::UnboundedReceiver<bool>,
@@ -253,10 +239,10 @@ async fn supervise(
             tokio::time::sleep(restart_in).await;
             let Some(current) = current.upgrade() else { return };
             let begun = settings.load_full();
-            match AuthActor::launch(AuthSettings::clone(&begun), Obituary(Some(died.clone()))).await {
-                Ok(occupant) => {
-                    let address = occupant.address.clone();
-                    let before = current.swap(Arc::new(occupant));
+            match AuthActor::launch(AuthSettings::clone(&begun), DeathNotice(Some(died.clone()))).await {
+                Ok(running) => {
+                    let address = running.address.clone();
+                    let before = current.swap(Arc::new(running));
                     // Its thread has survived it.
                     before.arbiter.stop();
                     let now = settings.load_full();

@@ -16,7 +16,7 @@ use actix_web::{HttpMessage, HttpRequest, web};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use portico_actors::auth::people::session::Session;
+use portico_actors::auth::accounts::session::Session;
 use portico_actors::error::Error;
 
 use crate::app::App;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::{HttpRequest, web};
-use portico_actors::auth::people::session::Session;
+use portico_actors::auth::accounts::session::Session;
 use portico_actors::auth::recording::Door;
 use portico_actors::call::Origin;
 use portico_actors::directory::Entry;

@@ -3,7 +3,7 @@
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
-use portico_actors::auth::people::authorization::ClientCredential;
+use portico_actors::auth::oauth::authorization::ClientCredential;
 use portico_actors::auth::{ClientProof, GrantError};
 use secrecy::SecretString;
 

@@ -2,7 +2,7 @@
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::people::client::NewClient;
+use portico_actors::auth::oauth::client::NewClient;
 use portico_actors::error::{Error, Kind, Result};
 use schemars::JsonSchema;
 use secrecy::ExposeSecret;

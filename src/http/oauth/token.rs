@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use portico_actors::auth::people::authorization::{Redemption, Refresh};
+use portico_actors::auth::oauth::authorization::{Redemption, Refresh};
 use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use portico_actors::auth::accounts::Accounts;
 use portico_actors::auth::clock::{Clock, Timestamp};
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::authorization::Consent;
+use portico_actors::auth::oauth::authorization::Consent;
 use portico_actors::auth::records::NewPat;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};
@@ -157,7 +157,7 @@ async fn change(
     request: HttpRequest,
     payload: web::Payload,
     app: State,
-    work: impl AsyncFnOnce(&People, &SecretString, Uuid) -> Result<()>,
+    work: impl AsyncFnOnce(&Accounts, &SecretString, Uuid) -> Result<()>,
 ) -> HttpResponse {
     page::answer(&request, &app, async |recorder| {
         let form = Form::read(&request, payload).await?;

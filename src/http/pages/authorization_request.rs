@@ -3,9 +3,9 @@
 //! client's to hear.
 
 use actix_web::{HttpRequest, HttpResponse};
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::authorization::is_challenge;
-use portico_actors::auth::people::client::{Client, ClientKind};
+use portico_actors::auth::accounts::Accounts;
+use portico_actors::auth::oauth::authorization::is_challenge;
+use portico_actors::auth::oauth::client::{Client, ClientKind};
 use portico_actors::error::{Error, Kind, Result};
 use portico_actors::principal::Scope;
 use uuid::Uuid;
@@ -162,7 +162,7 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
     }
 }
 
-async fn judge(query: &str, app: &App, people: &People) -> std::result::Result<AuthorizationRequest, Rejection> {
+async fn judge(query: &str, app: &App, people: &Accounts) -> std::result::Result<AuthorizationRequest, Rejection> {
     if query.len() > LONGEST_REQUEST {
         return Err(Error::invalid("the request of the application is too long").into());
     }
@@ -239,7 +239,7 @@ impl RequestedGrant {
     }
 }
 
-async fn client(form: &Form, app: &App, people: &People) -> Result<Client> {
+async fn client(form: &Form, app: &App, people: &Accounts) -> Result<Client> {
     if form.repeats("client_id") {
         return Err(Error::invalid("client_id is given twice, so nobody knows which application asks"));
     }

@@ -4,8 +4,8 @@
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::session::{self, Session};
+use portico_actors::auth::accounts::Accounts;
+use portico_actors::auth::accounts::session::{self, Session};
 use portico_actors::error::{Error, Kind, Result};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -91,7 +91,7 @@ pub(super) struct Visitor {
     /// The session.
     pub(super) session: Session,
     /// What they ask for: changes are recorded as theirs.
-    pub(super) people: People,
+    pub(super) people: Accounts,
 }
 
 impl Visitor {

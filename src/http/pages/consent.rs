@@ -4,9 +4,9 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use portico_actors::auth::people::People;
-use portico_actors::auth::people::authorization::Approval;
-use portico_actors::auth::people::client::ClientKind;
+use portico_actors::auth::accounts::Accounts;
+use portico_actors::auth::oauth::authorization::Approval;
+use portico_actors::auth::oauth::client::ClientKind;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};
@@ -40,7 +40,7 @@ pub(super) fn choices(most: Scope, chosen: Scope) -> Vec<ScopeChoice> {
         let (title, meaning) = words(scope);
         ScopeChoice { word: scope.word(), title, meaning, chosen: scope == chosen }
     };
-    People::scopes_up_to(most).map(choice).collect()
+    Accounts::scopes_up_to(most).map(choice).collect()
 }
 
 /// One connection to choose.

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use portico_actors::auth::people::session;
+use portico_actors::auth::accounts::session;
 use portico_actors::auth::records::{LONGEST_EMAIL, is_usual_address};
 use portico_actors::error::{Error, Kind, Result};
 use secrecy::SecretString;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
+use portico_actors::auth::accounts::AdminAction;
 use portico_actors::auth::clock::Clock;
-use portico_actors::auth::people::Change;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser, ServiceAccount};
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::{Rights, Scope};
@@ -120,9 +120,9 @@ pub(super) async fn change_account(request: HttpRequest, payload: web::Payload, 
                 let fresh = secret_of(&what, &account.client_id, secret.expose_secret());
                 return show(app, visitor, false, Some(fresh)).await;
             }
-            "disable" => Change::DisableAccount(id),
-            "enable" => Change::EnableAccount(id),
-            "remove" => Change::RemoveAccount(id),
+            "disable" => AdminAction::DisableAccount(id),
+            "enable" => AdminAction::EnableAccount(id),
+            "remove" => AdminAction::RemoveAccount(id),
             _ => return Err(Error::invalid("action: one of rotate, disable, enable and remove")),
         };
         visitor.people.change(&visitor.secret, change).await?;
@@ -159,9 +159,9 @@ pub(super) async fn change_user(request: HttpRequest, payload: web::Payload, app
     of_form(request, payload, app, async |_, visitor, form| {
         let email = form.need("id")?.to_owned();
         let change = match form.need("action")? {
-            "disable" => Change::DisableUser(email),
-            "enable" => Change::EnableUser(email),
-            "remove" => Change::RemoveUser(email),
+            "disable" => AdminAction::DisableUser(email),
+            "enable" => AdminAction::EnableUser(email),
+            "remove" => AdminAction::RemoveUser(email),
             _ => return Err(Error::invalid("action: one of disable, enable and remove")),
         };
         visitor.people.change(&visitor.secret, change).await?;

@@ -4,7 +4,7 @@ use reqwest::Method;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
-use portico_actors::auth::people::client::NewClient;
+use portico_actors::auth::oauth::client::NewClient;
 use portico_actors::auth::records::NewPat;
 use portico_actors::principal::{Rights, Scope};
 

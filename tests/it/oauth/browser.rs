@@ -14,7 +14,7 @@ async fn consent(scripts: bool) {
     let Some(browser) = Browser::start(scripts).await else { return };
     let app = fixture::two_connections().await;
     let callback = Callback::open();
-    let new = portico_actors::auth::people::client::NewClient {
+    let new = portico_actors::auth::oauth::client::NewClient {
         name: "Quarterly Reports".to_owned(),
         redirect_uris: vec!["http://127.0.0.1/callback".to_owned()],
         confidential: false,

@@ -1,6 +1,6 @@
 //! People's own pages, and what administrators do there.
 
-use portico_actors::auth::people::client::NewClient;
+use portico_actors::auth::oauth::client::NewClient;
 use portico_actors::auth::records::{NewPat, NewUser};
 use portico_actors::principal::Rights;
 use secrecy::{ExposeSecret, SecretString};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use portico_actors::auth::Algorithm;
 use portico_actors::auth::records::NewPat;
-use portico_actors::auth::store::{Place, Store};
+use portico_actors::auth::store::{Store, StoreLocation};
 use portico_actors::event::Event;
 use portico_actors::source::postgres::Address;
 use reqwest::Response;
@@ -242,7 +242,7 @@ async fn a_state_that_one_replica_gave_is_taken_by_the_other_and_by_no_other_sto
 async fn a_state_from_before_a_restart_is_taken() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("portico.db");
-    let (url, known) = (format!("sqlite:{}", path.display()), callers(Place::File(path)));
+    let (url, known) = (format!("sqlite:{}", path.display()), callers(StoreLocation::File(path)));
     let before = asking(&url, &known).await;
     let given = state(&before).await;
     drop(before);

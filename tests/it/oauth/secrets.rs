@@ -6,7 +6,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use portico_actors::auth::people::client::NewClient;
+use portico_actors::auth::oauth::client::NewClient;
 use portico_actors::auth::store::Store;
 use reqwest::{Method, RequestBuilder};
 use secrecy::ExposeSecret;

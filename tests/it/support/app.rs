@@ -13,7 +13,7 @@ use portico::mcp::connection::ConnectionFeatures;
 use portico::mcp::features::Features;
 use portico_actors::auth::Auth;
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
-use portico_actors::auth::store::{Place, Store};
+use portico_actors::auth::store::{Store, StoreLocation};
 use portico_actors::error::Kind;
 use portico_actors::event::Event;
 use portico_actors::principal::{Rights, Scope};
@@ -139,7 +139,7 @@ impl TestApp {
 
     /// Has the service look at its store, as commands do that have changed it.
     pub(crate) async fn look(&self) {
-        self.auth.look().await;
+        self.auth.sync().await;
     }
 
     pub(crate) fn store(&self) -> Store {
@@ -260,7 +260,7 @@ impl Drop for TestApp {
 
 /// A user who may write, one who may read, and a service account that may write on the first
 /// connection.
-pub(crate) fn callers(store: impl Into<Place>) -> (Caller, Caller, Caller) {
+pub(crate) fn callers(store: impl Into<StoreLocation>) -> (Caller, Caller, Caller) {
     let mut store = Store::open(store).unwrap();
     let mut user = |name: &str, scope| {
         let email = format!("{name}@example.com");

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use portico_actors::auth::people::client::{Client, NewClient};
+use portico_actors::auth::oauth::client::{Client, NewClient};
 use reqwest::{RequestBuilder, Response};
 use secrecy::ExposeSecret;
 use serde_json::Value;

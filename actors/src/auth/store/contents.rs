@@ -7,14 +7,17 @@ use rusqlite::named_params;
 use secrecy::{ExposeSecret, SecretSlice};
 use uuid::Uuid;
 
-use super::columns::{Id, rights};
-use super::connection::{Connection, Read, Row, Values};
-use super::{Store, broken, clients, subjects};
 use crate::auth::clock::Timestamp;
-use crate::auth::key::PublicKey;
-use crate::auth::people::client::ClientKind;
-use crate::auth::sealing::{self, StoreKey};
+use crate::auth::keys::key::PublicKey;
+use crate::auth::keys::sealing::{self, StoreKey};
+use crate::auth::oauth::client::ClientKind;
 use crate::auth::secret::Digest;
+use crate::auth::store::connection::Connection;
+use crate::auth::store::open::Store;
+use crate::auth::store::sql::columns::{Id, rights};
+use crate::auth::store::sql::failure::{StatementResult, broken};
+use crate::auth::store::sql::params::ToParams;
+use crate::auth::store::sql::row::Row;
 use crate::error::Result;
 use crate::principal::Rights;
 
@@ -178,7 +181,7 @@ impl Store {
                     let Id(id) = row.get(0)?;
                     let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
                     let token = row.get::<_, Option<Id>>(8)?.map(|Id(id)| id);
-                    let kind = clients::kind_of(&row.get::<_, String>(9)?, row.get(10)?);
+                    let kind = ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?);
                     Ok(GrantRow { id, rights, expires_at: row.get(1)?, token, kind })
                 },
             )?,
@@ -204,20 +207,20 @@ impl Store {
                 let Id(jti) = row.get(0)?;
                 Ok(jti)
             })?,
-            refused: subjects::all(connection)?.into_iter().map(|refused| refused.subject).collect(),
+            refused: rows(connection, "SELECT subject FROM refused_subjects", |row| row.get(0))?,
         })
     }
 }
 
-fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> Read<T>) -> Result<Vec<T>> {
+fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> StatementResult<T>) -> Result<Vec<T>> {
     connection.query(sql, (), read).map_err(broken)
 }
 
 fn rows_of<T>(
     connection: &Connection,
     sql: &str,
-    values: impl Values,
-    read: impl FnMut(&Row<'_>) -> Read<T>,
+    values: impl ToParams,
+    read: impl FnMut(&Row<'_>) -> StatementResult<T>,
 ) -> Result<Vec<T>> {
     connection.query(sql, values, read).map_err(broken)
 }

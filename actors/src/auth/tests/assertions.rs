@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::attacks::{Pair, signed, signed_texts, with, without};
 use super::issuers::{NOW, Publisher, THEIRS, ask, claims, ed25519_pem, header, issuer, key};
 use super::support::House;
-use crate::auth::key::Algorithm;
+use crate::auth::keys::key::Algorithm;
 use crate::auth::{AuthActor, IssuerIdentity, IssuerKey, IssuerKeys, TrustedIssuer};
 use crate::identity::{Mapping, Pattern, RoleClaim};
 use crate::principal::{Principal, Scope};

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::support::{ISSUER, SALES, STOCK, only};
-use crate::auth::clock::CLOCK_SKEW;
-use crate::auth::clock::Timestamp;
-use crate::auth::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
-use crate::auth::token::{Issue, Refusal, Tokens, Verified};
+use crate::auth::clock::{CLOCK_SKEW, Timestamp};
+use crate::auth::keys::key::{Algorithm, NewKey, PublicKey, SigningKey, VerifyingKey};
+use crate::auth::verify::refusal::Refusal;
+use crate::auth::verify::token::{Issue, Tokens, Verified};
 use crate::auth::{TOKEN_LIFETIME, secret};
 use crate::principal::{Endpoint, Rights, Scope};
 

@@ -9,7 +9,7 @@ use super::support::{House, ask, basic, user};
 use crate::auth::Algorithm;
 use crate::auth::records::NewPat;
 use crate::auth::store::NewRecord;
-use crate::auth::watch::FileWatch;
+use crate::auth::sync::FileWatch;
 use crate::error::Kind;
 
 const ANN: &str = "ann@example.com";

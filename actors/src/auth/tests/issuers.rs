@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 
 use super::attacks::{Pair, forge, pair, signed, with, without};
 use super::support::{House, ISSUER, SALES, STOCK, only};
-use crate::auth::key::{Algorithm, NewKey, VerifyingKey};
-use crate::auth::verdicts::Judge;
+use crate::auth::keys::key::{Algorithm, NewKey, VerifyingKey};
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope};
 
@@ -101,7 +101,11 @@ pub(super) fn claims() -> Value {
 
 pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
     let credential = Credential::Bearer(SecretString::from(token));
-    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None })).await.unwrap().ok()
+    actor
+        .send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }))
+        .await
+        .unwrap()
+        .ok()
 }
 
 /// The PEM of a key, from the part before its bits and its bits.
@@ -113,7 +117,7 @@ fn pem(head: &[u8], key: &[u8]) -> String {
 
 pub(super) fn ed25519_pem(pair: &Pair) -> String {
     use base64::Engine;
-    let crate::auth::key::PublicKey::Edwards { x, .. } = &pair.verifying.public else { panic!("an Ed25519 key") };
+    let crate::auth::keys::key::PublicKey::Edwards { x, .. } = &pair.verifying.public else { panic!("an Ed25519 key") };
     let x = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(x).unwrap();
     pem(&[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00], &x)
 }
@@ -183,7 +187,7 @@ async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again()
         token_lifetime: crate::auth::TOKEN_LIFETIME,
         connections: [STOCK].into(),
         reaches: vec![(THEIRS.to_owned(), only(&[STOCK], Scope::Admin))],
-        admission: crate::auth::people::client::Admission::default(),
+        admission: crate::auth::oauth::client::Admission::default(),
     };
     actor.send(change).await.unwrap();
     assert_eq!(

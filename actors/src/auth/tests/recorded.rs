@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, Kept, SALES, STOCK, account, only, pace, user};
-use crate::auth::people::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
-use crate::auth::people::{Change as Asked, People};
+use crate::auth::accounts::{Accounts, AdminAction as Asked};
+use crate::auth::oauth::authorization::{Approval, ClientCredential, NextRefresh, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::{Door, ForStore, Recorder, Recording};
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::secret::Digest;
@@ -29,20 +29,19 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "https://client.example/cb";
 
 /// The store's files, as they are.
-pub(super) const STORE: [&str; 13] = [
-    include_str!("../store/accounts.rs"),
-    include_str!("../store/clients.rs"),
-    include_str!("../store/consents.rs"),
+pub(super) const STORE: [&str; 12] = [
+    include_str!("../store/tables/service_accounts.rs"),
+    include_str!("../store/tables/clients.rs"),
+    include_str!("../store/tables/consents.rs"),
     include_str!("../store/contents.rs"),
-    include_str!("../store/endings.rs"),
-    include_str!("../store/grants.rs"),
-    include_str!("../store/keys.rs"),
-    include_str!("../store/revoked.rs"),
-    include_str!("../store/sessions.rs"),
-    include_str!("../store/subjects.rs"),
-    include_str!("../store/tokens.rs"),
-    include_str!("../store/trail.rs"),
-    include_str!("../store/users.rs"),
+    include_str!("../store/tables/grants.rs"),
+    include_str!("../store/tables/keys.rs"),
+    include_str!("../store/tables/revoked.rs"),
+    include_str!("../store/tables/sessions.rs"),
+    include_str!("../store/tables/subjects.rs"),
+    include_str!("../store/tables/tokens.rs"),
+    include_str!("../store/tables/trail.rs"),
+    include_str!("../store/tables/users.rs"),
 ];
 
 /// What writes to the store and changes nobody's rights, with the reason.
@@ -254,7 +253,7 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     let settings =
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = People::start(&settings, auth).await.unwrap();
+    let people = Accounts::start(&settings, auth).await.unwrap();
     let admin = NewUser { rights: Rights::ALL, ..user("root@example.com") };
     house.store().add_user(admin).unwrap();
     let (_, token) = house.store().create_pat("root@example.com", NewPat::default()).unwrap();
@@ -328,9 +327,9 @@ async fn every_change_that_people_make_is_recorded_with_who_and_from_where() {
     run!(change(&session, Asked::RemoveUser("nobody@example.com".to_owned())), []).unwrap_err();
     let listed: BTreeSet<_> = seen.iter().copied().chain(READING).collect();
     let texts = [
-        include_str!("../people/mod.rs"),
-        include_str!("../people/administration.rs"),
-        include_str!("../people/sign_in.rs"),
+        include_str!("../accounts/service.rs"),
+        include_str!("../accounts/administration.rs"),
+        include_str!("../accounts/sign_in.rs"),
     ];
     let written: BTreeSet<_> = texts.iter().flat_map(|text| functions(text, &["pub async fn "], "&self")).collect();
     let unknown: Vec<_> = written.difference(&listed).collect();
@@ -369,7 +368,7 @@ async fn a_change_that_nobody_waits_for_any_more_is_recorded_all_the_same() {
     let settings =
         AuthSettings { clock: house.clock(), recording, ..AuthSettings::new(house.place(), ISSUER, observer) };
     let auth = Auth::start(settings.clone()).await.unwrap();
-    let people = People::start(&settings, auth).await.unwrap();
+    let people = Accounts::start(&settings, auth).await.unwrap();
     let leaving = actix::spawn(async move { people.register(new_client("gone"), None).await.map(drop) });
     tokio::time::timeout(Duration::from_secs(60), begun.notified()).await.expect("nothing was changed");
     assert!(!leaving.is_finished(), "it was answered before it was recorded");

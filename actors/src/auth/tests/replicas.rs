@@ -11,12 +11,12 @@ use super::support::{
     AnyHouse, OnPostgres, SALES, account, ask_at_once, basic, bearer, exchange, look_at_older_rows, older_rows, only,
     session, user,
 };
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::Accounts;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::recording::Door;
 use crate::auth::records::{NewPat, NewUser};
-use crate::auth::store::{NewRecord, Place, Store};
+use crate::auth::store::{NewRecord, Store, StoreLocation};
 use crate::auth::{Algorithm, Auth, AuthSettings, Authenticate, Revoke};
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint, Scope};
@@ -120,12 +120,12 @@ fn a_newer_programs_store_and_another_programs_schema_are_refused() {
 #[test]
 fn a_user_without_rights_is_told_what_is_missing_and_one_with_a_schema_has_enough() {
     let house = House::new();
-    let Place::Postgres(address) = house.place() else { panic!("no database") };
+    let StoreLocation::Postgres(address) = house.place() else { panic!("no database") };
     let database = address.url.expose_secret().split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
     let admin = session(&house.place());
     admin.batch("DROP ROLE IF EXISTS keeper; CREATE ROLE keeper LOGIN PASSWORD 'hunter2'").unwrap();
     let url = TestPostgres::shared().url_as("keeper:hunter2", &database);
-    let place = Place::from(Address::from(url));
+    let place = StoreLocation::from(Address::from(url));
     let refused = Store::open(&place).unwrap_err();
     assert_eq!(refused.kind, Kind::Unavailable);
     assert!(refused.get_hint().unwrap().contains("CREATE SCHEMA portico AUTHORIZATION"), "{refused:?}");
@@ -135,7 +135,7 @@ fn a_user_without_rights_is_told_what_is_missing_and_one_with_a_schema_has_enoug
     store.add_user(user(ANN)).unwrap();
     assert!(!format!("{place:?} {place} {store:?}").contains("hunter2"));
     // Nobody is at the other end: what is said of that has no password either.
-    let nobody = Place::from(Address::from("postgres://keeper:hunter2@127.0.0.1:1/x"));
+    let nobody = StoreLocation::from(Address::from("postgres://keeper:hunter2@127.0.0.1:1/x"));
     let away = Store::open(&nobody).unwrap_err();
     assert_eq!((away.kind, away.get_retry_after()), (Kind::Unavailable, Some(Duration::from_secs(1))));
     assert!(!format!("{away:?}").contains("hunter2"), "{away:?}");
@@ -234,7 +234,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         let settings =
             AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), super::support::ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        replicas.push((People::start(&settings, auth.clone()).await.unwrap(), auth));
+        replicas.push((Accounts::start(&settings, auth.clone()).await.unwrap(), auth));
     }
     let session = replicas[0].0.sign_in(ANN.to_owned(), pat, None).await.unwrap().0;
     let approval = Approval {
@@ -246,7 +246,7 @@ async fn a_code_and_a_refresh_token_are_good_once_in_all_processes() {
         resource: None,
     };
     let client = || ClientCredential { from: None, client_id: client_id.clone(), secret: None };
-    let redeem = async |people: &People, code: SecretString| {
+    let redeem = async |people: &Accounts, code: SecretString| {
         let redemption = Redemption {
             client: client(),
             code,

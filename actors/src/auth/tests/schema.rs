@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use tempfile::TempDir;
 
 use super::support::{House, look_at_older_rows, older_rows, user};
-use crate::auth::key::NewKey;
+use crate::auth::keys::key::NewKey;
 use crate::auth::store::Store;
 use crate::auth::{Algorithm, StoreKey};
 use crate::error::Kind;

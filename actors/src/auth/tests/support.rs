@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::postgres::TestPostgres;
-use crate::auth::asking::Settle;
 use crate::auth::clock::{CLOCK_SKEW, Clock, Timestamp};
 use crate::auth::recording::{Door, ForStore, Recorder};
 use crate::auth::records::{NewServiceAccount, NewUser, ServiceAccount};
-use crate::auth::store::{Change, Place, Store};
-use crate::auth::verdicts::Judge;
+use crate::auth::store::{Change, Store, StoreLocation};
+use crate::auth::sync::lookup::SyncStore;
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::{
     AccessToken, AuthActor, AuthSettings, Authenticate, ClientProof, Exchange, Grant, GrantError, TrustedIssuer,
 };
@@ -36,44 +36,44 @@ pub(super) const STOCK: Uuid = Uuid::from_u128(0x7a0b_1a52_8d0e_4c57_9d1b_6a7f_3
 
 /// Where a store is, and what a test may do there behind its back.
 pub(super) trait Kind {
-    fn place(directory: &Path) -> Place;
+    fn place(directory: &Path) -> StoreLocation;
 
     /// Runs statements, as somebody else.
-    fn execute(place: &Place, sql: &str);
+    fn execute(place: &StoreLocation, sql: &str);
 
     /// Everything that is kept.
-    fn kept(place: &Place) -> Vec<u8>;
+    fn kept(place: &StoreLocation) -> Vec<u8>;
 
     /// How many rows a table has.
-    fn count(place: &Place, table: &str) -> i64;
+    fn count(place: &StoreLocation, table: &str) -> i64;
 
     /// Keeps everybody else from writing.
-    fn lock(place: &Place) -> Box<dyn Any>;
+    fn lock(place: &StoreLocation) -> Box<dyn Any>;
 }
 
 /// A SQLite file.
 pub(super) struct OnFile;
 
 impl Kind for OnFile {
-    fn place(directory: &Path) -> Place {
-        Place::File(directory.join("portico.db"))
+    fn place(directory: &Path) -> StoreLocation {
+        StoreLocation::File(directory.join("portico.db"))
     }
 
-    fn execute(place: &Place, sql: &str) {
+    fn execute(place: &StoreLocation, sql: &str) {
         rusqlite::Connection::open(place.file().unwrap()).unwrap().execute_batch(sql).unwrap();
     }
 
-    fn kept(place: &Place) -> Vec<u8> {
+    fn kept(place: &StoreLocation) -> Vec<u8> {
         let path = place.file().unwrap().display();
         ["", "-wal"].iter().flat_map(|suffix| fs::read(format!("{path}{suffix}")).unwrap_or_default()).collect()
     }
 
-    fn count(place: &Place, table: &str) -> i64 {
+    fn count(place: &StoreLocation, table: &str) -> i64 {
         let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
         raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     }
 
-    fn lock(place: &Place) -> Box<dyn Any> {
+    fn lock(place: &StoreLocation) -> Box<dyn Any> {
         let raw = rusqlite::Connection::open(place.file().unwrap()).unwrap();
         raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
         Box::new(raw)
@@ -84,23 +84,26 @@ impl Kind for OnFile {
 pub(super) struct OnPostgres;
 
 impl Kind for OnPostgres {
-    fn place(_: &Path) -> Place {
+    fn place(_: &Path) -> StoreLocation {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Place::from(Address::from(format!("{}?search_path=store_{number}&application_name=store_{number}", database())))
+        StoreLocation::from(Address::from(format!(
+            "{}?search_path=store_{number}&application_name=store_{number}",
+            database()
+        )))
     }
 
-    fn execute(place: &Place, sql: &str) {
+    fn execute(place: &StoreLocation, sql: &str) {
         session(place).batch(sql).unwrap();
     }
 
-    fn kept(place: &Place) -> Vec<u8> {
+    fn kept(place: &StoreLocation) -> Vec<u8> {
         let tables = "SELECT string_agg(table_to_xml(c.oid::regclass, true, false, '')::text, '') AS kept
                       FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'";
         format!("{:?}", session(place).query(tables, Vec::new()).unwrap()).into_bytes()
     }
 
-    fn count(place: &Place, table: &str) -> i64 {
+    fn count(place: &StoreLocation, table: &str) -> i64 {
         let Ok(answer) = session(place).query(&format!("SELECT count(*) FROM {table}"), Vec::new()) else {
             panic!("{table} cannot be counted")
         };
@@ -108,7 +111,7 @@ impl Kind for OnPostgres {
         *count
     }
 
-    fn lock(place: &Place) -> Box<dyn Any> {
+    fn lock(place: &StoreLocation) -> Box<dyn Any> {
         let raw = session(place);
         raw.batch("BEGIN; SELECT number FROM revision FOR UPDATE").unwrap();
         Box::new(raw)
@@ -116,8 +119,8 @@ impl Kind for OnPostgres {
 }
 
 /// A session beside the store's own, with the same search path.
-pub(super) fn session(place: &Place) -> Session {
-    let Place::Postgres(address) = place else { panic!("{place} is no database") };
+pub(super) fn session(place: &StoreLocation) -> Session {
+    let StoreLocation::Postgres(address) = place else { panic!("{place} is no database") };
     let patience = Duration::from_secs(30);
     Session::open(address, patience, patience).unwrap()
 }
@@ -139,7 +142,7 @@ fn database() -> &'static str {
 pub(super) type House = AnyHouse<OnFile>;
 
 pub(super) struct AnyHouse<K> {
-    place: Place,
+    place: StoreLocation,
     kind: PhantomData<K>,
     _directory: TempDir,
     seconds: Arc<AtomicU64>,
@@ -159,7 +162,7 @@ impl<K: Kind> AnyHouse<K> {
         Self { place, kind: PhantomData, _directory: directory, seconds, outages: Arc::default() }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> StoreLocation {
         self.place.clone()
     }
 
@@ -279,7 +282,7 @@ pub(super) fn look_at_older_rows(store: &mut Store) {
     assert_eq!((token.name.as_str(), token.parent, token.parent_known), ("old", None, false));
     let consents = store.consents(Some("ann@example.com")).unwrap();
     assert_eq!(consents.iter().map(|consent| consent.id).collect::<Vec<_>>(), [Uuid::from_u128(2)]);
-    assert_eq!(consents[0].client_kind, Some(crate::auth::people::client::ClientKind::Document));
+    assert_eq!(consents[0].client_kind, Some(crate::auth::oauth::client::ClientKind::Document));
     // Nobody knows who has seen the secret: it does not grow with the account.
     let wider = store.change_service_account(account("nightly", &[SALES, STOCK], Scope::Write)).unwrap();
     assert_eq!((wider.secret_opens, wider.secret_parent), (only(&[SALES], Scope::Read), None));
@@ -350,13 +353,13 @@ pub(super) fn proof(client_id: &str, secret: &SecretString) -> ClientProof {
 
 /// What the actor says once it has seen what was written before: of a database, a moment may pass.
 pub(super) async fn ask(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Settle).await.unwrap();
+    actor.send(SyncStore).await.unwrap();
     ask_at_once(actor, credential).await
 }
 
 /// What the actor says now.
 pub(super) async fn ask_at_once(actor: &Addr<AuthActor>, credential: Credential) -> Result<Arc<Principal>> {
-    actor.send(Judge::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
+    actor.send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Api, from: None })).await.unwrap()
 }
 
 pub(super) async fn bearer(actor: &Addr<AuthActor>, token: &AccessToken) -> Result<Arc<Principal>> {
@@ -370,7 +373,7 @@ pub(super) async fn exchange(
     scope: Option<&str>,
     resource: Option<&str>,
 ) -> Result<AccessToken, GrantError> {
-    actor.send(Settle).await.unwrap();
+    actor.send(SyncStore).await.unwrap();
     let grant = Grant::ClientCredentials {
         client: proof(&account.client_id, secret),
         scope: scope.map(str::to_owned),

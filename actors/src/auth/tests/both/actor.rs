@@ -6,8 +6,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::support::{House, SALES, STOCK, account, ask, basic, bearer, exchange, only, user};
-use crate::auth::asking::Settle;
 use crate::auth::records::{NewPat, NewUser};
+use crate::auth::sync::lookup::SyncStore;
 use crate::auth::{Algorithm, Authenticate, Jwks};
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint, Principal, Rights, Scope, Validity};
@@ -112,7 +112,7 @@ async fn a_rotated_key_verifies_until_its_last_token_has_ended() {
     let actor = house.actor().await;
     let old_kid = store.keys().unwrap()[0].kid.clone();
     let kids = async || {
-        actor.send(Settle).await.unwrap();
+        actor.send(SyncStore).await.unwrap();
         let jwks = actor.send(Jwks).await.unwrap().unwrap();
         let keys = jwks["keys"].as_array().unwrap().clone();
         keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use self::dice::Dice;
 use super::support::{House, ISSUER, SALES, STOCK, proof};
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::Accounts;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::{NewPat, NewServiceAccount, NewUser};
 use crate::auth::store::Store;
 use crate::auth::{Auth, AuthSettings, Authenticate, Exchange, Grant};
@@ -67,7 +67,7 @@ struct Node {
 struct Chain {
     house: House,
     store: Store,
-    replicas: [(People, Auth); 2],
+    replicas: [(Accounts, Auth); 2],
     client: String,
     nodes: Vec<Node>,
     dice: Dice,
@@ -109,10 +109,10 @@ impl Chain {
         chain
     }
 
-    async fn replica(house: &House) -> (People, Auth) {
+    async fn replica(house: &House) -> (Accounts, Auth) {
         let settings = AuthSettings { connections: [SALES, STOCK, LABEL].into(), ..house.settings() };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        (People::start(&settings, auth.clone()).await.unwrap(), auth)
+        (Accounts::start(&settings, auth.clone()).await.unwrap(), auth)
     }
 
     fn node(&mut self, made: Made, from: &[usize], most: Rights) {
@@ -143,9 +143,9 @@ impl Chain {
     }
 
     /// One of the processes, which has seen what was written before.
-    async fn replica_by_chance(&mut self) -> (People, Auth) {
+    async fn replica_by_chance(&mut self) -> (Accounts, Auth) {
         let (people, auth) = self.dice.one(&self.replicas);
-        auth.look().await;
+        auth.sync().await;
         (people, auth)
     }
 
@@ -320,7 +320,7 @@ impl Chain {
     }
 
     /// What a node opens now, at each door; nothing where it is refused.
-    async fn opens(&self, made: &Made, people: &People, auth: &Auth) -> Vec<Rights> {
+    async fn opens(&self, made: &Made, people: &Accounts, auth: &Auth) -> Vec<Rights> {
         match made {
             Made::Person(email) => {
                 let user = self.store.users().unwrap().into_iter().find(|user| user.email == *email);

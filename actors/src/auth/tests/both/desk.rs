@@ -4,9 +4,9 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, only, user};
-use crate::auth::people::People;
-use crate::auth::people::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
-use crate::auth::people::client::NewClient;
+use crate::auth::accounts::Accounts;
+use crate::auth::oauth::authorization::{Approval, ClientCredential, Issued, Redemption, Refresh};
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::{NewPat, NewUser};
 use crate::auth::{Auth, AuthSettings, GrantError};
 use crate::principal::Scope;
@@ -18,7 +18,7 @@ pub(super) const REDIRECT: &str = "https://client.example/cb";
 /// A service with one user, signed in with a token of theirs, and one public client.
 pub(super) struct Desk {
     pub(super) house: House,
-    pub(super) people: People,
+    pub(super) people: Accounts,
     pub(super) auth: Auth,
     pub(super) token: SecretString,
     pub(super) session: SecretString,
@@ -40,7 +40,7 @@ impl Desk {
         let observer = std::sync::Arc::new(|_: &crate::event::Event| {});
         let settings = AuthSettings { clock: house.clock(), ..AuthSettings::new(house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        let people = People::start(&settings, auth.clone()).await.unwrap();
+        let people = Accounts::start(&settings, auth.clone()).await.unwrap();
         let session = people.sign_in(email, token.clone(), None).await.unwrap().0;
         Self { house, people, auth, token, session, client }
     }

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::support::{House, ISSUER, SALES, STOCK, account, bearer, exchange, only, proof};
-use crate::auth::verdicts::Judge;
+use crate::auth::verify::authenticate::VerifyCredential;
 use crate::auth::{Authenticate, Exchange, Grant};
 use crate::principal::{Credential, Endpoint, Scope};
 
@@ -63,7 +63,8 @@ async fn a_resource_must_be_ours_and_opens_its_own_endpoint() {
             [(Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api), (Endpoint::Mcp, &at_mcp), (Endpoint::Api, &at_api)]
         {
             let credential = Credential::Bearer(token.token.clone());
-            let answer = actor.send(Judge::from(Authenticate { credential, endpoint, from: None })).await.unwrap();
+            let answer =
+                actor.send(VerifyCredential::from(Authenticate { credential, endpoint, from: None })).await.unwrap();
             assert_eq!(answer.ok().map(|principal| principal.rights.clone()), *reach, "{resource} at {endpoint:?}");
         }
     }

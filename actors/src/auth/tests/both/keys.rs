@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::support::{House, ISSUER, SALES, account, ask, basic, bearer, exchange, user};
 use crate::auth::clock::CLOCK_SKEW;
-use crate::auth::key::{NewKey, SigningKey};
+use crate::auth::keys::key::{NewKey, SigningKey};
 use crate::auth::records::NewPat;
 use crate::auth::store::Store;
 use crate::auth::{AccessToken, Algorithm};

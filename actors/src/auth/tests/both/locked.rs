@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::desk::{Desk, REDIRECT};
 use super::support::{basic, pace};
 use crate::auth::Authenticate;
-use crate::auth::people::client::NewClient;
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::NewPat;
 use crate::error::Kind;
 use crate::principal::{Credential, Endpoint};
@@ -32,7 +32,7 @@ fn new_client() -> NewClient {
 async fn a_locked_store_keeps_nobody_away_who_is_known_and_turns_strangers_away_at_once() {
     let desk = Desk::open().await;
     let (_, fresh) = desk.house.store().create_pat(ANN, NewPat::default()).unwrap();
-    desk.auth.look().await;
+    desk.auth.sync().await;
     let judged = async |credential: Credential| {
         let begun = Instant::now();
         let asked = Authenticate { credential, endpoint: Endpoint::Api, from: None };

@@ -1,7 +1,7 @@
 //! Two spellings of a name are one name, also where a store is from before that was so.
 
 use super::support::{House, SALES, account, ask, basic, user};
-use crate::auth::people::client::NewClient;
+use crate::auth::oauth::client::NewClient;
 use crate::auth::records::NewPat;
 use crate::error::Kind;
 use crate::principal::Scope;

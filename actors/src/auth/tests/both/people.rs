@@ -4,9 +4,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::desk::{Desk, REDIRECT};
 use super::support::{House, SALES, STOCK, ask, bearer, only, user};
-use crate::auth::people::authorization::{Approval, CODE_LIFETIME, GRANT_LIFETIME, REFRESH_LIFETIME};
-use crate::auth::people::client::{ClientKind, NewClient};
-use crate::auth::people::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
+use crate::auth::accounts::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME};
+use crate::auth::oauth::authorization::{Approval, CODE_LIFETIME, GRANT_LIFETIME, REFRESH_LIFETIME};
+use crate::auth::oauth::client::{ClientKind, NewClient};
 use crate::auth::records::{NewPat, NewUser};
 use crate::error::Kind;
 use crate::principal::{Credential, Rights, Scope};

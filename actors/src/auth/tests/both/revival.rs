@@ -6,10 +6,10 @@ use std::time::Duration;
 use actix::{Handler, Message};
 
 use super::support::{House, SALES, STOCK, basic, user};
-use crate::auth::people::client::Admission;
+use crate::auth::oauth::client::Admission;
 use crate::auth::records::NewPat;
-use crate::auth::verdicts::Judge;
-use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, Mint, Reconfigure, Ticket};
+use crate::auth::verify::authenticate::VerifyCredential;
+use crate::auth::{Auth, AuthActor, AuthSettings, Authenticate, IssueToken, Reconfigure, TokenSpec};
 use crate::error::Kind;
 use crate::event::Event;
 use crate::principal::{Credential, Endpoint, Rights, Scope};
@@ -44,7 +44,7 @@ async fn an_actor_that_panics_is_replaced() {
     let credential = basic("ann@example.com", &token);
     let ask = async || {
         let asked = Authenticate { credential: credential.clone(), endpoint: Endpoint::Api, from: None };
-        auth.send(Judge::from(asked)).await
+        auth.send(VerifyCredential::from(asked)).await
     };
     let begun = ask().await.unwrap().unwrap();
     for death in 1..=2 {
@@ -64,7 +64,7 @@ async fn an_actor_that_panics_is_replaced() {
     while !begun.validity.is_lost() {
         pace.tick().await;
     }
-    auth.look().await;
+    auth.sync().await;
     assert_eq!(ask().await.unwrap().unwrap_err().kind, Kind::Unauthenticated);
 }
 
@@ -75,7 +75,7 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
     let settings = AuthSettings { connections: [SALES].into(), ..house.settings() };
     let auth = Auth::start(settings).await.unwrap();
     let issued = async || {
-        let ticket = Ticket {
+        let spec = TokenSpec {
             subject: "ann@example.com".to_owned(),
             client_id: "reports".to_owned(),
             scope: None,
@@ -83,7 +83,7 @@ async fn settings_that_were_read_anew_outlive_the_actor() {
             resource: None,
             grant: None,
         };
-        let token = auth.send(Mint(ticket)).await.unwrap().unwrap();
+        let token = auth.send(IssueToken(spec)).await.unwrap().unwrap();
         let credential = Credential::Bearer(token.token.clone());
         let by = auth.authenticate(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.unwrap();
         (token.expires_in, by.rights.covers(SALES), by.rights.covers(STOCK))

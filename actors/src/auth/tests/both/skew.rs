@@ -9,10 +9,10 @@ use secrecy::SecretString;
 
 use super::desk::Desk;
 use super::support::{ISSUER, SALES, basic};
+use crate::auth::accounts::Accounts;
+use crate::auth::accounts::session::{SESSION_IDLE, SESSION_LIFETIME};
 use crate::auth::clock::CLOCK_SKEW;
-use crate::auth::people::People;
-use crate::auth::people::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
-use crate::auth::people::session::{SESSION_IDLE, SESSION_LIFETIME};
+use crate::auth::oauth::authorization::{CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, REFRESH_LIFETIME};
 use crate::auth::records::NewPat;
 use crate::auth::throttle::Rate;
 use crate::auth::{Auth, AuthLimits, AuthSettings, Authenticate, TOKEN_LIFETIME};
@@ -23,7 +23,7 @@ const HOUR: Duration = Duration::from_hours(1);
 
 /// Another process on the same store.
 struct Neighbour {
-    people: People,
+    people: Accounts,
     auth: Auth,
     /// By how many seconds its clock is ahead.
     ahead: Arc<AtomicI64>,
@@ -38,11 +38,11 @@ impl Neighbour {
         let clock = desk.house.clock_ahead(&ahead);
         let settings = AuthSettings { limits, clock, ..AuthSettings::new(desk.house.place(), ISSUER, observer) };
         let auth = Auth::start(settings.clone()).await.unwrap();
-        Self { people: People::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
+        Self { people: Accounts::start(&settings, auth.clone()).await.unwrap(), auth, ahead }
     }
 
     async fn lets_in(&self, credential: Credential) -> bool {
-        self.auth.look().await;
+        self.auth.sync().await;
         self.auth.authenticate(Authenticate { credential, endpoint: Endpoint::Api, from: None }).await.is_ok()
     }
 
@@ -111,7 +111,7 @@ fn token(desk: &Desk) -> SecretString {
 }
 
 /// A grant that ends so long after its last refresh, with what was issued then.
-async fn old_grant(desk: &Desk, before: Duration) -> crate::auth::people::authorization::Issued {
+async fn old_grant(desk: &Desk, before: Duration) -> crate::auth::oauth::authorization::Issued {
     let mut issued = desk.redeem(code(desk).await).await.unwrap();
     let (mut left, step) = (GRANT_LIFETIME.as_secs() - before.as_secs(), REFRESH_LIFETIME.as_secs() - 1);
     while left > 0 {
@@ -198,9 +198,9 @@ async fn a_clock_that_is_ahead_or_behind_lets_nothing_in_twice_nor_after_it_was_
         desk.people.revoke(client(), revoked.clone()).await.unwrap();
         desk.house.pass((TOKEN_LIFETIME + CLOCK_SKEW).as_secs() - 1);
         let other = desk.refresh(&issued.refresh).await.unwrap().access.token;
-        neighbour.auth.look().await;
+        neighbour.auth.sync().await;
         neighbour.people.revoke(client(), other).await.unwrap();
-        desk.auth.look().await;
+        desk.auth.sync().await;
         let asked = Authenticate { credential: Credential::Bearer(revoked), endpoint: Endpoint::Api, from: None };
         assert!(desk.auth.authenticate(asked).await.is_err(), "{ahead}");
     }

@@ -1,7 +1,7 @@
 //! What administrators do in a chain, and who would like to be one.
 
 use super::{Chain, Made, refused};
-use crate::auth::people::Change;
+use crate::auth::accounts::AdminAction;
 use crate::auth::records::{NewPat, NewServiceAccount, NewUser};
 use crate::principal::Rights;
 
@@ -48,17 +48,18 @@ impl Chain {
             }
             "disable or enable an account" => {
                 let disable = account.disabled_at.is_none();
-                let change = if disable { Change::DisableAccount } else { Change::EnableAccount };
+                let change = if disable { AdminAction::DisableAccount } else { AdminAction::EnableAccount };
                 (refused(people.change(&session, change(account.client_id)).await).is_some(), account.rights)
             }
             "disable or enable a user" => {
-                let change = if user.disabled_at.is_none() { Change::DisableUser } else { Change::EnableUser };
+                let change =
+                    if user.disabled_at.is_none() { AdminAction::DisableUser } else { AdminAction::EnableUser };
                 (refused(people.change(&session, change(user.email)).await).is_some(), user.rights)
             }
             "remove a user" => {
                 // Those of the beginning are needed.
                 let Some(user) = users.into_iter().find(|user| user.email.starts_with("made-")) else { return };
-                (refused(people.change(&session, Change::RemoveUser(user.email)).await).is_some(), user.rights)
+                (refused(people.change(&session, AdminAction::RemoveUser(user.email)).await).is_some(), user.rights)
             }
             "read the directory" => {
                 let Some(seen) = refused(people.directory(&session).await) else { return };

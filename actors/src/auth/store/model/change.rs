@@ -1,0 +1,47 @@
+//! A change of who may do what, with what it was about, as it was and as it is.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A change. It holds no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The command line's word for it, such as `user add`.
+    pub action: &'static str,
+    /// What was made or changed, as it is now, or removed, as it was: as `--json` prints it.
+    pub object: Value,
+    /// Of what was there before and still is: the members that differ, as they were.
+    pub before: Option<Value>,
+    /// The same members as they are.
+    pub after: Option<Value>,
+}
+
+impl Change {
+    /// Of something that was `before` and is `after`; one is absent where it was made or removed.
+    pub(crate) fn of<T: Serialize>(action: &'static str, before: Option<&T>, after: Option<&T>) -> Self {
+        let value = |of: Option<&T>| of.and_then(|of| serde_json::to_value(of).ok());
+        let (before, after) = (value(before), value(after));
+        let (differs_before, differs_after) = match (&before, &after) {
+            (Some(Value::Object(before)), Some(Value::Object(after))) => {
+                (Some(differing(before, after)), Some(differing(after, before)))
+            }
+            _ => (None, None),
+        };
+        let object = after.or(before).unwrap_or_default();
+        Self { action, object, before: differs_before, after: differs_after }
+    }
+
+    /// Notes that a secret is another one, which no member shows.
+    #[must_use]
+    pub(crate) fn of_secret(mut self, name: &str) -> Self {
+        if let Some(Value::Object(after)) = &mut self.after {
+            after.insert(name.to_owned(), Value::from("***"));
+        }
+        self
+    }
+}
+
+/// The members of `one` that `other` has not, or with another value.
+fn differing(one: &Map<String, Value>, other: &Map<String, Value>) -> Value {
+    one.iter().filter(|(name, value)| other.get(*name) != Some(value)).map(|(n, v)| (n.clone(), v.clone())).collect()
+}

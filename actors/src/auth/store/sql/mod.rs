@@ -1,0 +1,7 @@
+//! Statements that both kinds of database understand, with their parameters and rows.
+
+pub(crate) mod columns;
+pub(crate) mod failure;
+pub(crate) mod namesakes;
+pub(crate) mod params;
+pub(crate) mod row;

@@ -1,0 +1,51 @@
+//! Values for the placeholders of a statement: SQLite's five, of which the driver of the other kind knows how to
+//! make its own.
+
+use rusqlite::types::{ToSql, ToSqlOutput, Value};
+
+/// Values for the placeholders of one statement, each with its name where it has one.
+pub(crate) type Params<'a> = Vec<(Option<&'a str>, Value)>;
+
+/// What can stand for placeholders: `()`, `[…]`, a pair, `params!` and `named_params!`.
+pub(crate) trait ToParams {
+    /// Their values, in order.
+    fn params(&self) -> rusqlite::Result<Params<'_>>;
+}
+
+fn value(from: &dyn ToSql) -> rusqlite::Result<Value> {
+    Ok(match from.to_sql()? {
+        ToSqlOutput::Owned(value) => value,
+        ToSqlOutput::Borrowed(value) => value.try_into().map_err(|_| rusqlite::Error::InvalidQuery)?,
+        _ => return Err(rusqlite::Error::InvalidQuery),
+    })
+}
+
+impl ToParams for () {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
+        Ok(Vec::new())
+    }
+}
+
+impl<T: ToSql, const N: usize> ToParams for [T; N] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
+        self.iter().map(|each| Ok((None, value(each)?))).collect()
+    }
+}
+
+impl<A: ToSql, B: ToSql> ToParams for (A, B) {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
+        Ok(vec![(None, value(&self.0)?), (None, value(&self.1)?)])
+    }
+}
+
+impl ToParams for &[&dyn ToSql] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
+        self.iter().map(|each| Ok((None, value(*each)?))).collect()
+    }
+}
+
+impl ToParams for &[(&str, &dyn ToSql)] {
+    fn params(&self) -> rusqlite::Result<Params<'_>> {
+        self.iter().map(|(name, each)| Ok((Some(*name), value(*each)?))).collect()
+    }
+}
