@@ -20,9 +20,9 @@ use actix_web::{rt, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
 
+use super::error;
+use super::socket::Connection;
 use crate::app::App;
-use crate::http::error;
-use crate::http::socket::Connection;
 
 /// Streams of one HTTP/2 connection at most. No client that means well has so many: the library that
 /// speaks it here announces no bound.
