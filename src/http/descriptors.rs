@@ -34,7 +34,7 @@ fn most(limit: usize, sources: usize, workers: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::http::descriptors::most;
+    use super::most;
 
     #[test]
     fn what_sources_need_is_left_to_them() {

@@ -164,6 +164,7 @@ pub(super) fn internal_error(message: &str) -> Box<RawValue> {
 
 /// What a body holds.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one is made for each request and not kept: a box would only cost")]
 pub enum Body {
     /// One message.
     One(Message),

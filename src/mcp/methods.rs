@@ -58,10 +58,10 @@ use Handler::{Async, Sync};
 /// Every method.
 #[rustfmt::skip]
 static METHODS: [Method; 18] = [
-    method("server/discover", Sync(stateless::discover)).of(Era::Stateless).cacheable(),
+    method("server/discover", Sync(|call, _| Ok(stateless::discover(call)))).of(Era::Stateless).cacheable(),
     method("subscriptions/listen", Sync(on::listen)).of(Era::Stateless),
     method("initialize", Sync(session::initialize)).of(Era::Session),
-    method("ping", Sync(session::ping)).of(Era::Session),
+    method("ping", Sync(|_, _| Ok(MethodResult::nothing()))).of(Era::Session),
     method("logging/setLevel", Sync(session::set_level)).of(Era::Session),
     method("tools/list", Sync(on::list_tools)).cacheable().of_source(),
     method("tools/call", Async(on::call_tool)).named_by("name").of_source(),

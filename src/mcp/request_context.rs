@@ -1,4 +1,4 @@
-//! A request and the one who made it, while it is answered: what is told on the way (progress, log
+//! A request and the one who made it, while it is answered: what is sent on the way (progress, log
 //! messages), what is asked back, and where that travels. What a request does is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ impl ParsedRequest {
     }
 }
 
-/// What is told before the response.
+/// What is sent before the response.
 #[derive(Debug)]
 pub enum OutboundMessage {
     /// A notification, or a request to the client.
@@ -52,7 +52,7 @@ pub enum OutboundMessage {
     Pause,
 }
 
-/// What is told, in its order.
+/// What is to be sent, in its order.
 pub type OutboundMessages = mpsc::Receiver<OutboundMessage>;
 
 /// Where log messages of one request go, and which are wanted.
@@ -126,7 +126,7 @@ impl ResultMemory<'_> {
 
 impl RequestContext {
     /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
-    /// what is told goes to the session's listening stream, if there is one.
+    /// what is sent before goes to the session's listening stream, if there is one.
     pub(crate) fn begin(parsed: &ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
         let request = Self {

@@ -1,5 +1,5 @@
 //! `POST` at the MCP endpoint: admission, media types, the body, and then the protocol. Answers that
-//! are streams are opened in `streaming.rs`.
+//! are streams are opened in `streams.rs`.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! A request's place in the audit trail: taken before the request is worked on, and used when it
-//! ends. What a record says of it is gathered in `ending`. The end of the answer waits here until
+//! ends. What a record says of it is gathered in `recorder`. The end of the answer waits here until
 //! the record is written.
 
 use std::cell::{Cell, RefCell};

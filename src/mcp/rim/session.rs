@@ -40,11 +40,6 @@ pub(in crate::mcp) fn initialize(call: &MethodCall<'_>, params: Params) -> Resul
     Ok(MethodResult::Begun(session, result.to_string()))
 }
 
-/// `ping`.
-pub(in crate::mcp) fn ping(_: &MethodCall<'_>, _: Params) -> Result<MethodResult, RequestError> {
-    Ok(MethodResult::nothing())
-}
-
 /// `logging/setLevel`. Without a session there is nothing that could keep it.
 pub(in crate::mcp) fn set_level(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
     let level = Level::read(params?.take("level").as_deref(), "level")?;

@@ -7,11 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::mcp::call::{self, MethodCall, MethodResult};
+use crate::mcp::call::{MethodCall, MethodResult};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::era::{SESSION_VERSIONS, STATELESS_VERSION};
 use crate::mcp::extensions::tasks::EXTENSION;
-use crate::mcp::features::RequestError;
 use crate::mcp::model::{Header, Headers, INSTRUCTIONS, Meta, PRODUCT, Params, VERSION};
 
 /// How long a client may keep a list, in milliseconds: as long as a change of the source may take
@@ -128,7 +127,7 @@ fn decode(value: &str) -> Option<Cow<'_, str>> {
 }
 
 /// `server/discover`.
-pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn discover(call: &MethodCall<'_>) -> MethodResult {
     let mut capabilities = call.features.capabilities();
     capabilities["extensions"] = json!({"io.modelcontextprotocol/oauth-client-credentials": {}});
     if call.context.tasks.are_on() {
@@ -139,7 +138,7 @@ pub(in crate::mcp) fn discover(call: &MethodCall<'_>, _: call::Params) -> Result
         "capabilities": capabilities,
         "instructions": INSTRUCTIONS,
     });
-    Ok(MethodResult::Complete(result.to_string()))
+    MethodResult::Complete(result.to_string())
 }
 
 /// Adds what every result of this revision has, and how long one that is `cacheable` may be kept.

@@ -1,5 +1,5 @@
 //! The sessions of the 2025 revisions: one bounded table, in memory. The handshake that begins one
-//! is in `mcp/session.rs`.
+//! is in `rim/session.rs`.
 
 mod owner;
 mod pending_requests;

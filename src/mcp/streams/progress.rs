@@ -1,4 +1,4 @@
-//! How far a running call is, and how that is told.
+//! How far a running call is, and the notifications of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -27,7 +27,7 @@ pub struct ProgressStream {
     outbound: OutboundMessages,
     ticks: Interval,
     last: u128,
-    /// What was told and not yet passed on.
+    /// What was sent by the call and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
     state: StreamState,
 }
@@ -83,7 +83,7 @@ impl ProgressStream {
         {
             self.state = StreamState::Done(outcome);
         }
-        // Behind the call: what it told last comes before its response.
+        // Behind the call: what it sent last comes before its response.
         while let Poll::Ready(Some(outgoing)) = self.outbound.poll_recv(cx) {
             self.waiting.push_back(outgoing);
         }

@@ -1,5 +1,5 @@
 //! `Idempotency-Key`: a request that is sent again gets the first one's answer and is not carried
-//! out again. What is kept, and for how long, is in `memory` below; what a request does is not
+//! out again. What is kept, and for how long, is in `store`; what a request does is not
 //! known here.
 //!
 //! A request with a key runs to its end even when its client leaves, who may come back for the

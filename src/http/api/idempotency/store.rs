@@ -1,5 +1,5 @@
 //! The answers that are kept for repeated requests, bounded in size, number and time. Which
-//! requests those are is decided in `repeats`.
+//! requests those are is decided in `mod`.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::RandomState;
