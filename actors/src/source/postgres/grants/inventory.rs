@@ -208,7 +208,7 @@ ORDER BY n.nspname, p.proname, 4",
 /// columns, and for writing ($2) in their defaults, constraints and indexes; and in those of what their views and
 /// children read. PostgreSQL asks whether the caller may run them, whoever wrote them.
 const NEEDED: &str = "\
-WITH RECURSIVE descriptions(oid) AS (
+WITH RECURSIVE seen(oid) AS (
     SELECT pg_catalog.unnest($1::oid[])
     UNION
     SELECT x.oid FROM seen CROSS JOIN LATERAL (
