@@ -2,6 +2,7 @@
 //! comments, and so sees every mention.
 
 mod circles;
+mod documents;
 mod imports;
 
 use std::collections::BTreeMap;

@@ -103,23 +103,23 @@ fn the_table_of_bounds_is_what_the_settings_declare() {
 
 /// What is bounded, the numbers that the table has for it, and where the code has them.
 const FIXED: [(&str, &str, &str, &[&str]); 9] = [
-    ("requests of strangers", "256, 32", "src/http/body.rs", &["Most { each: 32, all: 256 }"]),
+    ("requests of strangers", "256, 32", "src/http/middleware/body.rs", &["Most { each: 32, all: 256 }"]),
     ("streams of HTTP/2", "1000", "src/http/reception.rs", &["MOST_STREAMS: usize = 1_000;"]),
     (
         "passwords that wait to be compared",
         "64, 4",
-        "actors/src/auth/people/gate.rs",
+        "actors/src/auth/accounts/password_limiter.rs",
         &["WAITING: usize = 64;", "WAITING_OF_ADDRESS: usize = 4;"],
     ),
     ("messages of a batch (MCP)", "100", "src/mcp/envelope.rs", &["BATCH: usize = 100;"]),
     (
         "answers kept for `Idempotency-Key`",
         "64 MiB, 8 MiB",
-        "src/http/repeats/memory.rs",
+        "src/http/api/idempotency/store.rs",
         &["MOST_BYTES: usize = 64 * 1024 * 1024;", "MOST_BYTES_PER_CALLER: usize = 8 * 1024 * 1024;"],
     ),
-    ("one such answer", "1 MiB", "src/http/repeats/memory.rs", &["LARGEST: usize = 1024 * 1024;"]),
-    ("a row of a source", "64 MiB", "actors/src/source/sqlite/opening.rs", &["LONGEST: usize = 64 << 20;"]),
+    ("one such answer", "1 MiB", "src/http/api/idempotency/store.rs", &["LARGEST: usize = 1024 * 1024;"]),
+    ("a row of a source", "64 MiB", "actors/src/source/sqlite/connect/limits.rs", &["LONGEST: usize = 64 << 20;"]),
     ("lines of the log that wait", "1 MiB", "src/observe/queue.rs", &["CAPACITY: usize = 1024 * 1024;"]),
     ("a member of a line", "1 KiB", "src/observe/lines.rs", &["LONGEST_MEMBER: usize = 1024;"]),
 ];
