@@ -26,7 +26,10 @@ fn the_documents_name_what_is_there() {
                 continue;
             }
             let is_name = |each: char| each.is_ascii_alphanumeric() || "/_.".contains(each);
-            if piece.ends_with(".rs") && piece.contains('/') && piece.chars().all(is_name) {
+            if Path::new(piece).extension().is_some_and(|extension| extension == "rs")
+                && piece.contains('/')
+                && piece.chars().all(is_name)
+            {
                 let path = find(piece).unwrap_or_else(|| panic!("{document} names {piece}, which is not there"));
                 last = Some(fs::read_to_string(path).unwrap());
                 files += 1;
