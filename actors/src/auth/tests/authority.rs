@@ -36,7 +36,7 @@ const OTHERWISE: [(&str, &str); 29] = [
     ("knows_session", "by the session"),
     ("listen", "tells that something was changed"),
     ("note_uses", "a stamp"),
-    ("notify_catalogue", "tells of a source"),
+    ("notify_catalog_changed", "tells of a source"),
     ("password", "before a password is compared"),
     ("redeem", "by the code"),
     ("refresh", "by the refresh token"),
