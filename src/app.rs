@@ -36,7 +36,7 @@ use crate::mcp::sessions::Sessions;
 use crate::observe::Metrics;
 use crate::observe::traces::Traces;
 use crate::peers;
-use crate::shares::{Most, Room, Share, Shares, Short};
+use portico_actors::shares::{Most, Room, Share, Shares, Short};
 
 /// Callers whose requests are counted at one time.
 const PRINCIPALS: usize = 20_000;

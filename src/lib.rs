@@ -45,7 +45,6 @@ mod peers;
 mod redaction;
 pub mod reload;
 pub mod sample;
-mod shares;
 mod strangers;
 pub mod tools;
 

@@ -67,6 +67,7 @@ pub mod principal;
 pub mod queue;
 pub mod reply;
 mod request;
+pub mod shares;
 pub mod source;
 pub mod sql;
 pub mod trace;

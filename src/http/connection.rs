@@ -21,7 +21,7 @@ use super::error;
 use super::input::Input;
 use crate::config::Bounds;
 use crate::edge::transport::Transport;
-use crate::shares::Share;
+use portico_actors::shares::Share;
 
 /// How long a connection without a request is kept.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);

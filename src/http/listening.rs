@@ -23,7 +23,7 @@ use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
 use crate::edge::tls::{Acceptor, Certificates};
 use crate::edge::transport::{Transport, prepare};
-use crate::shares::{Most, Share, Shares, Short};
+use portico_actors::shares::{Most, Share, Shares, Short};
 
 /// How long a client may take to close a connection after us.
 const CLOSING: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use crate::mcp::lock::lock;
 use crate::mcp::logging::{self, Level};
 use crate::mcp::sessions::Session;
 use crate::mcp::streams::progress::{Progress, ProgressToken};
-use crate::shares::Room;
+use portico_actors::shares::Room;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
 /// slow reader must not hold up the statement.

@@ -17,7 +17,7 @@ use crate::http::api::media::{self, Form};
 use crate::http::middleware::recorder;
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::{caller, error, socket};
-use crate::shares::Room;
+use portico_actors::shares::Room;
 
 /// How long a result's end is waited for before its first rows are sent.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -212,7 +212,7 @@ mod tests {
     use portico_actors::reply::{Batch, Cell};
 
     use super::*;
-    use crate::shares::{Most, Shares};
+    use portico_actors::shares::{Most, Shares};
 
     struct Large;
 

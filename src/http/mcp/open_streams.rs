@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::{caller, peer};
-use crate::shares::{Most, Share, Shares};
+use portico_actors::shares::{Most, Share, Shares};
 
 /// When a client that has too many streams may try again: until then another is likely to end.
 const RETRY_AFTER: Duration = Duration::from_secs(15);

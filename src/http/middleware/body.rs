@@ -18,7 +18,7 @@ use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::policy::{Form, Policy};
 use crate::http::{error, peer};
-use crate::shares::{Most, Room, Share, Short};
+use portico_actors::shares::{Most, Room, Share, Short};
 
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;

@@ -21,7 +21,7 @@ use crate::http::middleware::timing::{SERVER_TIMING, Timing};
 use crate::http::policy::{Calls, Policy};
 use crate::http::{authenticated, error};
 use crate::observe::Traffic;
-use crate::shares::{Room, Share, Short};
+use portico_actors::shares::{Room, Share, Short};
 
 /// When a caller who was refused may come back: most requests are over by then.
 const SOON: Duration = Duration::from_secs(1);

@@ -129,6 +129,7 @@ const FLOORS: [&[&str]; 6] = [
         "near",
         "pattern",
         "queue",
+        "shares",
         "trace",
     ],
     &["call", "reply", "identity"],

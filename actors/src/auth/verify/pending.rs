@@ -1,12 +1,11 @@
 //! How many may wait for the [`AuthActor`](crate::auth::AuthActor) at once: it answers from memory, but what is not known
 //! may have to be looked for in the store. Beyond it the answer is given at once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::auth::limits::{ClientAddress, network};
 use crate::error::{Error, Kind, Result};
+use crate::shares::{Most, Share, Shares};
 
 /// All together.
 const MOST: usize = 4096;
@@ -19,39 +18,27 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Those who wait. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct PendingRequests(Arc<Mutex<Counted>>);
-
-#[derive(Default)]
-struct Counted {
-    all: usize,
-    strangers: usize,
-    by_place: HashMap<ClientAddress, usize>,
+pub(crate) struct PendingRequests {
+    all: Shares<()>,
+    strangers: Shares<ClientAddress>,
 }
 
 /// One of them, until it is dropped.
 pub(crate) struct Pending {
-    pending: PendingRequests,
-    /// Where a stranger is.
-    stranger: Option<ClientAddress>,
+    _place: Share<()>,
+    _stranger: Option<Share<ClientAddress>>,
 }
 
 impl PendingRequests {
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One more who is known.
     ///
     /// # Errors
     /// [`Kind::Unavailable`] when there are too many.
     pub(crate) fn admit(&self) -> Result<Pending> {
-        let mut counted = self.lock();
-        if counted.all >= MOST {
-            let full = Error::new(Kind::Unavailable, "too many wait for their credentials to be judged");
-            return Err(full.retry_after(RETRY));
-        }
-        counted.all += 1;
-        Ok(Pending { pending: self.clone(), stranger: None })
+        let place = self.all.take((), 1, Most { each: MOST, all: MOST }).map_err(|_| {
+            Error::new(Kind::Unavailable, "too many wait for their credentials to be judged").retry_after(RETRY)
+        })?;
+        Ok(Pending { _place: place, _stranger: None })
     }
 
     /// One more who shows what is not known.
@@ -59,33 +46,12 @@ impl PendingRequests {
     /// # Errors
     /// [`Kind::Busy`] when there are too many, from that address or in all.
     pub(crate) fn admit_stranger(&self, from: ClientAddress) -> Result<Pending> {
-        let place = from.map(network);
-        let mut waiting = self.admit()?;
-        let mut counted = self.lock();
-        let own = counted.by_place.get(&place).copied().unwrap_or_default();
-        if own >= STRANGERS_OF_ADDRESS || counted.strangers >= STRANGERS {
-            drop(counted);
-            let full = "too many credentials that are not known yet are being judged";
-            return Err(Error::new(Kind::Busy, full).retry_after(RETRY));
-        }
-        counted.strangers += 1;
-        counted.by_place.insert(place, own + 1);
-        drop(counted);
-        waiting.stranger = Some(place);
-        Ok(waiting)
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        let mut counted = self.pending.lock();
-        counted.all -= 1;
-        let Some(place) = self.stranger else { return };
-        counted.strangers -= 1;
-        match counted.by_place.get_mut(&place) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => drop(counted.by_place.remove(&place)),
-        }
+        let waiting = self.admit()?;
+        let most = Most { each: STRANGERS_OF_ADDRESS, all: STRANGERS };
+        let stranger = self.strangers.take(from.map(network), 1, most).map_err(|_| {
+            Error::new(Kind::Busy, "too many credentials that are not known yet are being judged").retry_after(RETRY)
+        })?;
+        Ok(Pending { _stranger: Some(stranger), ..waiting })
     }
 }
 
@@ -107,7 +73,6 @@ mod tests {
         let known: Vec<_> = (STRANGERS..MOST).map(|_| pending.admit().unwrap()).collect();
         assert_eq!(pending.admit().err().unwrap().kind, Kind::Unavailable);
         drop((waiting, known));
-        let counted = pending.lock();
-        assert_eq!((counted.all, counted.strangers, counted.by_place.len()), (0, 0, 0));
+        assert_eq!((pending.all.taken(), pending.strangers.taken(), pending.strangers.holders()), (0, 0, 0));
     }
 }

@@ -33,7 +33,7 @@ use crate::http::middleware::limits::Prepared;
 use crate::http::middleware::recorder;
 use crate::http::middleware::recorder::CallRecorder;
 use crate::http::{caller, error, socket};
-use crate::shares::Room;
+use portico_actors::shares::Room;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");

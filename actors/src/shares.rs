@@ -6,11 +6,11 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use portico_actors::error::{Error, Kind};
+use crate::error::{self, Error, Kind};
 
 /// What is taken by holders that are known by a `K`.
 #[derive(Debug)]
-pub(crate) struct Shares<K>(Arc<Mutex<Taken<K>>>);
+pub struct Shares<K>(Arc<Mutex<Taken<K>>>);
 
 #[derive(Debug)]
 struct Taken<K> {
@@ -20,16 +20,16 @@ struct Taken<K> {
 
 /// How much there is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
+pub struct Most {
     /// For one holder.
-    pub(crate) each: usize,
+    pub each: usize,
     /// For all together.
-    pub(crate) all: usize,
+    pub all: usize,
 }
 
 /// Of what there was not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Short {
+pub enum Short {
     /// The holder's own share.
     Each,
     /// What all have together.
@@ -38,7 +38,7 @@ pub(crate) enum Short {
 
 /// What one holder has, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share<K: Eq + Hash> {
+pub struct Share<K: Eq + Hash> {
     shares: Shares<K>,
     holder: K,
     amount: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Share<K: Eq + Hash> {
 
 /// What one holder has and may have.
 #[derive(Debug)]
-pub(crate) struct Room<K: Eq + Hash> {
+pub struct Room<K: Eq + Hash> {
     share: Share<K>,
     most: Most,
 }
@@ -56,7 +56,7 @@ impl<K: Eq + Hash + Clone> Room<K> {
     ///
     /// # Errors
     /// There is not enough left; what was taken before stays.
-    pub(crate) fn grow(&mut self, amount: usize) -> Result<(), Short> {
+    pub fn grow(&mut self, amount: usize) -> Result<(), Short> {
         self.share.grow(amount, self.most)
     }
 
@@ -64,7 +64,7 @@ impl<K: Eq + Hash + Clone> Room<K> {
     ///
     /// # Errors
     /// [`Kind::Busy`]: there is not enough left.
-    pub(crate) fn prepare(&mut self, octets: usize) -> portico_actors::error::Result<()> {
+    pub fn prepare(&mut self, octets: usize) -> error::Result<()> {
         self.grow(octets).map_err(|short| {
             let whose = if short == Short::Each { " for this principal" } else { "" };
             let words = format!("the service is busy: as many bytes as it prepares at once{whose} are in answers");
@@ -92,7 +92,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     ///
     /// # Errors
     /// There is not enough left.
-    pub(crate) fn take(&self, holder: K, amount: usize, most: Most) -> Result<Share<K>, Short> {
+    pub fn take(&self, holder: K, amount: usize, most: Most) -> Result<Share<K>, Short> {
         let mut share = self.nothing(holder);
         share.grow(amount, most)?;
         Ok(share)
@@ -103,20 +103,19 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     }
 
     /// Room for `holder`, of which nothing is taken yet.
-    pub(crate) fn room(&self, holder: K, most: Most) -> Room<K> {
+    pub fn room(&self, holder: K, most: Most) -> Room<K> {
         Room { share: self.nothing(holder), most }
     }
 
     /// How much is taken.
-    pub(crate) fn taken(&self) -> usize {
+    pub fn taken(&self) -> usize {
         self.lock().all
     }
 }
 
 impl<K> Shares<K> {
     /// How many have something.
-    #[cfg(test)]
-    pub(crate) fn holders(&self) -> usize {
+    pub fn holders(&self) -> usize {
         self.lock().by.len()
     }
 
@@ -130,7 +129,7 @@ impl<K: Eq + Hash + Clone> Share<K> {
     ///
     /// # Errors
     /// There is not enough left; what was taken before stays.
-    pub(crate) fn grow(&mut self, amount: usize, most: Most) -> Result<(), Short> {
+    pub fn grow(&mut self, amount: usize, most: Most) -> Result<(), Short> {
         let mut taken = self.shares.lock();
         let own = taken.by.get(&self.holder).copied().unwrap_or_default();
         if own + amount > most.each {
