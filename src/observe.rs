@@ -19,7 +19,7 @@ use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
 use portico_actors::error::Kind;
 use portico_actors::event::{CallEnded, Event};
-use portico_actors::source::Grade;
+use portico_actors::finding::Grade;
 
 pub use metrics::{Metrics, Traffic};
 

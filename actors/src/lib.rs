@@ -1,8 +1,8 @@
-//! Portico behind the mailbox: everything that knows connections, tokens and SQL, and nothing
-//! that knows HTTP, MCP, files of configuration or people.
+//! What may pass through the wall: all that the service in front of the mailbox sees of what is behind it.
 //!
-//! Only [`call::Call`], [`reply::Reply`], [`principal::Credential`], [`principal::Principal`],
-//! [`event::Event`] and [`error::Error`] pass through the wall.
+//! The floors are crates of their own, from the lowest: `core` (values and errors), `sql` (what a statement says), `sources`
+//! (the seam and the drivers), `auth` (who calls) and `runtime` (connections and their actors). Nobody in front names one of
+//! them; what is not listed here is theirs alone. None of them knows HTTP, MCP, files of configuration or people.
 //!
 //! # Decisions, with their reasons
 //!
@@ -49,25 +49,68 @@
 //! **Why are names and placeholders rewritten by ranges of the text?** Positions, comments and
 //! spelling survive; a tree that is printed again is another statement.
 
-pub mod auth;
-pub mod backoff;
-pub mod beat;
-pub mod budget;
-pub mod calendar;
-pub mod call;
-pub mod connection;
-pub mod directory;
-pub mod error;
-pub mod event;
-pub mod identity;
-pub mod name;
-pub mod near;
-pub mod pattern;
-pub mod principal;
-pub mod queue;
-pub mod reply;
-mod request;
-pub mod shares;
-pub mod source;
-pub mod sql;
-pub mod trace;
+pub use portico_core::{
+    backoff, beat, budget, calendar, call, error, event, finding, identity, name, near, pattern, principal, reply,
+    shares, trace,
+};
+
+pub mod sql {
+    //! What a SQL statement says, by its text.
+
+    pub use portico_sql::{
+        Class, Dialect, Naming, Redact, Statement, catalogs, procedure_name, redacted, statements, statements_with,
+    };
+}
+
+pub mod source {
+    //! Databases: how a connection is described and opened, and what it is asked.
+
+    pub use portico_sources::catalog;
+    pub use portico_sources::drivers;
+    pub use portico_sources::{
+        Access, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation, Location,
+        Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings, Source,
+        Table, Task, check_login_role, narrow, of_role, speaks_of,
+    };
+
+    pub mod postgres {
+        //! The driver for PostgreSQL, for the store of identities and for tests of its walls.
+
+        pub use portico_sources::postgres::{Address, DRIVER, Files, functions_differ, functions_query};
+    }
+
+    pub mod sqlite {
+        //! The driver for SQLite, for files that the service makes itself.
+
+        pub use portico_sources::sqlite::DatabaseFile;
+    }
+}
+
+pub mod auth {
+    //! Who calls, and how far they reach.
+
+    pub use portico_auth::accounts;
+    pub use portico_auth::clock;
+    pub use portico_auth::oauth;
+    pub use portico_auth::recording;
+    pub use portico_auth::records;
+    pub use portico_auth::store;
+    pub use portico_auth::throttle;
+    pub use portico_auth::{
+        AccessToken, Algorithm, Auth, AuthLimits, AuthSettings, Authenticate, CLIENT_ID_PREFIX, ClientProof, Exchange,
+        Grant, GrantError, Introspect, Introspection, IssuerIdentity, IssuerKey, IssuerKeys, Jwks, PeerMessage,
+        PeerMessages, Reconfigure, Revoke, SharedSecret, StoreKey, TrustedIssuer,
+    };
+}
+
+pub mod connection {
+    //! How a connection is.
+
+    pub use portico_runtime::connection::State;
+}
+
+pub mod directory {
+    //! The connections of this service, by their names and numbers.
+
+    pub use portico_runtime::directory::{Connection, Directory, Entry, InUse, Intensity, Start};
+}

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
+use portico_actors::finding::Finding;
 use portico_actors::identity::Identity;
-use portico_actors::source::{Access, Finding, Plan, Profile, Source, Task};
+use portico_actors::source::{Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
 use super::common::{Common, Failure, describe_problem, error_words};

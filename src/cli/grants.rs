@@ -3,7 +3,8 @@
 use clap::Args;
 use portico_actors::auth::store::Change;
 use portico_actors::error::Error;
-use portico_actors::source::{Finding, GrantRequest, GrantScript};
+use portico_actors::finding::Finding;
+use portico_actors::source::{GrantRequest, GrantScript};
 use serde_json::{Value, json};
 
 use super::common::{Common, Failure, connections};

@@ -1,7 +1,8 @@
 //! What `check` and `doctor` say of a connection that is up: what its database user can do beyond what is
 //! exposed, and which of the walls stands on less than it could.
 
-use portico_actors::source::{Finding, Grade, Source};
+use portico_actors::finding::{Finding, Grade};
+use portico_actors::source::Source;
 use serde_json::{Value, json};
 
 use super::common::error_words;

@@ -9,7 +9,7 @@ mod store;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use portico_actors::source;
+use portico_actors::finding::{Finding as SourceFinding, Grade as SourceGrade};
 use serde_json::{Value, json};
 
 use self::finding::{Finding, Grade};
@@ -88,10 +88,10 @@ fn sources(config: &Config) -> Vec<Finding> {
 }
 
 /// What was found at a source that is up.
-fn reached(connection: &str, found: &source::Finding) -> Finding {
+fn reached(connection: &str, found: &SourceFinding) -> Finding {
     let message = format!("{connection}: {}", found.words());
     match found.grade {
-        source::Grade::Note => Finding::ok("source", message),
-        source::Grade::Warning => Finding::warning("source", message, found.remedy.as_str()),
+        SourceGrade::Note => Finding::ok("source", message),
+        SourceGrade::Warning => Finding::warning("source", message, found.remedy.as_str()),
     }
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 const DOCUMENTS: [&str; 3] = ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"];
 
 /// Where a name in a document starts.
-const ROOTS: [&str; 3] = ["", "src", "actors/src"];
+const ROOTS: [&str; 3] = ["", "src", "actors/runtime/src"];
 
 fn find(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    ROOTS.into_iter().map(|start| root.join(start).join(name)).find(|path| path.exists())
+    let floor = name.split_once('/').map(|(floor, rest)| root.join("actors").join(floor).join("src").join(rest));
+    ROOTS.into_iter().map(|start| root.join(start).join(name)).chain(floor).find(|path| path.exists())
 }
 
 #[test]

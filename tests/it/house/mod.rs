@@ -14,6 +14,7 @@ fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = BTreeMap::new();
     let mut folders: Vec<PathBuf> = vec![root.join("src"), root.join("actors/src")];
+    folders.extend(FLOORS.map(|floor| root.join("actors").join(floor).join("src")));
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
@@ -51,17 +52,17 @@ fn only_in(sources: &BTreeMap<String, String>, word: &str, places: &[&str]) {
 fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
-    only_in(&sources, "tokio_postgres", &["actors/src/source/postgres/", "src/config/seeing.rs"]);
-    only_in(&sources, "squawk_", &["actors/src/sql/"]);
-    only_in(&sources, "jsonwebtoken", &["actors/src/auth/"]);
-    only_in(&sources, "rusqlite", &["actors/src/source/sqlite/", "actors/src/auth/", "src/sample/"]);
+    only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/seeing.rs"]);
+    only_in(&sources, "squawk_", &["actors/sql/src/"]);
+    only_in(&sources, "jsonwebtoken", &["actors/auth/src/"]);
+    only_in(&sources, "rusqlite", &["actors/sources/src/sqlite/", "actors/auth/src/", "src/sample/"]);
     only_in(&sources, "actix_web", &["src/http/", "src/lib.rs"]);
     only_in(&sources, "askama", &["src/http/pages/"]);
-    only_in(&sources, "reqwest", &["actors/src/auth/", "src/client_document.rs"]);
-    only_in(&sources, "argon2", &["actors/src/auth/"]);
+    only_in(&sources, "reqwest", &["actors/auth/src/", "src/client_document.rs"]);
+    only_in(&sources, "argon2", &["actors/auth/src/"]);
     only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/seeing.rs"]);
     only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/seeing.rs"]);
-    only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/src/source/postgres/"]);
+    only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/sources/src/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);
     only_in(&sources, "clap", &["src/cli/", "src/main.rs"]);
@@ -71,12 +72,21 @@ fn each_library_has_its_room() {
 #[test]
 fn a_driver_is_a_folder_and_a_line() {
     let sources = sources();
-    // The store has a session of its own with PostgreSQL, and the demo a file.
-    let store = ["actors/src/auth/", "src/config/address.rs", "src/config/store.rs"];
-    only_in(&sources, "source::postgres", &[&["actors/src/source/postgres/"][..], &store].concat());
-    only_in(&sources, "source::sqlite", &["actors/src/source/sqlite/", "src/cli/demo/", "src/sample/tests.rs"]);
+    for driver in ["postgres", "sqlite"] {
+        let (named, folder) = (format!("{driver}::"), format!("actors/sources/src/{driver}/"));
+        // The registration, and the facade; the store, which has a session of its own with PostgreSQL; and the demo, which makes a file.
+        let others = [
+            "actors/sources/src/drivers.rs",
+            "actors/src/lib.rs",
+            "actors/auth/src/store/",
+            "src/config/address.rs",
+            "src/sample/",
+            "src/cli/demo/",
+        ];
+        only_in(&sources, &named, &[&[folder.as_str()][..], &others].concat());
+    }
     // Who opens a connection takes its driver from there, and no driver knows the others.
-    only_in(&sources, "source::drivers", &["src/"]);
+    only_in(&sources, "drivers::", &["src/"]);
 }
 
 #[test]
@@ -96,9 +106,9 @@ fn numbers_and_files_have_their_places() {
             "src/edge/listener.rs",
             // The kernel's own files, which are on no disk.
             "src/observe/process.rs",
-            "actors/src/auth/",
-            "actors/src/source/postgres/connect/",
-            "actors/src/source/sqlite/connect/open.rs",
+            "actors/auth/src/",
+            "actors/sources/src/postgres/connect/",
+            "actors/sources/src/sqlite/connect/open.rs",
         ],
     );
     for (file, code) in &sources {
@@ -115,61 +125,33 @@ fn numbers_and_files_have_their_places() {
     }
 }
 
-/// The floors behind the mailbox, the lowest first.
-const FLOORS: [&[&str]; 6] = [
-    &[
-        "error",
-        "principal",
-        "request",
-        "backoff",
-        "beat",
-        "budget",
-        "calendar",
-        "name",
-        "near",
-        "pattern",
-        "queue",
-        "shares",
-        "trace",
-    ],
-    &["call", "reply", "identity"],
-    &["event", "sql", "source"],
-    &["source/postgres", "source/sqlite", "source/drivers"],
-    &["connection", "auth"],
-    &["directory"],
-];
+/// The floors behind the mailbox, each a crate, the lowest first. Cargo lets none of them look up.
+const FLOORS: [&str; 5] = ["core", "sql", "sources", "auth", "runtime"];
 
-/// Rooms of the source that stand above it.
-const DRIVERS: [&str; 3] = ["postgres", "sqlite", "drivers"];
-
-fn floor(room: &str) -> usize {
-    FLOORS.iter().position(|rooms| rooms.contains(&room)).unwrap_or_else(|| panic!("{room} is on no floor"))
+/// The crates of the workspace that the one at `folder` is built from.
+fn built_from(folder: &str) -> Vec<String> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("Cargo.toml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let (_, section) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    lines.filter_map(|line| line.strip_prefix("portico-")?.split(' ').next().map(str::to_owned)).collect()
 }
 
 #[test]
-fn behind_the_mailbox_nothing_looks_up() {
-    for (file, code) in sources() {
-        let Some(path) = file.strip_prefix("actors/src/").filter(|path| *path != "lib.rs") else { continue };
-        let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
-        let pieces: Vec<&str> = path.split('/').collect();
-        let driver = pieces.len() > 1 && pieces[0] == "source" && DRIVERS.contains(&pieces[1]);
-        let own = if driver { format!("source/{}", pieces[1]) } else { pieces[0].to_owned() };
-        for mention in code.split("crate::").skip(1) {
-            let room: String =
-                mention.chars().take_while(|each| each.is_ascii_alphanumeric() || *each == '_').collect();
-            if room.is_empty() || room == own || own.starts_with(&format!("{room}/")) {
-                continue;
-            }
-            assert!(floor(&room) <= floor(&own), "{file} looks up at {room}");
-            assert!(own != "error", "error.rs imports {room}, and it imports nothing of ours");
-        }
-    }
+fn the_floors_are_crates_and_only_their_facade_is_seen() {
+    assert_eq!(built_from("actors/core"), [""; 0]);
+    assert_eq!(built_from("actors/sql"), ["core"]);
+    assert_eq!(built_from("actors/sources"), ["core", "sql"]);
+    assert_eq!(built_from("actors/auth"), ["core", "sources"]);
+    assert_eq!(built_from("actors/runtime"), ["core", "sources", "sql"]);
+    assert_eq!(built_from("actors"), ["auth", "core", "runtime", "sources", "sql"]);
+    assert_eq!(built_from(""), ["actors"]);
 }
 
 /// A row may be of a process whose clock is ahead or behind: `auth::clock::Now` judges what it says.
 #[test]
 fn no_statement_of_the_store_compares_with_this_clock() {
-    let store = |file: &String| file.starts_with("actors/src/auth/store/");
+    let store = |file: &String| file.starts_with("actors/auth/src/store/");
     for (file, code) in sources().iter().filter(|(file, _)| store(file)) {
         for comparison in ["<", ">", "<=", ">="] {
             for with in [":now", "unixepoch()", "CURRENT_TIMESTAMP"] {

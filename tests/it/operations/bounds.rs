@@ -108,7 +108,7 @@ const FIXED: [(&str, &str, &str, &[&str]); 9] = [
     (
         "passwords that wait to be compared",
         "64, 4",
-        "actors/src/auth/accounts/password_limiter.rs",
+        "actors/auth/src/accounts/password_limiter.rs",
         &["WAITING: usize = 64;", "WAITING_OF_ADDRESS: usize = 4;"],
     ),
     ("messages of a batch (MCP)", "100", "src/mcp/envelope.rs", &["BATCH: usize = 100;"]),
@@ -119,7 +119,7 @@ const FIXED: [(&str, &str, &str, &[&str]); 9] = [
         &["MOST_BYTES: usize = 64 * 1024 * 1024;", "MOST_BYTES_PER_CALLER: usize = 8 * 1024 * 1024;"],
     ),
     ("one such answer", "1 MiB", "src/http/api/idempotency/store.rs", &["LARGEST: usize = 1024 * 1024;"]),
-    ("a row of a source", "64 MiB", "actors/src/source/sqlite/connect/limits.rs", &["LONGEST: usize = 64 << 20;"]),
+    ("a row of a source", "64 MiB", "actors/sources/src/sqlite/connect/limits.rs", &["LONGEST: usize = 64 << 20;"]),
     ("lines of the log that wait", "1 MiB", "src/observe/queue.rs", &["CAPACITY: usize = 1024 * 1024;"]),
     ("a member of a line", "1 KiB", "src/observe/lines.rs", &["LONGEST_MEMBER: usize = 1024;"]),
 ];

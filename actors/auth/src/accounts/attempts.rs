@@ -1,0 +1,245 @@
+//! Attempts to sign in, counted so that nobody can try many and nobody can lock others out.
+//!
+//! *Name and address together* bound what one place can try on one person. *The address* bounds what it
+//! can try on all. *The name* bounds what all places together can try on one person, and costs priority,
+//! not entry: beyond its rate an attempt waits for its turn behind everybody else's. An address that has
+//! signed in under the name before is not counted there: strangers cannot keep it waiting.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use crate::limits::{AuthLimits, ClientAddress, Failures, key, network};
+use crate::secret::Digest;
+use crate::throttle::{Rate, Throttle};
+use portico_core::error::Quota;
+
+/// Failures of one address under one name: so many at once, and so many in this time.
+const FREE: Rate = Rate { most: 5, window: Duration::from_mins(5) };
+/// Pairs, addresses and names that are counted at one time.
+const MOST: usize = 20_000;
+/// Pairs that have signed in and are remembered, at most.
+const MOST_KNOWN: usize = 20_000;
+
+/// A name at a place.
+type Pair = (Digest, ClientAddress);
+
+/// Before whom an attempt is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The place has signed in under the name before.
+    Known,
+    /// Like most.
+    Ordinary,
+    /// Under a name that too many have failed with: at the name's own rate, behind all others.
+    Slow,
+}
+
+/// One attempt that was counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) class: Class,
+    pair: Pair,
+    /// Whether it is counted under the name.
+    pub(crate) by_name: bool,
+}
+
+impl Attempt {
+    pub(crate) fn place(&self) -> ClientAddress {
+        self.pair.1
+    }
+
+    pub(crate) fn name(&self) -> Digest {
+        self.pair.0
+    }
+}
+
+/// What is counted.
+pub(crate) struct Attempts {
+    pairs: Throttle<Pair>,
+    /// By place and by name, with those of all other doors.
+    failures: Failures,
+    registrations: Throttle<ClientAddress>,
+    known: Known,
+}
+
+impl Attempts {
+    pub(crate) fn new(limits: &AuthLimits, failures: Failures) -> Self {
+        Self {
+            pairs: Throttle::new("failures-by-name-and-address", FREE, MOST),
+            failures,
+            registrations: Throttle::new("registrations", limits.registrations_per_address, MOST),
+            known: Known::default(),
+        }
+    }
+
+    /// Counts an attempt as a failure until it is told to be none, so that many at once are not let pass
+    /// together.
+    ///
+    /// # Errors
+    /// The limit that is used up: of the pair, or of a place that is not known under this name.
+    pub(crate) fn begin(&mut self, name: &str, from: Option<IpAddr>, now: Instant) -> Result<Attempt, Quota> {
+        let pair = (key(name), from.map(network));
+        let is_known = self.known.has(&pair);
+        self.pairs.take(pair, now)?;
+        let mut counted = self.failures.lock();
+        if let Err(quota) = counted.places.take(pair.1, now)
+            && !is_known
+        {
+            self.pairs.give_back(&pair);
+            return Err(quota);
+        }
+        let by_name = !is_known && counted.names.take(pair.0, now).is_ok();
+        let class = match (is_known, by_name) {
+            (true, _) => Class::Known,
+            (false, true) => Class::Ordinary,
+            (false, false) => Class::Slow,
+        };
+        Ok(Attempt { class, pair, by_name })
+    }
+
+    /// Whether the name has room for a slow attempt now: then it is counted.
+    pub(crate) fn admit(&mut self, name: &Digest, now: Instant) -> Result<(), Quota> {
+        self.failures.lock().names.take(*name, now).map(drop)
+    }
+
+    /// The limit of the name, while it has no room.
+    pub(crate) fn room_of(&self, name: &Digest, now: Instant) -> Option<Quota> {
+        self.failures.lock().names.exhausted(name, now)
+    }
+
+    /// The attempt was right.
+    pub(crate) fn succeeded(&mut self, attempt: &Attempt) {
+        self.pairs.forget(&attempt.pair);
+        self.give_back_all_but_pair(attempt);
+        self.known.add(attempt.pair);
+    }
+
+    /// The attempt was not judged.
+    pub(crate) fn give_back(&mut self, attempt: &Attempt) {
+        self.pairs.give_back(&attempt.pair);
+        self.give_back_all_but_pair(attempt);
+    }
+
+    fn give_back_all_but_pair(&mut self, attempt: &Attempt) {
+        let mut counted = self.failures.lock();
+        counted.places.give_back(&attempt.pair.1);
+        if attempt.by_name {
+            counted.names.give_back(&attempt.pair.0);
+        }
+    }
+
+    /// Counts a client that registers itself.
+    pub(crate) fn registers(&mut self, from: Option<IpAddr>, now: Instant) -> Result<(), Quota> {
+        self.registrations.take(from.map(network), now).map(drop)
+    }
+}
+
+/// Pairs that have signed in, in two generations: when the younger is full, the older is forgotten.
+#[derive(Default)]
+struct Known {
+    younger: HashSet<Pair>,
+    older: HashSet<Pair>,
+}
+
+impl Known {
+    fn has(&mut self, pair: &Pair) -> bool {
+        if self.younger.contains(pair) {
+            return true;
+        }
+        let was = self.older.remove(pair);
+        if was {
+            self.add(*pair);
+        }
+        was
+    }
+
+    fn add(&mut self, pair: Pair) {
+        if self.younger.len() >= MOST_KNOWN / 2 && !self.younger.contains(&pair) {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        self.younger.insert(pair);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Option<IpAddr> {
+        text.parse().ok()
+    }
+
+    fn attempts(address: u32, name: u32) -> Attempts {
+        let (failures_per_address, failures_per_name) = (Rate::per_minute(address), Rate::per_minute(name));
+        let limits = AuthLimits { failures_per_address, failures_per_name, ..AuthLimits::default() };
+        Attempts::new(&limits, Failures::new(&limits))
+    }
+
+    #[test]
+    fn one_place_tries_a_few_times_and_others_are_not_concerned() {
+        let mut attempts = attempts(100, 100);
+        let (now, here, far) = (Instant::now(), at("192.0.2.1"), at("192.0.2.2"));
+        for _ in 0..FREE.most {
+            assert!(attempts.begin("ann", here, now).is_ok());
+        }
+        assert_eq!(attempts.begin("ANN", here, now).unwrap_err().policy, "failures-by-name-and-address");
+        assert!(attempts.begin("bob", here, now).is_ok());
+        let right = attempts.begin("ann", far, now).unwrap();
+        attempts.succeeded(&right);
+        assert!(attempts.begin("ann", here, now).is_err(), "what another place knows is of no use here");
+        assert!(attempts.begin("ann", here, now + FREE.window).is_ok(), "it may try again");
+        // Who was right begins anew.
+        let mut right = attempts.begin("ann", far, now);
+        for _ in 0..3 * FREE.most {
+            attempts.succeeded(&right.unwrap());
+            right = attempts.begin("ann", far, now);
+        }
+    }
+
+    #[test]
+    fn failures_under_a_name_cost_priority_and_not_where_it_has_signed_in() {
+        let mut attempts = attempts(100, 3);
+        let (now, home) = (Instant::now(), at("198.51.100.1"));
+        let right = attempts.begin("ann", home, now).unwrap();
+        attempts.succeeded(&right);
+        let stranger = |number: u8| at(&format!("192.0.2.{number}"));
+        for number in 0..3 {
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Ordinary);
+        }
+        for number in 3..200 {
+            assert_eq!(attempts.begin("ann", stranger(number), now).unwrap().class, Class::Slow);
+        }
+        assert_eq!(attempts.begin("ann", home, now).unwrap().class, Class::Known);
+        assert_eq!(attempts.begin("bob", home, now).unwrap().class, Class::Ordinary);
+        assert!(attempts.admit(&key("ann"), now).is_err(), "the name has no room");
+        let later = now + Duration::from_secs(20);
+        assert!(attempts.admit(&key("ann"), later).is_ok() && attempts.admit(&key("ann"), later).is_err());
+    }
+
+    #[test]
+    fn an_address_is_bounded_over_all_names_but_not_where_it_has_signed_in() {
+        let mut attempts = attempts(4, 100);
+        let (now, here) = (Instant::now(), at("2001:db8::1"));
+        let right = attempts.begin("ann", here, now).unwrap();
+        attempts.succeeded(&right);
+        for name in ["a", "b", "c", "d"] {
+            assert!(attempts.begin(name, at("2001:db8::2"), now).is_ok());
+        }
+        assert_eq!(attempts.begin("e", here, now).unwrap_err().policy, "failures-by-address");
+        assert_eq!(attempts.begin("ann", here, now).unwrap().class, Class::Known);
+        let elsewhere = attempts.failures.count(here, None);
+        assert_eq!(elsewhere.unwrap().policy, "failures-by-address", "all doors count together");
+    }
+
+    #[test]
+    fn what_is_known_is_bounded_and_what_is_used_stays() {
+        let mut known = Known::default();
+        let pair = |number: usize| (key(&number.to_string()), None);
+        for number in 0..3 * MOST_KNOWN {
+            known.add(pair(number));
+            assert!(known.has(&pair(0)));
+        }
+        assert!(known.younger.len() + known.older.len() <= MOST_KNOWN);
+    }
+}

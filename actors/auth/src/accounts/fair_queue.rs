@@ -1,0 +1,99 @@
+//! A queue that serves addresses in turn: whoever sends many requests waits behind their own.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::limits::ClientAddress;
+
+/// A queue for each address.
+pub(crate) struct FairQueue<W> {
+    waiting: HashMap<ClientAddress, VecDeque<W>>,
+    turns: VecDeque<ClientAddress>,
+    count: usize,
+}
+
+impl<W> Default for FairQueue<W> {
+    fn default() -> Self {
+        Self { waiting: HashMap::new(), turns: VecDeque::new(), count: 0 }
+    }
+}
+
+impl<W> FairQueue<W> {
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// How many of this place wait.
+    pub(crate) fn count_of(&self, place: ClientAddress) -> usize {
+        self.waiting.get(&place).map_or(0, VecDeque::len)
+    }
+
+    pub(crate) fn push(&mut self, place: ClientAddress, waiter: W) {
+        let own = self.waiting.entry(place).or_default();
+        if own.is_empty() {
+            self.turns.push_back(place);
+        }
+        own.push_back(waiter);
+        self.count += 1;
+    }
+
+    /// The next: the oldest of the place whose turn it is.
+    pub(crate) fn pop(&mut self) -> Option<W> {
+        let place = self.turns.pop_front()?;
+        let own = self.waiting.get_mut(&place)?;
+        let next = own.pop_front();
+        if own.is_empty() {
+            self.waiting.remove(&place);
+        } else {
+            self.turns.push_back(place);
+        }
+        self.count -= usize::from(next.is_some());
+        next
+    }
+
+    /// Takes the newest of the place that has most, if that has more than `than`.
+    pub(crate) fn displace(&mut self, than: usize) -> Option<W> {
+        let (place, _) = self.waiting.iter().filter(|(_, own)| own.len() > than).max_by_key(|(_, own)| own.len())?;
+        let newest = self.waiting.get_mut(&place.clone())?.pop_back();
+        self.count -= usize::from(newest.is_some());
+        newest
+    }
+
+    /// Takes out whoever does not wait any more.
+    pub(crate) fn take_if(&mut self, gone: impl Fn(&W) -> bool) -> Vec<W> {
+        let mut taken = Vec::new();
+        for own in self.waiting.values_mut() {
+            for waiter in std::mem::take(own) {
+                if gone(&waiter) { taken.push(waiter) } else { own.push_back(waiter) }
+            }
+        }
+        self.waiting.retain(|_, own| !own.is_empty());
+        let waiting = &self.waiting;
+        self.turns.retain(|place| waiting.contains_key(place));
+        self.count -= taken.len();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> ClientAddress {
+        text.parse().ok()
+    }
+
+    #[test]
+    fn a_lane_takes_turns_by_address() {
+        let mut lane = FairQueue::default();
+        let (one, two) = (at("192.0.2.1"), at("192.0.2.2"));
+        for number in 0..4 {
+            lane.push(one, number);
+        }
+        lane.push(two, 10);
+        lane.push(None, 20);
+        assert_eq!((lane.displace(4), lane.displace(1), lane.len()), (None, Some(3), 5));
+        assert_eq!(lane.take_if(|number| *number == 1), [1]);
+        let order: Vec<_> = std::iter::from_fn(|| lane.pop()).collect();
+        assert_eq!((order, lane.len(), lane.count_of(one)), (vec![0, 10, 20, 2], 0, 0));
+    }
+}

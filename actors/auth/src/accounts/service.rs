@@ -1,0 +1,344 @@
+//! What people may ask for, and how the actor is asked for it.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix::{Actor, Addr, Arbiter};
+use quick_cache::sync::Cache;
+use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
+
+use crate::accounts::actor::{AccountsActor, StoreJob};
+use crate::accounts::password_limiter::PasswordLimiter;
+use crate::accounts::store_queue::{Requester, StoreQueue};
+use crate::issue::exchange::IssueToken;
+use crate::limits::Failures;
+use crate::oauth::authorization::{
+    self, Approval, CODE_PREFIX, ClientCredential, Consent, Granted, Issued, NextRefresh, REFRESH_PREFIX, Redemption,
+    Refresh,
+};
+use crate::oauth::client::{Client, NewClient};
+use crate::oauth::grant::{self, GrantError, TokenSpec};
+use crate::oauth::introspection::RevokeFor;
+use crate::recording::Door;
+use crate::records::{NewPat, PersonalAccessToken};
+use crate::secret::{self, Digest};
+use crate::settings::AuthSettings;
+use crate::store::{ReconnectingStore, Store};
+use crate::supervisor::Auth;
+use crate::verify::resource::Resource;
+use crate::verify::token::Tokens;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::principal::Scope;
+
+/// Sessions that are remembered to have been in force: who shows one does not wait behind strangers.
+const KNOWN: usize = 10_000;
+
+/// What people may ask for. Cheap to clone.
+#[derive(Clone)]
+pub struct Accounts {
+    actor: Addr<AccountsActor>,
+    auth: Auth,
+    tokens: Tokens,
+    pub(super) limiter: PasswordLimiter,
+    queue: StoreQueue,
+    /// Sessions that were in force when they were shown last.
+    pub(super) known: Arc<Cache<Digest, ()>>,
+    pub(super) failures: Failures,
+    door: Arc<Door>,
+}
+
+/// Who a client says it is, and where it is: what its failures are counted under.
+struct Claimant {
+    id: String,
+    from: Option<IpAddr>,
+}
+
+impl Claimant {
+    fn of(client: &ClientCredential) -> Self {
+        Self { id: client.client_id.clone(), from: client.from }
+    }
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("People")
+    }
+}
+
+impl Accounts {
+    /// Opens the store once more and starts the actor; `auth` issues the access tokens. Must be
+    /// called within an actix system. A store that is a database may be away: it is opened when it is
+    /// needed.
+    ///
+    /// # Errors
+    /// When a store that is a file cannot be opened.
+    pub async fn start(settings: &AuthSettings, auth: Auth) -> Result<Self> {
+        let (place, clock, uses) = (settings.store.clone(), settings.clock.clone(), settings.uses.clone());
+        let (recording, observer) = (settings.recording.clone(), Arc::clone(&settings.observer));
+        let opened = tokio::task::spawn_blocking(move || {
+            let is_file = place.file().is_some();
+            let mut store = ReconnectingStore::new(place, clock.clone());
+            if is_file {
+                store.with(|_| Ok(()))?;
+            }
+            Ok::<_, Error>(AccountsActor { store, uses, recording, observer })
+        });
+        let actor = opened.await.map_err(Error::internal)??;
+        Ok(Self {
+            actor: AccountsActor::start_in_arbiter(&Arbiter::new().handle(), |_| actor),
+            auth,
+            tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
+            limiter: PasswordLimiter::new(&settings.limits, settings.failures()),
+            queue: StoreQueue::default(),
+            known: Arc::new(Cache::new(KNOWN)),
+            failures: settings.failures(),
+            door: Arc::default(),
+        })
+    }
+
+    /// The same, for what is asked for by `door`: records of changes say so.
+    #[must_use]
+    pub fn at(&self, door: Door) -> Self {
+        Self { door: Arc::new(door), ..self.clone() }
+    }
+
+    async fn run_job<T: Send + 'static>(
+        &self,
+        requester: Requester,
+        work: impl FnOnce(&mut AccountsActor) -> T + Send + 'static,
+    ) -> Result<T> {
+        let slot = self.queue.take(requester).await?;
+        let work = StoreJob(Box::new(move |actor| {
+            // Also where nobody waits any more.
+            let _slot = slot;
+            work(actor)
+        }));
+        self.actor.send(work).await.map_err(Error::internal)
+    }
+
+    /// Does `work` at the store. What it changes of who may do what is recorded when this returns.
+    pub(super) async fn store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.store_for(Requester::Known, work).await
+    }
+
+    /// The same, for whoever it is.
+    pub(super) async fn store_for<T: Send + 'static>(
+        &self,
+        requester: Requester,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let door = Arc::clone(&self.door);
+        self.run_job(requester, move |actor| actor.work(&door, work)).await?
+    }
+
+    /// The same for what takes something away: it is in force when this returns.
+    pub(super) async fn changing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.store(work).await?;
+        self.auth.sync().await;
+        Ok(done)
+    }
+
+    /// Counts a refusal of what a client shows, and says so where there were too many.
+    fn counted(&self, refusal: GrantError, client: &Claimant) -> GrantError {
+        if !matches!(refusal.code, "invalid_client" | "invalid_grant") {
+            return refusal;
+        }
+        self.failures.of_client(client.from, Some(&client.id), refusal)
+    }
+
+    /// The client with that id, if it is kept here and admitted.
+    pub async fn client(&self, client_id: String) -> Result<Option<Client>> {
+        let admission = self.auth.admission();
+        let is_known = self.door.principal.is_some();
+        let requester = if is_known { Requester::Known } else { Requester::Stranger(self.door.address) };
+        let client = self.store_for(requester, move |store| store.client(&client_id)).await?;
+        Ok(client.filter(|client| admission.takes(Some(client.kind))))
+    }
+
+    /// Keeps a client that registers itself.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`], naming what is wrong; [`Kind::Busy`] when there are too many, altogether or from
+    /// that address.
+    pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
+        self.limiter.registers(from)?;
+        self.store_for(Requester::Stranger(from), move |store| store.register_client(&new)).await
+    }
+
+    /// The connection that a resource (RFC 8707) names, if it names a single one.
+    ///
+    /// # Errors
+    /// `invalid_target` when it is not one of this service.
+    pub fn target(&self, resource: &str) -> Result<Option<Uuid>, GrantError> {
+        grant::resource(resource, &self.tokens).map(Resource::connection)
+    }
+
+    /// Keeps what the person of the session agreed to, and answers the code for the client.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthenticated`] when the session has ended, [`Kind::Forbidden`] for more than it has.
+    pub async fn approve(&self, session: &SecretString, approval: Approval) -> Result<SecretString> {
+        let session = Digest::of(session.expose_secret());
+        let (code, digest) = secret::mint(CODE_PREFIX)?;
+        self.store(move |store| store.approve(&session, &approval, &digest)).await?;
+        Ok(code)
+    }
+
+    /// Answers an authorization code with tokens.
+    ///
+    /// # Errors
+    /// In the words of RFC 6749 §5.2.
+    pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
+        let next = NextRefresh::mint(None).map_err(ours)?;
+        let refresh = next.secret.clone();
+        let (client, tokens, admission) =
+            (Claimant::of(&redemption.client), self.tokens.clone(), self.auth.admission());
+        let narrow = move |granted: Granted, asked: &Redemption| {
+            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
+        };
+        let requester = Requester::Stranger(client.from);
+        let granted =
+            self.store_for(requester, move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
+        let granted = self.once(granted, &client).await?;
+        self.issue(client.id, granted, refresh).await
+    }
+
+    /// Answers a refresh token with the next tokens.
+    ///
+    /// # Errors
+    /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
+    /// token stays good.
+    pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
+        let next = NextRefresh::mint(Some(&asked.token)).map_err(ours)?;
+        let refresh = next.secret.clone();
+        let (client, tokens, admission) = (Claimant::of(&asked.client), self.tokens.clone(), self.auth.admission());
+        let narrow = move |granted: Granted, asked: &Refresh| {
+            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
+        };
+        let requester = Requester::Stranger(client.from);
+        let granted =
+            self.store_for(requester, move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
+        let granted = self.once(granted, &client).await?;
+        self.issue(client.id, granted, refresh).await
+    }
+
+    /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
+    ///
+    /// # Errors
+    /// `invalid_client`; a token that is unknown is no failure.
+    pub async fn revoke(&self, client: ClientCredential, token: SecretString) -> Result<(), GrantError> {
+        let claimant = Claimant::of(&client);
+        let requester = Requester::Stranger(claimant.from);
+        let refused = |refusal| self.counted(refusal, &claimant);
+        if token.expose_secret().starts_with(REFRESH_PREFIX) {
+            let revoked =
+                self.store_for(requester, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
+            self.auth.sync().await;
+            if revoked.map_err(refused)? {
+                return Ok(());
+            }
+            // Whoever shows many that nobody was given, looks for one.
+            let quota = self.failures.count(claimant.from, None);
+            return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
+        }
+        let has_secret = client.secret.is_some();
+        let judged = self.store_for(requester, move |store| store.judge_client(&client)).await.map_err(ours)?;
+        judged.map_err(refused)?;
+        let client_id = claimant.id;
+        // A client without a secret has only said who it is.
+        let principal = has_secret.then(|| client_id.clone());
+        let door = Door { principal, ..Door::clone(&self.door) };
+        self.auth.send(RevokeFor { client_id, token, door }).await.map_err(ours)?
+    }
+
+    /// What was granted. A second use has ended everything that came of the first: that is in force when
+    /// this returns.
+    async fn once(&self, granted: Result<Granted, GrantError>, client: &Claimant) -> Result<Granted, GrantError> {
+        if granted.is_err() {
+            self.auth.sync().await;
+        }
+        granted.map_err(|refusal| self.counted(refusal, client))
+    }
+
+    async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
+        let subject = granted.subject.clone();
+        let spec = TokenSpec {
+            subject: granted.subject,
+            client_id,
+            scope: None,
+            rights: granted.rights,
+            resource: granted.resource,
+            grant: Some(granted.grant),
+        };
+        let access = self.auth.send(IssueToken(spec)).await.map_err(ours)??;
+        Ok(Issued { access, refresh, subject })
+    }
+
+    /// The person's tokens that are not revoked, with the time of their last use.
+    pub async fn tokens(&self, session: &SecretString) -> Result<Vec<PersonalAccessToken>> {
+        let digest = Digest::of(session.expose_secret());
+        self.run_job(Requester::Known, AccountsActor::carry_uses).await?;
+        self.store(move |store| store.tokens_of(&digest)).await
+    }
+
+    /// Makes a token for the session's person.
+    ///
+    /// # Errors
+    /// As [`Store::create_pat`]; [`Kind::Forbidden`] in a session that was narrowed.
+    pub async fn create_token(
+        &self,
+        session: &SecretString,
+        new: NewPat,
+    ) -> Result<(PersonalAccessToken, SecretString)> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| store.create_own_pat(&digest, new)).await
+    }
+
+    /// Revokes a token of the session's person.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when it is not theirs, [`Kind::Forbidden`] in a session that was narrowed.
+    pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
+        let digest = Digest::of(session.expose_secret());
+        self.changing(move |store| store.revoke_own_pat(&digest, token)).await
+    }
+
+    /// The applications that the session's person gave access to.
+    pub async fn grants(&self, session: &SecretString) -> Result<Vec<Consent>> {
+        let digest = Digest::of(session.expose_secret());
+        self.store(move |store| store.grants(&digest)).await
+    }
+
+    /// Takes the access back that the session's person gave to an application.
+    pub async fn revoke_grant(&self, session: &SecretString, grant: Uuid) -> Result<()> {
+        let digest = Digest::of(session.expose_secret());
+        self.changing(move |store| store.revoke_grant(&digest, grant)).await
+    }
+
+    /// How many grants open nothing because clients of their kind are not admitted.
+    pub async fn shut_out(&self) -> Result<usize> {
+        let admission = self.auth.admission();
+        self.store(move |store| store.shut_out(admission)).await
+    }
+
+    /// Every scope that a session may give away, the smallest first.
+    pub fn scopes_up_to(most: Scope) -> impl Iterator<Item = Scope> {
+        [Scope::Read, Scope::Write, Scope::Admin].into_iter().filter(move |scope| *scope <= most)
+    }
+}
+
+/// The fault is ours: the client is told whether to try again, and no more.
+fn ours(error: Error) -> GrantError {
+    if matches!(error.kind, Kind::Unavailable | Kind::Busy) {
+        return GrantError::new("service_unavailable", "no token can be issued at the moment; try again");
+    }
+    GrantError::new("server_error", "no token can be issued at the moment; the log says why")
+}

@@ -1,0 +1,109 @@
+//! A signed-in person: who it is and how far the session reaches. How a browser keeps the session's
+//! secret is not known here.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::records::NewPat;
+use crate::secret::{self, Digest};
+use portico_core::error::{Error, Result};
+use portico_core::principal::Rights;
+
+/// A session ends when it was not used for so long.
+pub const SESSION_IDLE: Duration = Duration::from_hours(2);
+/// A session ends after so long in any case.
+pub const SESSION_LIFETIME: Duration = Duration::from_hours(12);
+/// Sessions of one person at most. One more ends the one that was not used for longest.
+pub const MOST_SESSIONS: i64 = 50;
+
+/// Begins the secret of every visit without a session.
+const VISIT_PREFIX: &str = "ptc_vi_";
+
+/// A session in force. One that began with a personal access token is never more than that token,
+/// and ends with it.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The user's address.
+    pub email: String,
+    /// What it opens: of the user's rights, what is left with those of the token that it began with.
+    pub rights: Rights,
+    /// Whether it has all that the user has. Only such a session manages tokens.
+    pub whole: bool,
+    /// The name of the token that it began with; none for a password.
+    pub token: Option<String>,
+    /// When that token ends, if it does.
+    pub ends: Option<Timestamp>,
+    /// What that token opens at most; everything for a password.
+    pub(crate) bound: Rights,
+    pub(crate) user_id: i64,
+    pub(crate) token_id: Option<Uuid>,
+}
+
+impl Session {
+    /// The id of the token that it began with, as records of the audit trail have it.
+    pub fn credential(&self) -> Option<String> {
+        self.token_id.map(|id| id.to_string())
+    }
+
+    /// Whether it may administer the service.
+    pub fn administers(&self) -> bool {
+        self.whole && self.rights.administer()
+    }
+
+    /// Refuses what only a session with all that its user has may do: a token that was narrowed
+    /// must not be a way to a wider one.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
+    pub fn must_be_whole(&self) -> Result<()> {
+        if self.whole {
+            return Ok(());
+        }
+        Err(Error::forbidden("you signed in with a token that was narrowed, so you cannot manage access here")
+            .hint("sign in with your password, or with a token that has all of your scope and connections"))
+    }
+
+    /// Refuses everybody but administrators.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden).
+    pub fn must_administer(&self) -> Result<()> {
+        self.must_be_whole()?;
+        if self.administers() { Ok(()) } else { Err(Error::forbidden("this page is for administrators")) }
+    }
+
+    /// A token made in a session that a token began is no more than that one, whatever the user has later,
+    /// and does not outlive it.
+    pub(crate) fn bound(&self, new: NewPat) -> NewPat {
+        let expires_at = match (new.expires_at, self.ends) {
+            (Some(asked), Some(ends)) => Some(asked.min(ends)),
+            (asked, ends) => asked.or(ends),
+        };
+        NewPat { expires_at, rights: new.rights.and(&self.bound), ..new }
+    }
+}
+
+/// The secret of a visit without a session, for the sign-in page's own form.
+///
+/// # Errors
+/// When the system has no random octets.
+pub fn new_visit() -> Result<SecretString> {
+    secret::mint(VISIT_PREFIX).map(|(visit, _)| visit)
+}
+
+/// The token that forms of the session or visit with this secret carry: it tells nothing about the
+/// secret, and nobody can make it without.
+pub fn form_token(secret: &SecretString) -> String {
+    let whole = SecretString::from(format!("form:{}", secret.expose_secret()));
+    URL_SAFE_NO_PAD.encode(Digest::of(whole.expose_secret()).octets())
+}
+
+/// Whether a form carries the token of this secret; compares in constant time.
+pub fn form_token_fits(secret: &SecretString, shown: &str) -> bool {
+    Digest::of(shown).fits(&Digest::of(&form_token(secret)))
+}

@@ -1,0 +1,84 @@
+//! Access tokens are made here: no more than their subjects have now.
+
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
+use crate::verify::resource::Resource;
+use crate::verify::snapshot::Snapshot;
+use crate::verify::token::{Issue, Tokens};
+use portico_core::principal::{Rights, Scope};
+
+/// A failed exchange: for the client, and the cause for the log where the fault is ours.
+#[derive(Debug)]
+pub(crate) struct IssueFailure {
+    pub(crate) answer: GrantError,
+    pub(crate) cause: Option<String>,
+}
+
+impl From<GrantError> for IssueFailure {
+    fn from(answer: GrantError) -> Self {
+        Self { answer, cause: None }
+    }
+}
+
+/// What tokens are issued by.
+#[derive(Clone, Copy)]
+pub(crate) struct TokenIssuer<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) tokens: &'a Tokens,
+    /// Every configured connection: what a subject without a list of its own reaches.
+    pub(crate) connections: &'a [Uuid],
+    pub(crate) now: Timestamp,
+}
+
+impl TokenIssuer<'_> {
+    /// The token for `spec`, with no more than its subject has now.
+    pub(crate) fn issue(&self, spec: &TokenSpec) -> Result<AccessToken, IssueFailure> {
+        let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
+        let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
+        let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
+        let mut rights = holder.rights.and(&spec.rights);
+        if let Some(connection) = resource.and_then(Resource::connection) {
+            if !rights.covers(connection) {
+                return Err(no_target("the resource is not within this client's reach").into());
+            }
+            rights = rights.and(&Rights::only([connection], Scope::Admin));
+        }
+        let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
+        // A token names what it opens: connections that are added later are not among them.
+        let named = Rights::only(self.connections.iter().copied(), Scope::Admin);
+        let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
+        let issue = Issue {
+            subject: &holder.subject,
+            client_id: &spec.client_id,
+            rights: &rights,
+            audience: given(spec.resource.as_deref()),
+            grant: spec.grant,
+        };
+        let token = self
+            .snapshot
+            .signing_key()
+            .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
+            .and_then(|key| {
+                // What is issued in the second in which those from before have ended is none of them.
+                let issued = self.tokens.issue(key, self.now.max(holder.since), &issue);
+                issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
+            })
+            .map_err(|cause| IssueFailure {
+                answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
+                cause: Some(cause),
+            })?;
+        Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: rights.widest().list() })
+    }
+}
+
+/// A parameter without a value counts as left out (RFC 6749 §3.2).
+fn given(parameter: Option<&str>) -> Option<&str> {
+    parameter.filter(|value| !value.is_empty())
+}
+
+/// What is asked for, if all of it is within `most`.
+fn granted_scope(asked: Option<&str>, most: Scope) -> Result<Scope, GrantError> {
+    asked.map_or(Ok(most), |asked| narrowed_scope(asked, most))
+}

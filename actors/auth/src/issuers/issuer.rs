@@ -1,0 +1,349 @@
+//! Issuers besides our own whose access tokens open connections here: what they are trusted with,
+//! and what one of their tokens says. How their keys are fetched is not here, see `jwks`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use crate::clock::Timestamp;
+use crate::issuers::jwks::{self, Keys};
+use crate::keys::key::{PublicKey, VerifyingKey};
+use crate::verify::jws::Signed;
+use crate::verify::refusal::Refusal;
+use crate::verify::resource;
+use crate::verify::token::{self, Audience, NumericDate, Times, Tokens};
+use portico_core::error::Result;
+use portico_core::identity::RoleClaim;
+use portico_core::name;
+use portico_core::principal::{self, Asserted, Endpoint, Principal, Rights, Scope, Validity};
+
+/// Keys are asked for again no sooner than this, however many tokens name an unknown one.
+const BETWEEN_FETCHES: Duration = Duration::from_secs(30);
+/// The same after a failure.
+const BETWEEN_FAILURES: Duration = Duration::from_secs(5);
+/// Keys that are older are fetched anew; a token is looked at again at least so often.
+const FRESH: Duration = Duration::from_mins(10);
+/// Keys that are older, and that cannot be fetched anew, are used no more: one that was withdrawn
+/// meanwhile would be good for ever.
+const LONGEST_USE: Duration = Duration::from_hours(24);
+/// Requests that may wait for the keys of one issuer; further ones are refused.
+const WAITING: usize = 1_000;
+/// Characters of a subject, and of a token's id, at most.
+const LONGEST_TEXT: usize = 256;
+
+/// Whom to trust, and with what.
+#[derive(Clone, Debug)]
+pub struct TrustedIssuer {
+    /// `iss` of its tokens, compared as it is.
+    pub issuer: String,
+    /// What its tokens are verified with.
+    pub keys: IssuerKeys,
+    /// `aud` that its tokens must name. Without one they must name this service or an endpoint of it.
+    pub audience: Option<String>,
+    /// The claim with the ids of connections: only an array of strings opens any.
+    pub connections_claim: String,
+    /// The claim with the scopes: a space-separated list, or an array of words.
+    pub scope_claim: String,
+    /// The claim that names the caller.
+    pub subject_claim: String,
+    /// The connections that its tokens reach at most.
+    pub reach: Rights,
+    /// The widest scope of its tokens. A token without a scope of its own has this one.
+    pub scope: Option<Scope>,
+    /// `typ` of its access tokens, one of these. A token without one is of the type `JWT`.
+    pub types: Vec<String>,
+    /// How far away a token's end may be, from now and from its beginning.
+    pub max_age: Duration,
+    /// What of its word counts in databases.
+    pub identity: Option<IssuerIdentity>,
+}
+
+impl TrustedIssuer {
+    /// `typ` of access tokens, unless configured: that of RFC 9068, and the one that issuers from before
+    /// write.
+    pub const DEFAULT_TYPES: [&str; 2] = ["at+jwt", "JWT"];
+    /// How far away a token's end may be, unless configured.
+    pub const DEFAULT_MAX_AGE: Duration = Duration::from_hours(24);
+}
+
+/// What of an issuer's word counts for its callers' roles in databases, and is told there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssuerIdentity {
+    /// The claims that databases may read, and that a connection's own rules find roles by.
+    pub claims: Vec<String>,
+    /// The claim that tells the role, before a connection's own rules.
+    pub claim: Option<RoleClaim>,
+}
+
+/// The keys of an issuer.
+#[derive(Clone, Debug)]
+pub enum IssuerKeys {
+    /// One that never changes.
+    Fixed(IssuerKey),
+    /// Those of the JWK set (RFC 7517 §5) at this address.
+    Url(String),
+}
+
+/// One public key: what it signs with is its own matter, never the token's.
+#[derive(Clone, Debug)]
+pub struct IssuerKey(PublicKey);
+
+impl IssuerKey {
+    /// Reads a key in PEM (`-----BEGIN PUBLIC KEY-----`): Ed25519, P-256, or RSA of 2048 bits or more.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for everything else.
+    pub fn from_pem(text: &str) -> Result<Self> {
+        PublicKey::from_pem(text).map(Self)
+    }
+}
+
+impl TrustedIssuer {
+    /// Whether `address` may be asked for a JWK set: https, or plain http on this very machine.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) with the remedy.
+    pub fn check_url(address: &str) -> Result<()> {
+        jwks::check_url(address)
+    }
+}
+
+/// A trusted issuer with the keys that are known of it now.
+pub(crate) struct Issuer {
+    settings: TrustedIssuer,
+    /// By `kid`; empty where the set names none.
+    keys: HashMap<String, VerifyingKey>,
+    fetched_at: Option<Timestamp>,
+    next_fetch: Option<Timestamp>,
+    fetching: bool,
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Issuer {
+    pub(crate) fn new(settings: TrustedIssuer) -> Result<Self> {
+        let mut keys = HashMap::new();
+        if let IssuerKeys::Fixed(IssuerKey(public)) = &settings.keys {
+            keys.insert(String::new(), VerifyingKey::new(String::new(), public.clone(), None)?);
+        }
+        Ok(Self { settings, keys, fetched_at: None, next_fetch: None, fetching: false, waiting: Vec::new() })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.settings.issuer
+    }
+
+    /// Takes over the connections that its tokens reach at most.
+    pub(crate) fn set_reach(&mut self, reach: Rights) {
+        self.settings.reach = reach;
+    }
+
+    /// Who shows this token at `endpoint`, and until when that holds without another look.
+    pub(crate) fn verify(
+        &self,
+        token: &str,
+        ours: &Tokens,
+        endpoint: Endpoint,
+        now: Timestamp,
+    ) -> Result<(Principal, Timestamp), Refusal> {
+        let signed = Signed::read(token)?;
+        let key = self.key(signed.header.kid.as_deref()).ok_or(Refusal::UnknownKey)?;
+        let is_of_type = self.settings.types.iter().any(|typ| signed.header.is_of_type(typ));
+        let members = signed.verified(key)?;
+        let keys_until = self.keys_until();
+        if keys_until.is_some_and(|until| now >= until) {
+            return Err(Refusal::KeysTooOld);
+        }
+        if !is_of_type || !is_access_token(&members, &self.settings.scope_claim) {
+            return Err(Refusal::WrongType);
+        }
+        let claims: Claims = token::read(members.clone())?;
+        if claims.iss != self.settings.issuer {
+            return Err(Refusal::WrongIssuer);
+        }
+        let audiences = claims.aud.all();
+        let for_us = match &self.settings.audience {
+            Some(ours) => audiences.contains(ours).then_some(Rights::ALL),
+            None => resource::reach(audiences.iter().filter_map(|audience| ours.resource(audience)), endpoint),
+        };
+        let for_us = for_us.ok_or(Refusal::WrongAudience)?;
+        let times = Times { exp: claims.exp, iat: claims.iat, nbf: claims.nbf };
+        let ends = times.check(now, ours.skew())?;
+        if times.last_longer_than(self.settings.max_age, now, ours.skew()) {
+            return Err(Refusal::LastsTooLong);
+        }
+        let scope = self.scope(members.get(&self.settings.scope_claim)).ok_or(Refusal::NoScope)?;
+        let connections = token::connections_in(members.get(&self.settings.connections_claim));
+        let subject = counted(&members, &self.settings.subject_claim)?.and_then(Value::as_str);
+        let subject = subject.filter(|subject| !subject.is_empty() && is_short(subject)).ok_or(Refusal::Malformed)?;
+        let credential = claims.jti.filter(|id| is_short(id)).map(Arc::from);
+        if name::hides(subject) || credential.as_deref().is_some_and(name::hides) {
+            return Err(Refusal::Misleading);
+        }
+        let principal = Principal {
+            credential,
+            claims: self.asserted(&members)?,
+            // No subject of another issuer is ever taken for one of ours, nor for a service account.
+            subject: format!("{}#{subject}", self.settings.issuer),
+            rights: connections.and(&for_us).and(&self.settings.reach).up_to(scope),
+            validity: Validity::default(),
+        };
+        let until = ends.min(now.after(FRESH));
+        Ok((principal, keys_until.map_or(until, |end| end.min(until))))
+    }
+
+    /// What counts here of the claims: what the issuer's own table names, and nothing else.
+    fn asserted(&self, members: &Map<String, Value>) -> Result<principal::Claims, Refusal> {
+        let mut asserted = Asserted::default();
+        let Some(identity) = &self.settings.identity else { return Ok(asserted.into()) };
+        for name in &identity.claims {
+            if let Ok(Some(value)) = counted(members, name) {
+                asserted.claims.insert(name.clone(), value.clone());
+            }
+        }
+        if let Some(claim) = &identity.claim
+            && let Ok(Some(value)) = counted(members, &claim.name)
+        {
+            asserted.role = claim.role(value);
+        }
+        let misleads = asserted.claims.values().any(misleads) || asserted.role.as_deref().is_some_and(name::misleads);
+        if misleads { Err(Refusal::Misleading) } else { Ok(asserted.into()) }
+    }
+
+    /// Until when the keys are used that were fetched last; `None` where they are not fetched.
+    fn keys_until(&self) -> Option<Timestamp> {
+        self.fetched_at.map(|fetched| fetched.after(LONGEST_USE))
+    }
+
+    fn key(&self, kid: Option<&str>) -> Option<&VerifyingKey> {
+        match (&self.settings.keys, kid) {
+            (IssuerKeys::Fixed(_), _) => self.keys.get(""),
+            (IssuerKeys::Url(_), Some(kid)) => self.keys.get(kid),
+            // Without a name there must be no choice.
+            (IssuerKeys::Url(_), None) => self.keys.values().next().filter(|_| self.keys.len() == 1),
+        }
+    }
+
+    fn scope(&self, claim: Option<&Value>) -> Option<Scope> {
+        let said = match claim {
+            None => return self.settings.scope,
+            Some(Value::String(list)) => Scope::widest(list),
+            Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).filter_map(Scope::from_word).max(),
+            Some(_) => None,
+        };
+        said.map(|said| self.settings.scope.map_or(said, |most| most.min(said)))
+    }
+
+    /// Whether the keys are so old that they should be fetched anew.
+    pub(crate) fn is_stale(&self, now: Timestamp) -> bool {
+        matches!(self.settings.keys, IssuerKeys::Url(_))
+            && self.fetched_at.is_none_or(|fetched| now >= fetched.after(FRESH))
+    }
+
+    /// Begins to fetch the keys, unless that was done a moment ago. `done` is called with what came.
+    pub(crate) fn fetch(&mut self, client: &reqwest::Client, now: Timestamp, done: impl FnOnce(Keys) + 'static) {
+        let IssuerKeys::Url(url) = &self.settings.keys else { return };
+        if self.fetching || self.next_fetch.is_some_and(|next| now < next) {
+            return;
+        }
+        self.fetching = true;
+        let (client, url) = (client.clone(), url.clone());
+        // A task of its own: whatever the other side does, nobody who is known already waits for it.
+        actix::spawn(async move {
+            done(jwks::fetch(&client, &url).await);
+        });
+    }
+
+    /// Completes when the keys that are being fetched are there, or cannot be had.
+    pub(crate) fn wait(&mut self) -> Option<oneshot::Receiver<()>> {
+        if !self.fetching || self.waiting.len() >= WAITING {
+            return None;
+        }
+        let (done, wait) = oneshot::channel();
+        self.waiting.push(done);
+        Some(wait)
+    }
+
+    /// What is told of a failure to fetch the keys.
+    fn told(&self, cause: String, now: Timestamp) -> String {
+        match self.fetched_at.filter(|fetched| now >= fetched.after(LONGEST_USE)) {
+            Some(fetched) => {
+                format!("{cause}; its keys are of {fetched}, and its tokens are refused until newer ones come")
+            }
+            None => cause,
+        }
+    }
+
+    /// Takes over what was fetched; after a failure the keys that are known stay. The failure's
+    /// cause is for the log.
+    pub(crate) fn fetched(
+        &mut self,
+        keys: std::result::Result<Vec<(String, PublicKey)>, String>,
+        now: Timestamp,
+    ) -> std::result::Result<(), String> {
+        self.fetching = false;
+        self.waiting.clear();
+        self.next_fetch = Some(now.after(if keys.is_ok() { BETWEEN_FETCHES } else { BETWEEN_FAILURES }));
+        let read = keys.map_err(|cause| self.told(cause, now))?;
+        let read = read.into_iter().filter_map(|(kid, public)| VerifyingKey::new(kid, public, None).ok());
+        self.keys = read.map(|key| (key.kid.clone(), key)).collect();
+        self.fetched_at = Some(now);
+        Ok(())
+    }
+}
+
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= LONGEST_TEXT
+}
+
+/// Whether some text within a value could be shown as another one.
+fn misleads(value: &Value) -> bool {
+    match value {
+        Value::String(text) => name::misleads(text),
+        Value::Array(values) => values.iter().any(misleads),
+        Value::Object(members) => members.iter().any(|(name, value)| name::misleads(name) || misleads(value)),
+        _ => false,
+    }
+}
+
+/// A claim as far as it counts: an e-mail address does where its issuer has verified it (`OpenID` Connect
+/// Core §5.1). Who may choose one freely would choose another person's.
+fn counted<'c>(members: &'c Map<String, Value>, name: &str) -> Result<Option<&'c Value>, Refusal> {
+    let value = members.get(name);
+    if name == "email" && value.is_some() && members.get("email_verified") != Some(&Value::Bool(true)) {
+        return Err(Refusal::UnverifiedEmail);
+    }
+    Ok(value)
+}
+
+/// Whether this can be an access token, by what it claims: its `typ` may be `JWT`, as those of all other
+/// kinds may.
+///
+/// Security events and logout tokens have `events` (RFC 8417 §2.2, `OpenID` Connect Back-Channel Logout
+/// §2.4). An ID token has a hash of the access token or code that came with it (`OpenID` Connect Core
+/// §3.1.3.6, §3.3.2.11), and a `nonce`; that one some issuers write into access tokens too, but then with
+/// a scope. And two issuers that are much in use say the kind in a claim of their own: `token_use` is
+/// `access` or `id` (Amazon Cognito), `typ` is `Bearer`, `ID`, `Refresh`, `Offline` or `Logout` (Keycloak).
+fn is_access_token(members: &Map<String, Value>, scope_claim: &str) -> bool {
+    let has = |name: &str| members.contains_key(name);
+    let says = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
+    let of_another_kind = ["events", "at_hash", "c_hash", "s_hash"].into_iter().any(has)
+        || has("nonce") && !has(scope_claim)
+        || has("token_use") && says("token_use") != "access"
+        || ["id", "refresh", "offline", "logout"].contains(&says("typ").as_str());
+    !of_another_kind
+}
+
+/// The claims that are read of every issuer.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    aud: Audience,
+    exp: NumericDate,
+    iat: Option<NumericDate>,
+    nbf: Option<NumericDate>,
+    jti: Option<String>,
+}

@@ -1,0 +1,138 @@
+//! Credentials that were wrong, at whatever door, counted by address and by name. Whoever shows a good credential
+//! is let in however many others failed: nobody can lock anybody else out, and 256 random bits are
+//! not guessed. What failed too often is answered at once, and alike for every name.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::oauth::grant::GrantError;
+use crate::secret::Digest;
+use crate::throttle::{Rate, Throttle};
+use portico_core::error::Quota;
+use portico_core::name;
+
+/// Addresses, and names, that are counted at one time.
+const MOST: usize = 20_000;
+
+/// How often what may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthLimits {
+    /// Failed sign-ins from one address.
+    pub failures_per_address: Rate,
+    /// Failed sign-ins under one name, from all addresses that have not signed in under it before. Beyond it
+    /// passwords are compared at this rate, behind those of everybody else.
+    pub failures_per_name: Rate,
+    /// Tokens issued to one client.
+    pub tokens_per_client: Rate,
+    /// Clients that register themselves, from one address.
+    pub registrations_per_address: Rate,
+}
+
+impl Default for AuthLimits {
+    fn default() -> Self {
+        Self {
+            failures_per_address: Rate::per_minute(600),
+            failures_per_name: Rate::per_minute(60),
+            tokens_per_client: Rate::per_minute(300_000),
+            registrations_per_address: Rate::per_minute(10),
+        }
+    }
+}
+
+/// An address, as far as it is known: who comes through a socket without one is one place.
+pub(super) type ClientAddress = Option<IpAddr>;
+
+/// The failures at all doors, counted together: whoever fails at one has failed at each. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Failures(Arc<Mutex<Counted>>);
+
+/// What is counted. Of names only digests are kept, which are as short for long ones.
+pub(super) struct Counted {
+    pub(super) places: Throttle<ClientAddress>,
+    pub(super) names: Throttle<Digest>,
+}
+
+impl Failures {
+    pub(crate) fn new(limits: &AuthLimits) -> Self {
+        Self(Arc::new(Mutex::new(Counted {
+            places: Throttle::new("failures-by-address", limits.failures_per_address, MOST),
+            names: Throttle::new("failures-by-name", limits.failures_per_name, MOST),
+        })))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a failure. The limit that it goes beyond, if it does.
+    pub(crate) fn count(&self, from: Option<IpAddr>, name: Option<&str>) -> Option<Quota> {
+        let (now, mut counted) = (Instant::now(), self.lock());
+        let by_name = name.and_then(|name| counted.names.take(key(name), now).err());
+        let by_place = counted.places.take(from.map(network), now).err();
+        // The one that lasts longer.
+        by_name.into_iter().chain(by_place).max_by_key(|quota| quota.reset)
+    }
+
+    /// Counts a failure of what a client shows: the refusal, or the limit that is used up.
+    pub(crate) fn of_client(&self, from: Option<IpAddr>, name: Option<&str>, refusal: GrantError) -> GrantError {
+        match self.count(from, name) {
+            None => refusal,
+            Some(quota) => {
+                GrantError::throttled("too many credentials that are not valid; wait before the next one", quota)
+            }
+        }
+    }
+}
+
+/// The tokens that were issued to each client.
+pub(crate) struct Issued(Throttle<Digest>);
+
+impl Issued {
+    pub(crate) fn new(limits: &AuthLimits) -> Self {
+        Self(Throttle::new("tokens", limits.tokens_per_client, MOST))
+    }
+
+    /// Counts a token that a client, whose secret was good, asks for.
+    pub(crate) fn count(&mut self, client_id: &str) -> Result<(), Quota> {
+        self.0.take(key(client_id), Instant::now()).map(drop)
+    }
+}
+
+/// What a name is counted under: names are of any length, and their digests are not.
+pub(super) fn key(name: &str) -> Digest {
+    Digest::of(&name::key(name))
+}
+
+/// One caller has a whole IPv6 network of 64 bits at hand (RFC 4291 §2.5.1).
+pub(super) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_by_name_and_by_network() {
+        let hourly = |most| Rate { most, window: Duration::from_hours(1) };
+        let limits =
+            AuthLimits { failures_per_address: hourly(4), failures_per_name: hourly(2), ..AuthLimits::default() };
+        let failures = Failures::new(&limits);
+        let [here, near, mapped, far] =
+            ["2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1", "192.0.2.1"].map(|text| text.parse::<IpAddr>().ok());
+        assert_eq!(failures.count(here, Some("ann")), None);
+        assert_eq!(failures.count(far, Some("ANN")), None);
+        assert_eq!(failures.count(here, Some("Ann")).unwrap().policy, "failures-by-name");
+        assert_eq!(failures.count(near, Some("bob")), None);
+        assert_eq!(failures.count(near, None), None);
+        assert_eq!(failures.count(near, None).unwrap().policy, "failures-by-address", "the same network");
+        assert_eq!(failures.count(mapped, None), None, "another one");
+        assert_eq!(network(mapped.unwrap()), far.unwrap());
+    }
+}

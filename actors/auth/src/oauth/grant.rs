@@ -1,0 +1,129 @@
+//! What a client offers for an access token, and what it gets (RFC 6749 §4.4 and §5). How a form
+//! spells it is the business of the endpoint.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use crate::verify::resource::Resource;
+use crate::verify::token::Tokens;
+use portico_core::error::Quota;
+use portico_core::principal::{Rights, Scope};
+
+/// What is offered for an access token. Its `Debug` never prints a secret.
+#[derive(Clone, Debug)]
+pub enum Grant {
+    /// `grant_type=client_credentials` (RFC 6749 §4.4).
+    ClientCredentials {
+        /// Who asks.
+        client: ClientProof,
+        /// A space-separated list; absent or empty means all that the account may do.
+        scope: Option<String>,
+        /// The resource that the token is for (RFC 8707); see [`TokenSpec::resource`].
+        resource: Option<String>,
+    },
+}
+
+/// How a client proves who it is (RFC 6749 §2.3). Its `Debug` never prints the secret.
+#[derive(Clone)]
+pub struct ClientProof {
+    /// The client id.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: SecretString,
+    /// Where it is shown from, if that is known.
+    pub from: Option<IpAddr>,
+}
+
+impl fmt::Debug for ClientProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClientProof({})", self.client_id)
+    }
+}
+
+/// A token, and what the answer says about it. Its `Debug` never prints the token.
+#[derive(Clone, Debug)]
+pub struct AccessToken {
+    /// The JWT.
+    pub token: SecretString,
+    /// How long it is valid from now.
+    pub expires_in: Duration,
+    /// Every scope it opens, as a space-separated list.
+    pub scope: &'static str,
+}
+
+/// Why there is no token, in the words of RFC 6749 §5.2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantError {
+    /// `invalid_client`, `invalid_request`, `invalid_grant`, `invalid_scope`, `invalid_target`
+    /// (RFC 8707 §2), `temporarily_unavailable` when there are too many requests, `service_unavailable`
+    /// when another attempt may succeed, or `server_error` when the fault is ours.
+    pub code: &'static str,
+    /// One sentence for whoever set up the client.
+    pub description: String,
+    /// The limit on requests that is used up, where one is.
+    pub quota: Option<Quota>,
+}
+
+impl GrantError {
+    /// A failure with one of the standard's codes.
+    pub fn new(code: &'static str, description: impl Into<String>) -> Self {
+        Self { code, description: description.into(), quota: None }
+    }
+
+    /// A limit on requests is used up.
+    pub fn throttled(description: impl Into<String>, quota: Quota) -> Self {
+        Self { quota: Some(quota), ..Self::new("temporarily_unavailable", description) }
+    }
+}
+
+impl fmt::Display for GrantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.description)
+    }
+}
+
+impl std::error::Error for GrantError {}
+
+/// An access token to be issued: to which client, on whose behalf, and for what at most. Every grant
+/// ends in one of these.
+#[derive(Clone, Debug)]
+pub struct TokenSpec {
+    /// Whose rights it opens: a user's e-mail address, or a service account's client id.
+    pub subject: String,
+    /// The client that it is given to; a service account gets its own.
+    pub client_id: String,
+    /// A space-separated list; absent or empty means all that the subject may do.
+    pub scope: Option<String>,
+    /// What was agreed to: it opens no more, whatever is asked for and whatever the subject has.
+    pub rights: Rights,
+    /// The resource that it is for (RFC 8707 §2): this service or an endpoint of it. An MCP
+    /// endpoint's address narrows the token to that connection.
+    pub resource: Option<String>,
+    /// What a person granted, where the token is part of that: it ends with it.
+    pub grant: Option<Uuid>,
+}
+
+pub(crate) fn no_target(description: &str) -> GrantError {
+    GrantError::new("invalid_target", description)
+}
+
+/// The widest scope of the list `asked`, each word of which is within `most`.
+pub(crate) fn narrowed_scope(asked: &str, most: Scope) -> Result<Scope, GrantError> {
+    let mut granted = None;
+    for word in asked.split(' ').filter(|word| !word.is_empty()) {
+        let scope = Scope::from_word(word)
+            .filter(|scope| *scope <= most)
+            .ok_or_else(|| GrantError::new("invalid_scope", format!("this client may ask for: {}", most.list())))?;
+        granted = granted.max(Some(scope));
+    }
+    Ok(granted.unwrap_or(most))
+}
+
+/// The resource of ours at this address (RFC 8707 §2).
+pub(crate) fn resource(address: &str, tokens: &Tokens) -> Result<Resource, GrantError> {
+    tokens.resource(address).ok_or_else(|| no_target("the resource is not one of this service"))
+}

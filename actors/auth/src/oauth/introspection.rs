@@ -1,0 +1,268 @@
+//! What a client that proves who it is may ask about its own access tokens: revocation (RFC 7009) and
+//! introspection (RFC 7662). How a form spells it is the business of the endpoints.
+
+use std::net::IpAddr;
+
+use actix::{AsyncContext, Context, Handler, Message, Response};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::actor::AuthActor;
+use crate::oauth::grant::{ClientProof, GrantError};
+use crate::recording::Door;
+use crate::sync::lookup::{Answer, Query, RevokeEverywhere, StoreUnavailable};
+use crate::verify::refusal::Refusal;
+use crate::verify::token::Verified;
+use portico_core::error::{Error, Kind};
+use portico_core::principal::Rights;
+
+/// What introspection tells of a token that is in force (RFC 7662 §2.2), with the rights that are
+/// left of it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introspection {
+    /// A user's e-mail address, or a service account's client id.
+    pub subject: String,
+    /// The client that it was given to.
+    pub client_id: String,
+    /// What it opens now.
+    pub rights: Rights,
+    /// `aud`.
+    pub audience: Vec<String>,
+    /// `iss`.
+    pub issuer: String,
+    /// `jti`.
+    pub id: uuid::Uuid,
+    /// `iat`, in seconds since 1970-01-01T00:00:00Z.
+    pub issued_at: i64,
+    /// `exp`, in seconds since 1970-01-01T00:00:00Z.
+    pub expires_at: i64,
+}
+
+impl AuthActor {
+    /// The client id of the service account that `proof` is of, and what the secret opens at most.
+    pub(crate) fn known(&self, proof: &ClientProof) -> Option<(String, Rights)> {
+        let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.clock.now())?;
+        Some((account.holder.subject.clone(), account.seen.clone()))
+    }
+
+    /// Counts a failed attempt of a client: the refusal, or the limit that is used up.
+    pub(crate) fn count_failure(&self, proof: &ClientProof, refusal: GrantError) -> GrantError {
+        if refusal.code != "invalid_client" {
+            return refusal;
+        }
+        self.failures.of_client(proof.from, Some(&proof.client_id), refusal)
+    }
+
+    /// The answer to a client that asks about a token which opens nothing: there is none. What nobody was
+    /// ever given is counted as it is where tokens open something.
+    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> Answer<Result<Option<T>, GrantError>> {
+        let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
+        if refusal.may_be_behind() {
+            return Answer::MaybeStale(Err(unknown));
+        }
+        if refusal.was_genuine() {
+            return Answer::Fresh(Ok(None));
+        }
+        Answer::Fresh(self.count_token(from, unknown))
+    }
+
+    /// The same once it is sure that no such token, or no such client, is known.
+    fn about_token<T>(&self, proof: &ClientProof, refusal: GrantError) -> Result<Option<T>, GrantError> {
+        if refusal.code == UNKNOWN_TOKEN {
+            return self.count_token(proof.from, refusal);
+        }
+        Err(self.count_failure(proof, refusal))
+    }
+
+    /// Counts a token that nobody was given.
+    fn count_token<T>(&self, from: Option<IpAddr>, unknown: GrantError) -> Result<Option<T>, GrantError> {
+        let counted = self.failures.of_client(from, None, unknown);
+        if counted.code == UNKNOWN_TOKEN { Ok(None) } else { Err(counted) }
+    }
+
+    /// Finds the client's own token, and refuses it from now on.
+    fn revoke(
+        &self,
+        find: impl Query<Reply = Option<RevokeEverywhere>, Failure = GrantError>,
+        context: &Context<Self>,
+    ) -> Revoking {
+        let own = context.address();
+        Response::fut(async move {
+            let found = own.send(find).await.unwrap_or_else(|_| Err(GrantError::store_unavailable()))?;
+            let Some(refuse) = found else { return Ok(()) };
+            let kept = own.send(refuse).await.map_err(Error::internal).flatten();
+            kept.map_err(|error| {
+                if error.kind != Kind::Busy {
+                    own.do_send(ReportStoreFailure(error.cause().unwrap_or(&error.message).to_owned()));
+                }
+                GrantError::new("service_unavailable", "the token cannot be revoked at the moment; try again")
+            })
+        })
+    }
+
+    /// What is to be refused: a token that is unknown, expired or another client's needs nothing.
+    fn to_refuse(
+        &self,
+        client_id: &str,
+        token: &SecretString,
+        from: Option<IpAddr>,
+        door: Door,
+    ) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
+        match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
+            Ok(found) if found.client_id == client_id => {
+                let (jti, client_id, until) = (found.jti, found.client_id, found.until);
+                Answer::Fresh(Ok(Some(RevokeEverywhere { jti, client_id, until, door })))
+            }
+            Ok(_) => Answer::Fresh(Ok(None)),
+            Err(refusal) => self.opens_nothing(refusal, from),
+        }
+    }
+}
+
+/// Never leaves this file: of a token that nobody was given, which is no failure of the client's.
+const UNKNOWN_TOKEN: &str = "unknown_token";
+
+type Revoking = Response<Result<(), GrantError>>;
+
+/// A client that is not known, or another secret than the known one.
+pub(crate) fn unknown<T>() -> Answer<Result<T, GrantError>> {
+    Answer::MaybeStale(Err(GrantError::new("invalid_client", "the client id or its secret is not valid")))
+}
+
+/// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
+/// is answered alike: there is nothing left to do (RFC 7009 §2.2).
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), GrantError>")]
+pub struct Revoke {
+    /// Who asks.
+    pub client: ClientProof,
+    /// The token.
+    pub token: SecretString,
+    /// By which door.
+    pub door: Door,
+}
+
+impl Handler<Revoke> for AuthActor {
+    type Result = Revoking;
+
+    fn handle(&mut self, revoke: Revoke, context: &mut Self::Context) -> Self::Result {
+        self.revoke(Find(revoke), context)
+    }
+}
+
+/// Asks which token is to be refused.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<RevokeEverywhere>, GrantError>")]
+struct Find<T: Clone + 'static>(T);
+
+impl Query for Find<Revoke> {
+    type Reply = Option<RevokeEverywhere>;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
+        let Self(Revoke { client, token, door }) = self;
+        match actor.known(client) {
+            Some((client_id, _)) => {
+                let door = Door { principal: Some(client_id.clone()), ..door.clone() };
+                actor.to_refuse(&client_id, token, client.from, door)
+            }
+            None => unknown(),
+        }
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
+        actor.about_token(&self.0.client, refusal)
+    }
+}
+
+/// Asks the same for a client that is known to be who it says: the clients of people are not judged
+/// here.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), GrantError>")]
+pub(crate) struct RevokeFor {
+    /// Who asks.
+    pub(crate) client_id: String,
+    /// The token.
+    pub(crate) token: SecretString,
+    /// By which door.
+    pub(crate) door: Door,
+}
+
+impl Handler<RevokeFor> for AuthActor {
+    type Result = Revoking;
+
+    fn handle(&mut self, revoke: RevokeFor, context: &mut Self::Context) -> Self::Result {
+        self.revoke(Find(revoke), context)
+    }
+}
+
+impl Query for Find<RevokeFor> {
+    type Reply = Option<RevokeEverywhere>;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
+        actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.address, self.0.door.clone())
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
+        if refusal.code == UNKNOWN_TOKEN { actor.count_token(self.0.door.address, refusal) } else { Err(refusal) }
+    }
+}
+
+/// Asks to tell of a failure of the store.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+struct ReportStoreFailure(String);
+
+impl Handler<ReportStoreFailure> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, ReportStoreFailure(cause): ReportStoreFailure, _: &mut Self::Context) {
+        if !self.watch.reports_outages() {
+            self.report_store_failure(cause);
+        }
+    }
+}
+
+/// Asks what an access token opens now. `None` for a token that is not in force, and for another
+/// client's (RFC 7662 §2.2).
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<Introspection>, GrantError>")]
+pub struct Introspect {
+    /// Who asks.
+    pub client: ClientProof,
+    /// The token.
+    pub token: SecretString,
+}
+
+impl Query for Introspect {
+    type Reply = Option<Introspection>;
+    type Failure = GrantError;
+
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Introspection>, GrantError>> {
+        let Some((client_id, _)) = actor.known(&self.client) else { return unknown() };
+        match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.clock.now()) {
+            Ok(token) if token.client_id == client_id => {
+                Answer::Fresh(Ok(Some(described(token, actor.tokens.issuer()))))
+            }
+            Ok(_) => Answer::Fresh(Ok(None)),
+            Err(refusal) => actor.opens_nothing(refusal, self.client.from),
+        }
+    }
+
+    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<Introspection>, GrantError> {
+        actor.about_token(&self.client, refusal)
+    }
+}
+
+fn described(token: Verified, issuer: &str) -> Introspection {
+    Introspection {
+        rights: token.rights,
+        subject: token.subject,
+        client_id: token.client_id,
+        audience: token.audiences,
+        issuer: issuer.to_owned(),
+        id: token.jti,
+        issued_at: token.issued_at.seconds(),
+        expires_at: token.expires_at.seconds(),
+    }
+}

@@ -1,0 +1,93 @@
+//! How a change of who may do what comes to the audit trail: before it takes effect, within the transaction that
+//! makes it. The store says what changes; whoever asked, and by which door, is added here. What a record looks like
+//! is not known.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::store::{Change, NewRecord};
+use portico_core::call::RequestId;
+use portico_core::error::Result;
+
+/// By which door a change was asked for, and by whom.
+#[derive(Clone, Debug, Default)]
+pub struct Door {
+    /// Who was authenticated, if somebody was.
+    pub principal: Option<String>,
+    /// Where the request came from.
+    pub address: Option<IpAddr>,
+    /// What the client calls itself.
+    pub agent: Option<String>,
+    /// The request.
+    pub request: Option<RequestId>,
+    /// Its path.
+    pub path: String,
+}
+
+/// What the store keeps of the trail: it is written with the changes, or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct ForStore {
+    /// The records.
+    pub records: Vec<NewRecord>,
+    /// How many it keeps at most.
+    pub most: u64,
+}
+
+/// Records changes.
+pub trait Recorder: Send + Sync {
+    /// Records changes that are about to be made. What is kept elsewhere than in the store is on the disk when this
+    /// returns. Blocks.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when they cannot be recorded, and are not to be made.
+    fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore>;
+
+    /// Records that the store has not confirmed changes that were recorded.
+    fn unconfirmed(&self, changes: &[Change], door: &Door);
+
+    /// Whether changes can be recorded now, as far as that is known.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when they cannot, and are not to be made.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Where changes are recorded, if they are.
+#[derive(Clone, Default)]
+pub struct Recording(Option<Arc<dyn Recorder>>);
+
+impl Recording {
+    /// By `recorder`.
+    pub fn by(recorder: Arc<dyn Recorder>) -> Self {
+        Self(Some(recorder))
+    }
+
+    /// Refuses what could not be recorded, before it is begun.
+    ///
+    /// # Errors
+    /// As [`Recorder::check`].
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |recorder| recorder.check())
+    }
+
+    /// As [`Recorder::record`].
+    pub(crate) fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
+        self.0.as_ref().map_or_else(|| Ok(ForStore::default()), |recorder| recorder.record(changes, door))
+    }
+
+    /// As [`Recorder::unconfirmed`].
+    pub(crate) fn unconfirmed(&self, changes: &[Change], door: &Door) {
+        if let Some(recorder) = &self.0 {
+            recorder.unconfirmed(changes, door);
+        }
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Recording(on)" } else { "Recording(off)" })
+    }
+}

@@ -1,0 +1,107 @@
+//! What the actor is started with.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::accounts::Uses;
+use crate::clock::Clock;
+use crate::issuers::issuer::TrustedIssuer;
+use crate::keys::sealing::StoreKey;
+use crate::keys::shared_secret::SharedSecret;
+use crate::limits::{AuthLimits, Failures};
+use crate::oauth::client::Admission;
+use crate::recording::Recording;
+use crate::store::StoreLocation;
+use crate::sync::peers::Peers;
+use crate::verify::active_tokens::Handover;
+use crate::verify::cache::CacheStorage;
+use portico_core::event::Observer;
+
+/// How long an access token is valid unless the settings say otherwise.
+pub const TOKEN_LIFETIME: Duration = Duration::from_hours(1);
+
+/// What the actor is started with.
+#[derive(Clone)]
+pub struct AuthSettings {
+    /// The store; a file is made if it does not exist.
+    pub store: StoreLocation,
+    /// The origin that clients see: `iss` of our tokens, and the stem of every audience.
+    pub issuer: String,
+    /// How long an access token is valid.
+    pub token_lifetime: Duration,
+    /// What private keys in the store are encrypted with, where they are.
+    pub store_key: Option<StoreKey>,
+    /// Every configured connection: what the token of a user who reaches all of them names.
+    pub connections: Arc<[Uuid]>,
+    /// How often what may happen.
+    pub limits: AuthLimits,
+    /// Issuers besides our own.
+    pub issuers: Vec<TrustedIssuer>,
+    /// Which clients people may give access to.
+    pub admission: Admission,
+    /// Hears when the store cannot be read.
+    pub observer: Observer,
+    /// Tells the time, and how far the clocks of other machines may be apart from it.
+    pub clock: Clock,
+    /// Takes note of which personal access tokens are used.
+    pub uses: Uses,
+    /// Where changes of who may do what are recorded.
+    pub recording: Recording,
+    /// The other processes on the store.
+    pub(crate) peers: Peers,
+    /// What all processes on the store derive keys from.
+    pub(crate) shared: SharedSecret,
+    /// Credentials that were wrong, at all doors: counted from when the limits are known.
+    pub(super) failures: Arc<OnceLock<Failures>>,
+    /// What is remembered of credentials.
+    pub(crate) memory: CacheStorage,
+    /// What an actor leaves to the next one.
+    pub(crate) handover: Handover,
+    /// Becomes true when the store was read for the first time.
+    pub(crate) store_read: Arc<AtomicBool>,
+}
+
+impl AuthSettings {
+    /// Settings with the usual lifetime and the system's clock.
+    pub fn new(store: impl Into<StoreLocation>, issuer: impl Into<String>, observer: Observer) -> Self {
+        Self {
+            store: store.into(),
+            issuer: issuer.into(),
+            token_lifetime: TOKEN_LIFETIME,
+            store_key: None,
+            connections: Arc::new([]),
+            limits: AuthLimits::default(),
+            issuers: Vec::new(),
+            admission: Admission::default(),
+            observer,
+            clock: Clock::system(),
+            uses: Uses::default(),
+            recording: Recording::default(),
+            peers: Peers::default(),
+            shared: SharedSecret::default(),
+            failures: Arc::default(),
+            memory: CacheStorage::default(),
+            handover: Handover::default(),
+            store_read: Arc::default(),
+        }
+    }
+
+    /// The count of failures that all who are started with these settings share.
+    pub(crate) fn failures(&self) -> Failures {
+        self.failures.get_or_init(|| Failures::new(&self.limits)).clone()
+    }
+}
+
+impl fmt::Debug for AuthSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthSettings")
+            .field("store", &self.store)
+            .field("issuer", &self.issuer)
+            .field("token_lifetime", &self.token_lifetime)
+            .finish_non_exhaustive()
+    }
+}

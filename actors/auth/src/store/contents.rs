@@ -1,0 +1,226 @@
+//! Everything that credentials are judged by, read at one moment. Digests and private keys leave
+//! the store here and nowhere else.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+use secrecy::{ExposeSecret, SecretSlice};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::keys::key::PublicKey;
+use crate::keys::sealing::{self, StoreKey};
+use crate::oauth::client::ClientKind;
+use crate::secret::Digest;
+use crate::store::connection::Connection;
+use crate::store::open::Store;
+use crate::store::sql::columns::{Id, rights};
+use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::params::ToParams;
+use crate::store::sql::row::Row;
+use portico_core::error::Result;
+use portico_core::principal::Rights;
+
+/// How long a token that was revoked is told from one that never was.
+const REVOKED_KNOWN: Duration = Duration::from_hours(30 * 24);
+
+/// Users and accounts that are not disabled, personal access tokens, with those that are refused for a
+/// reason that the audit trail tells, the access tokens that are revoked, and every key, the newest first.
+pub(crate) struct Contents {
+    pub(crate) users: Vec<UserRow>,
+    pub(crate) tokens: Vec<TokenRow>,
+    pub(crate) accounts: Vec<AccountRow>,
+    pub(crate) grants: Vec<GrantRow>,
+    pub(crate) keys: Vec<KeyRow>,
+    pub(crate) revoked: Vec<Uuid>,
+    /// Subjects of other issuers that are refused.
+    pub(crate) refused: Vec<String>,
+}
+
+pub(crate) struct UserRow {
+    pub(crate) email: String,
+    pub(crate) email_key: String,
+    pub(crate) rights: Rights,
+    pub(crate) created_at: Timestamp,
+}
+
+pub(crate) struct TokenRow {
+    pub(crate) digest: Digest,
+    pub(crate) email: String,
+    pub(crate) email_key: String,
+    /// What is left of the token's with its user's.
+    pub(crate) rights: Rights,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) id: Uuid,
+    /// The token that began the session in which it was made.
+    pub(crate) parent: Option<Uuid>,
+    pub(crate) is_revoked: bool,
+    /// Whether its user is.
+    pub(crate) is_disabled: bool,
+}
+
+pub(crate) struct AccountRow {
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    pub(crate) digest: Digest,
+    pub(crate) rights: Rights,
+    /// When it was made, or the second after it was last disabled.
+    pub(crate) since: Timestamp,
+    /// What the secret opens at most.
+    pub(crate) seen: Rights,
+    /// The token that began the session in which the secret was made.
+    pub(crate) parent: Option<Uuid>,
+    /// Whether somebody who reaches the whole service gave it its name.
+    pub(crate) named: bool,
+}
+
+/// What a person granted to a client.
+pub(crate) struct GrantRow {
+    pub(crate) id: Uuid,
+    /// What is left of it with those of the person, and of the token that the consent was given with.
+    pub(crate) rights: Rights,
+    pub(crate) expires_at: Timestamp,
+    /// The token that began the session in which it was given.
+    pub(crate) token: Option<Uuid>,
+    pub(crate) kind: Option<ClientKind>,
+}
+
+pub(crate) struct KeyRow {
+    pub(crate) kid: String,
+    pub(crate) public: PublicKey,
+    /// Only of the key that signs.
+    pub(crate) private: Option<SecretSlice<u8>>,
+    pub(crate) retired_at: Option<Timestamp>,
+    sealed: bool,
+}
+
+impl KeyRow {
+    /// With the private part as it was before it was encrypted.
+    fn open(mut self, key: Option<&StoreKey>) -> Result<Self> {
+        if self.sealed
+            && let Some(private) = self.private.take()
+        {
+            self.private = Some(sealing::open(key, &self.kid, private.expose_secret())?);
+        }
+        Ok(self)
+    }
+}
+
+impl Store {
+    /// Reads everything in one transaction.
+    pub(crate) fn contents(&self) -> Result<Contents> {
+        self.connection.read(|connection| {
+            self.check()?;
+            self.everything(connection)
+        })
+    }
+
+    fn everything(&self, connection: &Connection) -> Result<Contents> {
+        Ok(Contents {
+            users: rows(
+                connection,
+                "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
+                |row| {
+                    Ok(UserRow {
+                        email: row.get(0)?,
+                        email_key: row.get(1)?,
+                        rights: rights(row, 2, 3)?,
+                        created_at: row.get(4)?,
+                    })
+                },
+            )?,
+            tokens: rows_of(
+                connection,
+                "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
+                        t.revoked_at, u.disabled_at, t.parent_id
+                 FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
+                 WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
+                named_params! { ":then": self.clock.now().time().before(REVOKED_KNOWN) },
+                |row| {
+                    let Id(id) = row.get(8)?;
+                    Ok(TokenRow {
+                        id,
+                        parent: row.get::<_, Option<Id>>(11)?.map(|Id(id)| id),
+                        is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
+                        is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
+                        digest: row.get(0)?,
+                        email: row.get(1)?,
+                        email_key: row.get(2)?,
+                        rights: rights(row, 3, 4)?.and(&rights(row, 5, 6)?),
+                        expires_at: row.get(7)?,
+                    })
+                },
+            )?,
+            accounts: rows(
+                connection,
+                "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
+                        secret_scope, secret_reach, secret_parent, named
+                 FROM service_accounts WHERE disabled_at IS NULL",
+                |row| {
+                    Ok(AccountRow {
+                        client_id: row.get(0)?,
+                        name: row.get(5)?,
+                        digest: row.get(1)?,
+                        rights: rights(row, 2, 3)?,
+                        since: row.get(4)?,
+                        seen: rights(row, 6, 7)?,
+                        parent: row.get::<_, Option<Id>>(8)?.map(|Id(id)| id),
+                        named: row.get(9)?,
+                    })
+                },
+            )?,
+            grants: rows(
+                connection,
+                "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
+                        g.client_id, c.kind
+                 FROM grants g JOIN users u ON u.id = g.user_id
+                 LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+                 LEFT JOIN clients c ON c.client_id = g.client_id
+                 WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
+                |row| {
+                    let Id(id) = row.get(0)?;
+                    let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
+                    let token = row.get::<_, Option<Id>>(8)?.map(|Id(id)| id);
+                    let kind = ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?);
+                    Ok(GrantRow { id, rights, expires_at: row.get(1)?, token, kind })
+                },
+            )?,
+            keys: rows(
+                connection,
+                "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
+                 ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
+                |row| {
+                    let private: Option<Vec<u8>> = row.get(2)?;
+                    Ok(KeyRow {
+                        kid: row.get(0)?,
+                        public: row.get(1)?,
+                        private: private.map(SecretSlice::from),
+                        retired_at: row.get(3)?,
+                        sealed: row.get(4)?,
+                    })
+                },
+            )?
+            .into_iter()
+            .map(|row| row.open(self.key.as_ref()))
+            .collect::<Result<_>>()?,
+            revoked: rows(connection, "SELECT jti FROM revoked_tokens", |row| {
+                let Id(jti) = row.get(0)?;
+                Ok(jti)
+            })?,
+            refused: rows(connection, "SELECT subject FROM refused_subjects", |row| row.get(0))?,
+        })
+    }
+}
+
+fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> StatementResult<T>) -> Result<Vec<T>> {
+    connection.query(sql, (), read).map_err(broken)
+}
+
+fn rows_of<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl ToParams,
+    read: impl FnMut(&Row<'_>) -> StatementResult<T>,
+) -> Result<Vec<T>> {
+    connection.query(sql, values, read).map_err(broken)
+}

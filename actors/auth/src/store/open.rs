@@ -1,0 +1,270 @@
+//! An open store: how it is opened, changed within a transaction, and on whose behalf.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, Now};
+use crate::keys::sealing::StoreKey;
+use crate::recording::{Door, Recorder, Recording};
+use crate::secret::Digest;
+use crate::store::connection::Connection;
+use crate::store::model::authority::{Actor, Authority};
+use crate::store::model::change::Change;
+use crate::store::model::location::StoreLocation;
+use crate::store::postgres::{Notification, PostgresSession};
+use crate::store::rows::trail;
+use crate::store::sql::failure::broken;
+use crate::store::sql::row::Row;
+use crate::store::{postgres, sqlite};
+use portico_core::error::{Error, Result};
+
+/// An open store. Its methods block: for the command line, and for a thread of one's own.
+///
+/// Every method fails with [`Kind::Unavailable`](portico_core::error::Kind::Unavailable) when the store
+/// cannot be read or written; [`Error::cause`] says why.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) connection: Connection,
+    pub(super) clock: Clock,
+    /// What private keys are encrypted with; without one they are stored as they are.
+    pub(super) key: Option<StoreKey>,
+    changes: Changes,
+    /// On whose behalf it is worked with.
+    pub(super) actor: Actor,
+}
+
+/// Changes whenever somebody has changed who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Revision {
+    /// How many changes there were.
+    number: i64,
+    /// The transaction of the last one, where that is known: a backup that was restored begins to
+    /// count anew.
+    transaction: i64,
+}
+
+/// Where changes are recorded, and by which door they are asked for.
+#[derive(Debug, Default)]
+struct Changes {
+    recording: Recording,
+    door: Door,
+    /// Why the last one could not be recorded, and was not made.
+    refusal: Option<Error>,
+}
+
+impl Store {
+    /// Opens the store at `place`, and brings an older format up to date. A missing file is made, for
+    /// its owner alone (mode 0600), a missing directory too (0700); so is a missing schema of a
+    /// PostgreSQL database.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the place holds something else, or a newer
+    /// program's store.
+    pub fn open(place: impl Into<StoreLocation>) -> Result<Self> {
+        Self::open_with(place, Clock::system())
+    }
+
+    /// [`Store::open`] with a clock of one's own.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with(place: impl Into<StoreLocation>, clock: Clock) -> Result<Self> {
+        let connection = match place.into() {
+            StoreLocation::File(path) => Connection::File(sqlite::open(&path)?),
+            StoreLocation::Postgres(address) => {
+                let remote = PostgresSession::open(&address)?;
+                postgres::migrate(&remote)?;
+                Connection::Postgres(remote)
+            }
+        };
+        Ok(Self { connection, clock, key: None, changes: Changes::default(), actor: Actor::Operator })
+    }
+
+    /// Encrypts private keys with `key` from now on, and reads those that are encrypted with it.
+    #[must_use]
+    pub fn sealed_with(mut self, key: Option<StoreKey>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Opens a store that another process made, and changes nothing about it.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and when there is none.
+    pub fn open_existing(place: &StoreLocation, key: Option<StoreKey>, clock: Clock) -> Result<Self> {
+        let connection = match place {
+            StoreLocation::File(path) => Connection::File(sqlite::open_existing(path)?),
+            StoreLocation::Postgres(address) => {
+                let remote = PostgresSession::open(address)?;
+                postgres::check(&remote)?;
+                Connection::Postgres(remote)
+            }
+        };
+        Ok(Self { connection, clock, key, changes: Changes::default(), actor: Actor::Operator })
+    }
+
+    /// A number that changes whenever another connection has written to the same file; `None` where
+    /// nothing tells.
+    pub(crate) fn data_version(&self) -> Result<Option<i64>> {
+        match &self.connection {
+            Connection::File(connection) => sqlite::data_version(connection).map(Some).map_err(broken),
+            Connection::Postgres(_) => Ok(None),
+        }
+    }
+
+    /// How long a statement may wait for another process that has locked the file.
+    pub(crate) fn wait_at_most(&self, patience: Duration) -> Result<()> {
+        match &self.connection {
+            Connection::File(connection) => connection.busy_timeout(patience).map_err(broken),
+            Connection::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Tells of every change that sessions make, and what they say, as far as the database does. `hear` is called on
+    /// another thread, and returns at once.
+    pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
+        match &self.connection {
+            Connection::File(_) => Ok(()),
+            Connection::Postgres(remote) => remote.listen(hear),
+        }
+    }
+
+    /// Tells whoever listens, in all processes, of the catalogue of a connection. Of a file there is
+    /// one process.
+    pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
+        match &self.connection {
+            Connection::File(_) => Ok(()),
+            Connection::Postgres(remote) => remote.notify_catalog_changed(payload),
+        }
+    }
+
+    /// Which changes of who may call there were.
+    pub(crate) fn revision(&self) -> Result<Revision> {
+        let transaction = match &self.connection {
+            Connection::File(_) => "0",
+            Connection::Postgres(_) => "CAST(CAST(xmin AS text) AS bigint)",
+        };
+        let sql = format!("SELECT number, {transaction} FROM revision");
+        let read = |row: &Row<'_>| Ok(Revision { number: row.get(0)?, transaction: row.get(1)? });
+        self.connection.query_row(&sql, (), read).map_err(broken)
+    }
+
+    /// Whether the store has exactly the format that this program reads: a newer one may have changed
+    /// it under us.
+    pub(super) fn check(&self) -> Result<()> {
+        match &self.connection {
+            Connection::File(connection) => sqlite::check(connection),
+            Connection::Postgres(remote) => postgres::check(remote),
+        }
+    }
+
+    /// Writes what was deleted over, also in the log of a file, and leaves that one empty. What a database keeps of
+    /// former rows is its own business. False where somebody is still reading what was before; whatever empties
+    /// the log next does it then.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn wipe(&self) -> Result<bool> {
+        match &self.connection {
+            Connection::File(connection) => sqlite::empty_log(connection).map_err(broken),
+            Connection::Postgres(_) => Ok(true),
+        }
+    }
+
+    /// Whether the session with the database has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(&self.connection, Connection::Postgres(remote) if remote.is_closed())
+    }
+
+    /// Runs `change` in one transaction that no other writer can come between. What changes who may do what
+    /// goes through [`Store::change`], which has it recorded.
+    pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<T>) -> Result<T> {
+        let now = self.clock.now();
+        self.connection.write(|connection| change(connection, now))
+    }
+}
+
+/// Each change is recorded before it takes effect. No door to the store can make one without.
+impl Store {
+    /// Has each change recorded by `recorder`, as asked for by `door`, before it takes effect.
+    #[must_use]
+    pub fn recording(mut self, recorder: Arc<dyn Recorder>, door: Door) -> Self {
+        self.changes = Changes { recording: Recording::by(recorder), door, refusal: None };
+        self
+    }
+
+    /// Does `work`, with its changes recorded as asked for by `door`.
+    ///
+    /// # Errors
+    /// The outer one is of the store and of `work`; the inner one says that a change could not be recorded, and was
+    /// not made.
+    pub(crate) fn recorded<T>(
+        &mut self,
+        recording: &Recording,
+        door: &Door,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Result<T>> {
+        let now = Changes { recording: recording.clone(), door: door.clone(), refusal: None };
+        let before = std::mem::replace(&mut self.changes, now);
+        let done = work(self);
+        match std::mem::replace(&mut self.changes, before).refusal {
+            Some(refusal) => Ok(Err(refusal)),
+            None => done.map(Ok),
+        }
+    }
+
+    /// Runs a change of who may do what in one transaction, and has it recorded.
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<(T, Change)>) -> Result<T> {
+        self.change_if(|connection, now| change(connection, now).map(|(done, change)| (done, Some(change))))
+    }
+
+    /// The same where there may have been nothing to change, or more than one thing.
+    pub(super) fn change_if<T, C: IntoIterator<Item = Change>>(
+        &mut self,
+        change: impl FnOnce(&Connection, Now) -> Result<(T, C)>,
+    ) -> Result<T> {
+        let now = self.clock.now();
+        let Changes { recording, door, refusal } = &mut self.changes;
+        let mut recorded: Vec<Change> = Vec::new();
+        let done = self.connection.write(|connection| {
+            let (done, changes) = change(connection, now)?;
+            let changes: Vec<Change> = changes.into_iter().collect();
+            if !changes.is_empty() {
+                let kept = recording.record(&changes, door).inspect_err(|error| *refusal = Some(error.clone()))?;
+                recorded = changes;
+                trail::append(connection, &kept.records, kept.most)?;
+            }
+            Ok(done)
+        });
+        if done.is_err() && !recorded.is_empty() {
+            recording.unconfirmed(&recorded, door);
+        }
+        done
+    }
+}
+
+/// On whose behalf the store is worked with.
+impl Store {
+    /// The same store, which changes nothing that is for administrators until one is named.
+    pub(crate) fn of_nobody(mut self) -> Self {
+        self.actor = Actor::Nobody;
+        self
+    }
+
+    /// Does `work` on behalf of the administrator in `session`.
+    ///
+    /// # Errors
+    /// What `work` says; [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when the session
+    /// has ended, [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) when it does not administer.
+    pub(crate) fn acting<T>(&mut self, session: &Digest, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.actor, Actor::Session(*session));
+        let done = self.authority().and_then(|_| work(self));
+        self.actor = before;
+        done
+    }
+
+    /// What may be done now on behalf of whom the store is worked with.
+    pub(super) fn authority(&self) -> Result<Authority> {
+        self.actor.authority(&self.connection, self.clock.now())
+    }
+}

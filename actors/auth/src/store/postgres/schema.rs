@@ -1,0 +1,195 @@
+//! The schema's format and how an older one is brought up to date. The tables themselves are in
+//! `migrations/postgres/`, under the same versions as those of the SQLite file.
+
+use std::time::Duration;
+
+use rusqlite::types::Value;
+
+use crate::clock::Clock;
+use crate::store::postgres::session::{PostgresSession, quoted};
+use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::namesakes;
+use crate::store::sql::params::Params;
+use crate::store::sql::row::{BufferedRow, Row};
+use portico_core::error::{Error, Kind, Result};
+
+/// Each step of the format, under the version that it leads to.
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1, include_str!("../migrations/postgres/0001_identities.sql")),
+    (2, include_str!("../migrations/postgres/0002_tokens.sql")),
+    (3, include_str!("../migrations/postgres/0003_people.sql")),
+    (4, include_str!("../migrations/postgres/0004_audit.sql")),
+    (5, include_str!("../migrations/postgres/0005_stamps.sql")),
+    (6, include_str!("../migrations/postgres/0006_parents.sql")),
+    (namesakes::VERSION, "-- Addresses get the keys that `namesakes` gives them."),
+    (8, include_str!("../migrations/postgres/0008_secrets.sql")),
+];
+
+/// The version that this program reads and writes.
+const CURRENT: i64 = match MIGRATIONS {
+    [.., (last, _)] => *last,
+    [] => 0,
+};
+
+/// Half of the key of the lock under which the schema is changed: "Port" in ASCII.
+const LOCK: i64 = 0x506f_7274;
+
+/// How long a step of the format may take, waiting for another process included.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Tables that hold nothing that credentials are judged by.
+const UNCOUNTED: &str = "'store_format', 'revision', 'audit_records', 'sessions', 'clients', 'authorization_codes', \
+     'refresh_tokens'";
+
+/// Brings the schema up to date; many processes may ask for it at once. A user without the right to
+/// change tables needs it only where there is something to change.
+fn bring_up(remote: &PostgresSession) -> Result<()> {
+    let schema = remote.schema();
+    let milliseconds = PATIENCE.as_millis();
+    let begin = format!(
+        "BEGIN; SET LOCAL statement_timeout = {milliseconds}; SET LOCAL lock_timeout = {milliseconds}; \
+         SELECT pg_catalog.pg_advisory_xact_lock({LOCK}, pg_catalog.hashtext({}))",
+        literal(schema)
+    );
+    let changed = remote.within_long(&begin, PATIENCE, || {
+        if state(remote)? == State::Missing {
+            remote.batch(&format!("CREATE SCHEMA {}", remote.quoted_schema())).map_err(broken)?;
+        }
+        // Read under the lock: another process may have been faster.
+        let done = version(remote)?;
+        for (step, migration) in MIGRATIONS.iter().filter(|(step, _)| *step > done) {
+            remote.batch_within(migration, PATIENCE).map_err(broken)?;
+            if *step == namesakes::VERSION {
+                key_addresses(remote).map_err(broken)?;
+            }
+            let note = "INSERT INTO store_format (one, version) VALUES (1, ?1)
+                        ON CONFLICT (one) DO UPDATE SET version = excluded.version";
+            remote.execute(note, vec![(None, Value::Integer(*step))]).map_err(broken)?;
+        }
+        for table in uncounted(remote)? {
+            let table = quoted(&table);
+            for (event, rows) in [
+                ("INSERT", "NEW TABLE AS changed"),
+                ("UPDATE", "OLD TABLE AS former NEW TABLE AS changed"),
+                ("DELETE", "OLD TABLE AS changed"),
+            ] {
+                remote
+                    .batch(&format!(
+                        "CREATE TRIGGER counted_{} AFTER {event} ON {table} REFERENCING {rows}
+                         FOR EACH STATEMENT EXECUTE FUNCTION count_change()",
+                        event.to_lowercase()
+                    ))
+                    .map_err(broken)?;
+            }
+            let emptied = format!(
+                "CREATE TRIGGER counted_truncate AFTER TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION count_change()"
+            );
+            remote.batch(&emptied).map_err(broken)?;
+        }
+        Ok(())
+    });
+    changed.map_err(|error| match error.kind {
+        Kind::Unavailable => error
+            .hint("the user of store.url may have to be given its schema: CREATE SCHEMA portico AUTHORIZATION <user>"),
+        _ => error,
+    })
+}
+
+fn key_addresses(remote: &PostgresSession) -> StatementResult<()> {
+    let user = |row: &BufferedRow| {
+        let row = Row::Postgres(row);
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    };
+    let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<StatementResult<_>>()?;
+    for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
+        remote.execute(sql, params)?;
+    }
+    Ok(())
+}
+
+/// Brings the schema up to date, if it is not.
+pub(crate) fn migrate(remote: &PostgresSession) -> Result<()> {
+    if state(remote)? == State::Ours && version(remote)? == CURRENT && uncounted(remote)?.is_empty() {
+        return Ok(());
+    }
+    bring_up(remote)
+}
+
+/// Whether the schema has exactly the format that this program reads.
+pub(crate) fn check(remote: &PostgresSession) -> Result<()> {
+    match version(remote)? {
+        CURRENT => Ok(()),
+        0 => Err(Error::not_found("there is no store in the schema of store.url yet")
+            .hint("the first start of the service makes it, and so does `portico user add`")),
+        older => Err(Error::internal(format!("the store has format {older}, not {CURRENT}"))),
+    }
+}
+
+/// What stands in the schema's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is no such schema.
+    Missing,
+    /// Nothing is in it.
+    Empty,
+    /// A store, of whatever version.
+    Ours,
+}
+
+fn state(remote: &PostgresSession) -> Result<State> {
+    let sql = "SELECT n.oid IS NOT NULL, count(c.oid), count(c.oid) FILTER (WHERE c.relname = 'store_format')
+               FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = ?1
+               LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid GROUP BY n.oid";
+    let found = numbers(remote, sql, vec![(None, Value::Text(remote.schema().to_owned()))]).map_err(broken)?;
+    match found.as_slice() {
+        [0, ..] => Ok(State::Missing),
+        [_, 0, _] => Ok(State::Empty),
+        [_, _, ours] if *ours > 0 => Ok(State::Ours),
+        _ => Err(Error::invalid("the schema of the store holds something else")
+            .hint("name another schema, which may not exist yet, as in postgres://…/database?search_path=portico")),
+    }
+}
+
+/// The schema's version; 0 for an empty one.
+fn version(remote: &PostgresSession) -> Result<i64> {
+    if state(remote)? != State::Ours {
+        return Ok(0);
+    }
+    let found = numbers(remote, "SELECT version FROM store_format", Vec::new()).map_err(broken)?;
+    match found.first().copied().unwrap_or(0) {
+        newer if newer > CURRENT => Err(Error::invalid(format!(
+            "the store was written by a newer portico: it has format {newer}, and this program knows {CURRENT}"
+        ))
+        .hint("use that newer program, or another store")),
+        version => Ok(version),
+    }
+}
+
+/// Tables whose changes are not counted yet. A table that a later step adds needs no thought.
+fn uncounted(remote: &PostgresSession) -> Result<Vec<String>> {
+    let sql = format!(
+        "SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = ?1 AND c.relkind = 'r' AND c.relname NOT IN ({UNCOUNTED})
+         AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'counted_truncate')"
+    );
+    let rows = remote.query(&sql, vec![(None, Value::Text(remote.schema().to_owned()))]).map_err(broken)?;
+    let name = |row: &BufferedRow| match row.get(&0) {
+        Some(Value::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    Ok(rows.iter().filter_map(name).collect())
+}
+
+/// The integers of the one row.
+fn numbers(remote: &PostgresSession, sql: &str, params: Params<'_>) -> StatementResult<Vec<i64>> {
+    let rows = remote.query(sql, params)?;
+    let number = |column: usize| match rows.first().and_then(|row| row.get(&column)) {
+        Some(Value::Integer(number)) => Some(*number),
+        _ => None,
+    };
+    Ok((0..).map_while(number).collect())
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

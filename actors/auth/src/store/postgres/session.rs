@@ -1,0 +1,224 @@
+//! The store in PostgreSQL: a session in a schema of our own, and transactions that take turns at one row.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use rusqlite::types::Value;
+
+use crate::store::postgres::statements::{numbered, ours};
+use crate::store::sql::failure::{StatementError, StatementResult, broken, unavailable};
+use crate::store::sql::params::Params;
+use crate::store::sql::row::BufferedRow;
+use portico_core::error::{Error, Kind, Result};
+use portico_sources::Pooler;
+use portico_sources::postgres::Address;
+use portico_sources::postgres::blocking::{self, Session};
+
+/// The schema, unless the URL or the role has a `search_path`.
+const SCHEMA: &str = "portico";
+
+/// How long an attempt to connect may take, unless the URL says otherwise.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// How long a statement may take, waiting for another writer included.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What every change is told on.
+const CHANNEL: &str = "portico_store";
+
+/// What processes tell each other of catalogues on. The schemas of a database share it: the ids of
+/// connections tell them apart.
+const CATALOGUES: &str = "portico_catalogue";
+
+/// Begins a transaction of which there is one at a time, in all processes: as SQLite has it, and so
+/// what is read in it and then written is one step. Readers do not wait.
+pub(crate) const WRITE: &str = "BEGIN; SELECT number FROM revision FOR UPDATE";
+
+/// Begins a transaction that sees one moment.
+pub(crate) const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Where the search path comes from when nobody chose one.
+const UNCHOSEN: [&str; 2] = ["default", "configuration file"];
+
+/// What another session tells.
+pub(crate) enum Notification<'a> {
+    /// Something that is kept has changed.
+    Changed,
+    /// What [`PostgresSession::notify_catalog_changed`] was given.
+    CatalogChanged(&'a str),
+}
+
+/// A session with the store's tables in front.
+#[derive(Debug)]
+pub(crate) struct PostgresSession {
+    session: Session,
+    schema: String,
+}
+
+impl PostgresSession {
+    /// Connects, and finds out which schema is meant.
+    pub(crate) fn open(address: &Address) -> Result<Self> {
+        if address.pooler == Pooler::Transaction {
+            return Err(Error::invalid("the store cannot be behind a pooler in transaction mode")
+                .hint("give the address of the server itself, or of a pooler in session mode"));
+        }
+        let session = Session::open(address, CONNECT, PATIENCE).map_err(away)?;
+        let mut remote = Self { session, schema: String::new() };
+        let sql =
+            "SELECT source, setting, current_user::text AS own FROM pg_catalog.pg_settings WHERE name = 'search_path'";
+        let rows = remote.query(sql, Vec::new()).map_err(broken)?;
+        let text = |column: &'static str| match rows.first().and_then(|row| row.get(&column)) {
+            Some(Value::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        remote.schema = match first(text("setting")) {
+            _ if UNCHOSEN.contains(&text("source")) => SCHEMA.to_owned(),
+            first if first == "$user" => text("own").to_owned(),
+            first if first.is_empty() => SCHEMA.to_owned(),
+            first => first,
+        };
+        // Behind it nothing of others that has our names.
+        let path = format!("SET search_path = {}, pg_temp", quoted(&remote.schema));
+        remote.batch(&path).map_err(broken)?;
+        Ok(remote)
+    }
+
+    /// The name of the schema.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The schema's name as SQL writes it.
+    pub(crate) fn quoted_schema(&self) -> String {
+        quoted(&self.schema)
+    }
+
+    /// Whether the session has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.session.is_closed()
+    }
+
+    /// Calls `hear` whenever somebody sends a notification. Notifications may be lost with the session.
+    pub(crate) fn listen(&self, hear: impl Fn(Notification<'_>) + Send + Sync + 'static) -> Result<()> {
+        self.session.on_notification(move |channel, payload| {
+            hear(if channel == CATALOGUES { Notification::CatalogChanged(payload) } else { Notification::Changed });
+        });
+        self.batch(&format!("LISTEN {CHANNEL}; LISTEN {CATALOGUES}")).map_err(broken)
+    }
+
+    pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
+        let payload = vec![(None, Value::Text(payload.to_owned()))];
+        let sql = format!("SELECT pg_catalog.pg_notify('{CATALOGUES}', ?1)");
+        self.execute(&sql, payload).map(drop).map_err(broken)
+    }
+
+    pub(crate) fn batch(&self, sql: &str) -> StatementResult<()> {
+        self.session.batch(sql).map_err(failed)
+    }
+
+    /// Runs statements that may take longer than others do.
+    pub(crate) fn batch_within(&self, sql: &str, patience: Duration) -> StatementResult<()> {
+        self.session.batch_within(sql, patience).map_err(failed)
+    }
+
+    pub(crate) fn execute(&self, sql: &str, params: Params<'_>) -> StatementResult<usize> {
+        let (sql, values) = numbered(sql, params)?;
+        let rows = self.session.execute(&sql, values).map_err(failed)?;
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn query(&self, sql: &str, params: Params<'_>) -> StatementResult<Vec<BufferedRow>> {
+        let (sql, values) = numbered(sql, params)?;
+        let answer = self.session.query(&sql, values).map_err(failed)?;
+        let columns: Rc<[String]> = answer.columns.into();
+        let row = |values: Vec<blocking::Value>| BufferedRow {
+            columns: Rc::clone(&columns),
+            values: values.into_iter().map(ours).collect(),
+        };
+        Ok(answer.rows.into_iter().map(row).collect())
+    }
+
+    /// Runs `work` between `begin` and COMMIT; undone when it fails or panics.
+    pub(crate) fn within<T>(&self, begin: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.within_long(begin, PATIENCE, work)
+    }
+
+    /// The same, where `begin` waits for others for so long.
+    pub(crate) fn within_long<T>(
+        &self,
+        begin: &str,
+        patience: Duration,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let undo = Undo(&self.session);
+        self.batch_within(begin, patience).map_err(broken)?;
+        let done = work()?;
+        self.batch("COMMIT").map_err(broken)?;
+        std::mem::forget(undo);
+        Ok(done)
+    }
+}
+
+/// Ends a transaction that did not come to its end.
+struct Undo<'a>(&'a Session);
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        // A session that failed takes its transaction with it.
+        if !self.0.is_closed() {
+            let _ = self.0.batch("ROLLBACK");
+        }
+    }
+}
+
+fn failed(failure: blocking::Failure) -> StatementError {
+    match failure {
+        blocking::Failure::Taken => StatementError::Taken,
+        blocking::Failure::Other(error) => StatementError::Other(away(error)),
+    }
+}
+
+/// The store's own words, with the server's for the log.
+fn away(error: Error) -> Error {
+    if error.kind == Kind::Invalid {
+        return error;
+    }
+    unavailable().because(error.cause().unwrap_or(&error.message))
+}
+
+/// The first schema of a search path.
+fn first(path: &str) -> String {
+    let path = path.trim();
+    match path.strip_prefix('"') {
+        None => path.split(',').next().unwrap_or_default().trim().to_owned(),
+        Some(rest) => {
+            let mut name = String::new();
+            let mut letters = rest.chars().peekable();
+            while let Some(letter) = letters.next() {
+                if letter == '"' && letters.next_if_eq(&'"').is_none() {
+                    break;
+                }
+                name.push(letter);
+            }
+            name
+        }
+    }
+}
+
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_schema_of_a_path_is_found() {
+        let cases = [("portico", "portico"), ("\"Por\"\"tico\", public", "Por\"tico"), (" a , b", "a"), ("", "")];
+        for (path, schema) in cases {
+            assert_eq!(first(path), schema, "{path}");
+        }
+        assert_eq!(quoted("Por\"tico"), "\"Por\"\"tico\"");
+    }
+}

@@ -1,0 +1,80 @@
+//! A store that is opened when it is needed and again when it failed: for whoever outlives an outage. It is
+//! worked with on behalf of nobody, unless an administrator is named.
+//!
+//! A file that was there and is there no more is an outage: no empty one is made in its place, and what is written to
+//! one that was taken away would be lost.
+
+use std::time::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::store::model::location::StoreLocation;
+use crate::store::open::Store;
+use crate::store::sql::failure::{RETRY, unavailable};
+use crate::store::sqlite::{Identity, identity};
+use portico_core::error::{Kind, Result};
+
+/// How long work waits for another process that has locked a file.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A store that may be away for a while.
+#[derive(Debug)]
+pub struct ReconnectingStore {
+    place: StoreLocation,
+    clock: Clock,
+    open: Option<Store>,
+    /// The file that was opened last.
+    file: Option<Identity>,
+    failed: Option<Instant>,
+}
+
+impl ReconnectingStore {
+    /// The store at `place`; nothing is opened yet. The first opening makes a file that is not there.
+    pub fn new(place: StoreLocation, clock: Clock) -> Self {
+        Self { place, clock, open: None, file: None, failed: None }
+    }
+
+    /// Does `work` at the store.
+    ///
+    /// # Errors
+    /// What `work` says; [`Kind::Unavailable`] when the store is away, and for a moment afterwards
+    /// without another attempt: those who wait are not made to wait one after the other.
+    pub fn with<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let done = self.open().and_then(work);
+        match &done {
+            Err(error) if error.kind == Kind::Unavailable => {
+                self.open = None;
+                // A file fails at once, unless it is locked: that is waited for once, and not by each in turn.
+                if self.place.file().is_none() || begun.elapsed() >= PATIENCE / 2 {
+                    self.failed.get_or_insert_with(Instant::now);
+                }
+            }
+            _ => self.failed = None,
+        }
+        done
+    }
+
+    fn open(&mut self) -> Result<&mut Store> {
+        if let Some(since) = self.failed {
+            if since.elapsed() < RETRY {
+                return Err(unavailable().because("it failed a moment ago"));
+            }
+            self.failed = None;
+        }
+        let now = match (self.place.file(), self.file) {
+            (Some(path), Some(_)) => Some(identity(path)?),
+            _ => None,
+        };
+        let kept = self.open.take().filter(|store| !store.is_closed() && now == self.file);
+        if let Some(store) = kept {
+            return Ok(self.open.insert(store));
+        }
+        let store = match self.file {
+            Some(_) => Store::open_existing(&self.place, None, self.clock.clone())?,
+            None => Store::open_with(&self.place, self.clock.clone())?,
+        };
+        self.file = self.place.file().map(identity).transpose()?;
+        store.wait_at_most(PATIENCE)?;
+        Ok(self.open.insert(store.of_nobody()))
+    }
+}

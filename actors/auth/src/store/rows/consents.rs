@@ -1,0 +1,129 @@
+//! Rows of grants: what people have allowed clients. One that has ended is gone, with its code and its refresh
+//! tokens.
+
+use rusqlite::named_params;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::clock::{Now, Timestamp};
+use crate::oauth::authorization::{CODE_LIFETIME, Consent};
+use crate::oauth::client::ClientKind;
+use crate::store::connection::Connection;
+use crate::store::model::change::Change;
+use crate::store::sql::columns::{Id, rights};
+use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::params::ToParams;
+use crate::store::sql::row::Row;
+use portico_core::error::Result;
+use portico_core::principal::Rights;
+use portico_core::reach::with_connections;
+
+/// Grants with their people, and the tokens that the consents were given with.
+pub(crate) const FROM: &str = "FROM grants g
+    JOIN users u ON u.id = g.user_id LEFT JOIN personal_access_tokens t ON t.id = g.token_id
+    LEFT JOIN clients c ON c.client_id = g.client_id";
+
+/// The columns of [`left`].
+pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, u.reach AS user_reach,
+    t.scope AS token_scope, t.reach AS token_reach";
+
+/// What is left of a grant's rights with those of the person and of the token.
+pub(crate) fn left(row: &Row<'_>) -> StatementResult<Rights> {
+    let person = rights(row, "user_scope", "user_reach")?;
+    Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
+}
+
+pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl ToParams) -> Result<Vec<Consent>> {
+    let sql = format!(
+        "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
+         {FROM} WHERE g.expires_at > :ended AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
+    );
+    connection.query(&sql, values, record).map_err(broken)
+}
+
+fn record(row: &Row<'_>) -> StatementResult<Consent> {
+    let Id(id) = row.get("id")?;
+    let client_id: String = row.get("client_id")?;
+    Ok(Consent {
+        id,
+        email: row.get("email")?,
+        client_kind: ClientKind::of_grant(&client_id, row.get("kind")?),
+        client_id,
+        client_name: row.get("client_name")?,
+        rights: left(row)?,
+        created_at: row.get("created_at")?,
+        used_at: row.get("used_at")?,
+        expires_at: row.get("expires_at")?,
+    })
+}
+
+/// What a person gave to a client, for the record of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GivenAccess {
+    id: Uuid,
+    email: String,
+    client_id: String,
+    client_name: String,
+    #[serde(flatten, serialize_with = "with_connections")]
+    rights: Rights,
+    resource: Option<String>,
+    expires_at: Timestamp,
+}
+
+impl GivenAccess {
+    pub(crate) fn of(connection: &Connection, id: Uuid) -> Result<Option<Self>> {
+        let sql = "SELECT u.email, g.client_id, g.client_name, g.scope, g.connections, g.resource, g.expires_at
+                   FROM grants g JOIN users u ON u.id = g.user_id WHERE g.id = ?1";
+        let read = |row: &Row<'_>| {
+            Ok(Self {
+                id,
+                email: row.get(0)?,
+                client_id: row.get(1)?,
+                client_name: row.get(2)?,
+                rights: rights(row, 3, 4)?,
+                resource: row.get(5)?,
+                expires_at: row.get(6)?,
+            })
+        };
+        connection.query_row(sql, [id.to_string()], read).optional().map_err(broken)
+    }
+}
+
+/// Ends a grant; the change, unless it had ended before.
+pub(crate) fn end(connection: &Connection, grant: Uuid) -> Result<Option<Change>> {
+    let Some(given) = GivenAccess::of(connection, grant)? else { return Ok(None) };
+    connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()]).map_err(broken)?;
+    Ok(Some(Change::of("grant revoke", Some(&given), None)))
+}
+
+/// Ends the grants whose ids `which` selects: the changes.
+pub(crate) fn end_those(connection: &Connection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
+    let ids = connection.query(which, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
+    let ended = ids.into_iter().map(|Id(id)| end(connection, id));
+    ended.filter_map(Result::transpose).collect()
+}
+
+/// Removes what has ended by itself, and codes that nobody can redeem any more.
+pub(crate) fn forget_ended(connection: &Connection, now: Now) -> Result<()> {
+    let sql = "DELETE FROM grants WHERE expires_at <= :ended OR (used_at IS NULL AND created_at <= :then)";
+    let values = named_params! { ":ended": now.ended(), ":then": now.ended().before(CODE_LIFETIME) };
+    connection.execute(sql, values).map(drop).map_err(broken)
+}
+
+/// Ends those grants of a person that are too many, the longest unused ones first.
+pub(crate) fn end_surplus(connection: &Connection, user: i64, client_id: &str) -> Result<Vec<Change>> {
+    let order = "ORDER BY coalesce(used_at, created_at) DESC, rowid DESC LIMIT 1000000 OFFSET :most";
+    let of_client = format!("SELECT id FROM grants WHERE user_id = :user AND client_id = :client {order}");
+    let values = named_params! { ":user": user, ":client": client_id, ":most": MOST_OF_CLIENT };
+    let mut ended = end_those(connection, &of_client, values)?;
+    let of_person = format!("SELECT id FROM grants WHERE user_id = :user {order}");
+    ended.extend(end_those(connection, &of_person, named_params! { ":user": user, ":most": MOST_OF_PERSON })?);
+    Ok(ended)
+}
+
+/// Grants of one person to one client, at most: another one ends the one that was not used for longest.
+const MOST_OF_CLIENT: i64 = 100;
+
+/// Grants of one person, at most.
+const MOST_OF_PERSON: i64 = 1_000;

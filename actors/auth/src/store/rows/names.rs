@@ -1,0 +1,65 @@
+//! Names in the store: which may be given, and how what somebody asks for by name is found.
+
+use crate::secret::{CLIENT_SECRET_PREFIX, PAT_PREFIX};
+use portico_core::error::{Error, Result};
+use portico_core::name;
+
+/// Names are for people and for tables on a terminal.
+const LONGEST_NAME: usize = 100;
+
+/// Refuses what could not be told apart or would spoil a listing.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
+    if name.trim() != name || name.is_empty() || name.chars().count() > LONGEST_NAME {
+        return Err(Error::invalid(format!(
+            "the name of {what} has 1 to {LONGEST_NAME} characters, with no white space around them"
+        )));
+    }
+    if name::hides(name) {
+        return Err(Error::invalid(format!(
+            "the name of {what} has no control characters, and none that are not seen"
+        )));
+    }
+    if name.starts_with("ptc_") {
+        return Err(Error::invalid(format!("the name of {what} does not begin with ptc_, as ids and secrets do")));
+    }
+    Ok(())
+}
+
+/// Those of `known` that `which` names: in this very spelling, or where there are none, in any.
+pub(crate) fn named<T>(mut known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Vec<T> {
+    let key = name::key(which);
+    known.retain(|each| name::key(name(each)) == key);
+    if known.iter().any(|each| name(each) == which) {
+        known.retain(|each| name(each) == which);
+    }
+    known
+}
+
+/// The one of `known` that `which` names, if there is one. There may be several from before names were
+/// compared in any spelling.
+pub(crate) fn one_named<T>(what: &str, known: Vec<T>, which: &str, name: impl Fn(&T) -> &str) -> Result<Option<T>> {
+    let mut found = named(known, which, name);
+    match (found.pop(), found.is_empty()) {
+        (Some(_), false) => {
+            Err(Error::invalid(format!("several {what} are {}", shown(which))).hint("name one by its client id"))
+        }
+        (found, _) => Ok(found),
+    }
+}
+
+/// `asked` as a message may repeat it: a secret in the place of a name is not repeated.
+pub(crate) fn shown(asked: &str) -> String {
+    if asked.starts_with(PAT_PREFIX) || asked.starts_with(CLIENT_SECRET_PREFIX) {
+        "by that secret".to_owned()
+    } else {
+        format!("named {asked:?}")
+    }
+}
+
+/// "Did you mean …", or how to find out.
+pub(crate) fn hint(near: &[&str], listing: &str) -> String {
+    match near {
+        [] => format!("`{listing}` shows what there is"),
+        near => format!("did you mean {}?", near.join(" or ")),
+    }
+}

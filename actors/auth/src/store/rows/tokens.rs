@@ -1,0 +1,185 @@
+//! Rows of personal access tokens.
+
+use rusqlite::named_params;
+use uuid::Uuid;
+
+use crate::clock::Now;
+use crate::records::{NewPat, PersonalAccessToken, User};
+use crate::secret::{Digest, PAT_PREFIX};
+use crate::store::connection::Connection;
+use crate::store::model::authority::Authority;
+use crate::store::model::change::Change;
+use crate::store::rows::names::{check_name, hint, named, shown};
+use crate::store::sql::columns::{Id, connections, rights};
+use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::params::ToParams;
+use crate::store::sql::row::Row;
+use portico_core::error::{Error, Result};
+use portico_core::near;
+use portico_core::principal::{Rights, Scope};
+
+/// Adds a token for a user, by row and record, that whoever acts hands over.
+pub(crate) fn add_for(
+    connection: &Connection,
+    now: Now,
+    authority: &Authority,
+    (id, user): (i64, &User),
+    new: NewPat,
+    digest: &Digest,
+) -> Result<(PersonalAccessToken, Change)> {
+    check_within(&user.email, &user.rights, &new.rights)?;
+    let new = authority.handed_over(new, &user.rights);
+    add(connection, now, (id, &user.email), new, authority.token(), digest)
+}
+
+/// Adds a token for a user, by row and address, with the token that it is made out of.
+pub(crate) fn add(
+    connection: &Connection,
+    now: Now,
+    (user_id, email): (i64, &str),
+    new: NewPat,
+    parent: Option<Uuid>,
+    digest: &Digest,
+) -> Result<(PersonalAccessToken, Change)> {
+    let id = Uuid::new_v4();
+    let name = match new.name {
+        Some(name) => name,
+        None => format!("token-{}", id.simple().to_string().chars().take(8).collect::<String>()),
+    };
+    check_name("a token", &name)?;
+    if new.expires_at.is_some_and(|end| end <= now.time()) {
+        return Err(Error::invalid("the token would have expired already; choose a later end"));
+    }
+    let own = matching(connection, "t.user_id = ?1 AND t.revoked_at IS NULL", [user_id])?;
+    if !named(own, &name, |token| &token.name).is_empty() {
+        return Err(Error::invalid(format!("{email} already has a token named {name:?}"))
+            .hint("revoke that one first, or choose another name"));
+    }
+    let made = connection.execute(
+        "INSERT INTO personal_access_tokens
+             (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
+         VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at, :parent, 1)",
+        named_params! {
+            ":id": id.to_string(),
+            ":user_id": user_id,
+            ":name": name,
+            ":digest": digest,
+            ":scope": new.rights.widest().word(),
+            ":reach": connections(&new.rights)?,
+            ":now": now.time(),
+            ":expires_at": new.expires_at,
+            ":parent": parent.map(|parent| parent.to_string()),
+        },
+    );
+    made.map_err(broken)?;
+    let token = by_id(connection, id)?;
+    let change = Change::of("pat create", None, Some(&token));
+    Ok((token, change))
+}
+
+/// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
+pub(crate) fn stands(connection: &Connection, token: Uuid, now: Now) -> Result<bool> {
+    let sql = "WITH RECURSIVE line (id) AS (
+                   SELECT id FROM personal_access_tokens WHERE id = :token
+                   UNION SELECT t.parent_id FROM personal_access_tokens t JOIN line l ON t.id = l.id
+                         WHERE t.parent_id IS NOT NULL)
+               SELECT count(*) FROM line l JOIN personal_access_tokens t ON t.id = l.id JOIN users u ON u.id = t.user_id
+               WHERE t.revoked_at IS NOT NULL OR t.expires_at <= :ended OR u.disabled_at IS NOT NULL";
+    let values = named_params! { ":token": token.to_string(), ":ended": now.ended() };
+    let over: i64 = connection.query_row(sql, values, |row| row.get(0)).map_err(broken)?;
+    Ok(over == 0)
+}
+
+/// Marks one token alone as revoked; the change, unless it was before.
+pub(crate) fn mark_revoked(connection: &Connection, token: Uuid, now: Now) -> Result<Option<Change>> {
+    let before = by_id(connection, token)?;
+    if before.revoked_at.is_some() {
+        return Ok(None);
+    }
+    let values = named_params! { ":now": now.time(), ":id": token.to_string() };
+    connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values).map_err(broken)?;
+    Ok(Some(Change::of("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
+}
+
+const SELECT: &str =
+    "SELECT t.id, u.email, t.name, t.scope, t.reach, t.created_at, t.expires_at, t.revoked_at, t.last_used_at,
+            t.parent_id, t.parent_known, u.scope AS user_scope, u.reach AS user_reach
+    FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
+
+fn record(row: &Row<'_>) -> StatementResult<PersonalAccessToken> {
+    let Id(id) = row.get("id")?;
+    Ok(PersonalAccessToken {
+        id,
+        email: row.get("email")?,
+        name: row.get("name")?,
+        rights: rights(row, "user_scope", "user_reach")?.and(&rights(row, "scope", "reach")?),
+        created_at: row.get("created_at")?,
+        expires_at: row.get("expires_at")?,
+        revoked_at: row.get("revoked_at")?,
+        last_used_at: row.get("last_used_at")?,
+        parent: row.get::<_, Option<Id>>("parent_id")?.map(|Id(id)| id),
+        parent_known: row.get("parent_known")?,
+    })
+}
+
+/// The tokens of which `condition` holds, oldest first.
+pub(crate) fn matching(
+    connection: &Connection,
+    condition: &str,
+    values: impl ToParams,
+) -> Result<Vec<PersonalAccessToken>> {
+    let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
+    connection.query(&sql, values, record).map_err(broken)
+}
+
+pub(crate) fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
+    connection.query_row(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record).map_err(broken)
+}
+
+/// The tokens that may be seen and of which `condition` holds, oldest first.
+pub(crate) fn seen(
+    connection: &Connection,
+    authority: &Authority,
+    condition: &str,
+    values: impl ToParams,
+) -> Result<Vec<PersonalAccessToken>> {
+    let mut tokens = matching(connection, condition, values)?;
+    tokens.retain(|token| authority.sees(&token.rights));
+    Ok(tokens)
+}
+
+/// The one token that may be seen and that `which` names.
+pub(crate) fn choose(connection: &Connection, authority: &Authority, which: &str) -> Result<PersonalAccessToken> {
+    let mut found = if which.starts_with(PAT_PREFIX) {
+        seen(connection, authority, "t.digest = ?1", [Digest::of(which)])?
+    } else if let Ok(id) = Uuid::try_parse(which) {
+        seen(connection, authority, "t.id = ?1", [id.to_string()])?
+    } else {
+        named(seen(connection, authority, "t.revoked_at IS NULL", ())?, which, |token| &token.name)
+    };
+    match (found.pop(), found.is_empty()) {
+        (Some(token), true) => Ok(token),
+        (Some(last), false) => {
+            let all = found.iter().chain([&last]).map(|token| format!("{} of {}", token.id, token.email));
+            Err(Error::invalid(format!("several users have a token {}", shown(which)))
+                .hint(format!("name one by its id: {}", all.collect::<Vec<_>>().join(", "))))
+        }
+        (None, _) => {
+            let known = seen(connection, authority, "t.revoked_at IS NULL", ())?;
+            let near = near::nearest(which, known.iter().map(|token| token.name.as_str()));
+            Err(Error::not_found(format!("there is no token {}", shown(which))).hint(hint(&near, "portico pat list")))
+        }
+    }
+}
+
+/// A token that promised more than its user has would mislead whoever asked for it. One that is not
+/// narrowed promises nothing of its own.
+pub(crate) fn check_within(email: &str, own: &Rights, asked: &Rights) -> Result<()> {
+    if asked.widest() < Scope::Admin && asked.widest() > own.widest() {
+        return Err(Error::invalid(format!("{email} has no more than the scope {}", own.widest().word())));
+    }
+    if asked.list().is_some_and(|connections| connections.iter().any(|(id, _)| !own.covers(*id))) {
+        return Err(Error::invalid(format!("{email} does not reach every connection that the token names")));
+    }
+    Ok(())
+}

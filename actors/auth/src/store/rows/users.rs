@@ -1,0 +1,101 @@
+//! Rows of users.
+
+use rusqlite::named_params;
+
+use crate::clock::{Now, Timestamp};
+use crate::records::{LONGEST_EMAIL, NewUser, User};
+use crate::store::connection::Connection;
+use crate::store::model::authority::Authority;
+use crate::store::model::change::Change;
+use crate::store::rows::names::{hint, shown};
+use crate::store::sql::columns::{connections, rights};
+use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::row::Row;
+use portico_core::error::{Error, Result};
+use portico_core::name::{self, key as email_key};
+use portico_core::near;
+
+/// Adds a user: the row, and what it holds.
+pub(crate) fn add(connection: &Connection, now: Now, authority: &Authority, new: &NewUser) -> Result<(i64, User)> {
+    check_email(&new.email)?;
+    authority.within(&new.rights)?;
+    // Whoever was set apart from a namesake (`namesakes`) keeps that spelling.
+    if by_email(connection, &new.email).optional().map_err(broken)?.is_some() {
+        return Err(Error::invalid(format!("there is already a user {}", new.email))
+            .hint("remove that user first, or choose another address"));
+    }
+    let added = connection.execute(
+        "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
+         VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",
+        named_params! {
+            ":email": new.email,
+            ":email_key": email_key(&new.email),
+            ":admin": new.rights.administer(),
+            ":scope": new.rights.widest().word(),
+            ":reach": connections(&new.rights)?,
+            ":now": now.time(),
+        },
+    );
+    added.map_err(broken)?;
+    by_email(connection, &new.email).map_err(broken)
+}
+
+/// The user as they are now, and how that came about.
+pub(crate) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, Change)> {
+    let (_, user) = by_email(connection, &before.email).map_err(broken)?;
+    let change = Change::of(action, Some(&before), Some(&user));
+    Ok((user, change))
+}
+
+const SELECT: &str =
+    "SELECT id, email, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
+
+fn user(row: &Row<'_>) -> StatementResult<(i64, User)> {
+    let user = User {
+        email: row.get("email")?,
+        rights: rights(row, "scope", "reach")?,
+        created_at: row.get::<_, Timestamp>("created_at")?,
+        has_password: row.get("has_password")?,
+        disabled_at: row.get("disabled_at")?,
+    };
+    Ok((row.get("id")?, user))
+}
+
+/// The user of that address. One that was set apart from a namesake (`namesakes`) is found in its own
+/// spelling.
+fn by_email(connection: &Connection, email: &str) -> StatementResult<(i64, User)> {
+    let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
+    connection.query_row(&sql, (email_key(email), email), user)
+}
+
+/// Every user who may be seen, by address.
+pub(crate) fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<User>> {
+    let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user).map_err(broken)?;
+    Ok(users.into_iter().map(|(_, user)| user).filter(|user| authority.sees(&user.rights)).collect())
+}
+
+/// The user of that address, if they may be seen, and the row's id.
+pub(crate) fn find(connection: &Connection, authority: &Authority, email: &str) -> Result<(i64, User)> {
+    let found = by_email(connection, email).optional().map_err(broken)?;
+    if let Some(found) = found.filter(|(_, user)| authority.sees(&user.rights)) {
+        return Ok(found);
+    }
+    let known = seen(connection, authority)?;
+    let near = near::nearest(email, known.iter().map(|user| user.email.as_str()));
+    Err(Error::not_found(format!("there is no user {}", shown(email))).hint(hint(&near, "portico user list")))
+}
+
+/// Only what Basic authentication can carry (RFC 7617 §2: no colon) and a listing can show; whether
+/// mail arrives there does not matter.
+fn check_email(email: &str) -> Result<()> {
+    let parts = email.split_once('@');
+    let whole = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+    let plain = !email.chars().any(|c| c.is_control() || c.is_whitespace() || c == ':');
+    if whole && plain && !name::hides(email) && email.len() <= LONGEST_EMAIL {
+        Ok(())
+    } else {
+        Err(Error::invalid(
+            "the e-mail address has the form name@domain, with no white space, no colon and nothing that is not seen",
+        ))
+    }
+}

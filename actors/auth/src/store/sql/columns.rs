@@ -1,0 +1,125 @@
+//! How our values stand in the columns of the store.
+
+use std::fmt;
+
+use rusqlite::ToSql;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::keys::key::{Algorithm, PublicKey};
+use crate::secret::Digest;
+use crate::store::sql::failure::StatementResult;
+use crate::store::sql::row::{Column, Row};
+use portico_core::error::{Error, Result};
+use portico_core::principal::{Rights, Scope};
+use portico_core::reach::Reached;
+
+/// What a column holds that should not.
+#[derive(Debug)]
+struct InvalidColumn(&'static str);
+
+impl fmt::Display for InvalidColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store holds what is no {}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidColumn {}
+
+fn invalid_column(what: &'static str) -> FromSqlError {
+    FromSqlError::Other(Box::new(InvalidColumn(what)))
+}
+
+impl FromSql for Timestamp {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_i64().map(Self::from_seconds)
+    }
+}
+
+impl ToSql for Timestamp {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.seconds().into())
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_octets(value.as_blob()?).ok_or_else(|| invalid_column("digest"))
+    }
+}
+
+impl ToSql for Digest {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.octets().into())
+    }
+}
+
+impl FromSql for Algorithm {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_word(value.as_str()?).ok_or_else(|| invalid_column("algorithm"))
+    }
+}
+
+impl ToSql for Algorithm {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.word().into())
+    }
+}
+
+impl FromSql for PublicKey {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(value.as_str()?).map_err(|_| invalid_column("public key"))
+    }
+}
+
+/// A scope, by its word.
+struct StoredScope(Scope);
+
+impl FromSql for StoredScope {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Scope::from_word(value.as_str()?).map(Self).ok_or_else(|| invalid_column("scope"))
+    }
+}
+
+/// The id of a record.
+pub(crate) struct Id(pub(crate) Uuid);
+
+impl FromSql for Id {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Uuid::try_parse(value.as_str()?).map(Self).map_err(|_| invalid_column("id"))
+    }
+}
+
+/// A list of connections, each with the scope that it is reached with at most.
+pub(crate) struct Connections(Vec<(Uuid, Scope)>);
+
+impl FromSql for Connections {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let wrong = || invalid_column("list of connections");
+        let listed: Vec<Reached> = serde_json::from_str(value.as_str()?).map_err(|_| wrong())?;
+        let read: Option<Vec<_>> = listed.into_iter().map(Reached::read).collect();
+        read.map(Self).ok_or_else(wrong)
+    }
+}
+
+/// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
+/// and the connections, or NULL for all of them.
+pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> StatementResult<Rights> {
+    // A personal access token without a scope has its user's.
+    let scope = row.get::<_, Option<StoredScope>>(scope)?.map_or(Scope::Admin, |StoredScope(scope)| scope);
+    Ok(match row.get::<_, Option<Connections>>(connections)? {
+        None => Rights::all(scope),
+        Some(Connections(listed)) => Rights::each(listed).up_to(scope),
+    })
+}
+
+/// The text of the column of connections; the other one holds [`Rights::widest`].
+pub(crate) fn connections(rights: &Rights) -> Result<Option<String>> {
+    Reached::list(rights).as_deref().map(json).transpose()
+}
+
+/// The JSON text of a column.
+pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(Error::internal)
+}

@@ -1,0 +1,249 @@
+//! Clients in the store: those that an administrator registered, and those that registered
+//! themselves. A client that describes itself at its own address is not kept.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+use secrecy::SecretString;
+
+use crate::clock::Now;
+use crate::oauth::client::{APP_ID_PREFIX, Client, ClientKind, NewClient, check_redirects};
+use crate::secret::{self, CLIENT_SECRET_PREFIX, Digest};
+use crate::store::connection::Connection;
+use crate::store::model::change::Change;
+use crate::store::open::Store;
+use crate::store::rows::consents;
+use crate::store::rows::names::{check_name, hint, named, one_named, shown};
+use crate::store::sql::columns::json;
+use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::row::Row;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::near;
+
+/// Clients that registered themselves, at most.
+const MOST_DYNAMIC: i64 = 1_000;
+/// A client that registered itself and was given nothing is forgotten after so long.
+const UNUSED: Duration = Duration::from_hours(24);
+/// When one that is in use may have gone.
+const RETRY: Duration = Duration::from_hours(1);
+/// A client that was not used for so long is forgotten too: its last grant has ended.
+const IDLE: Duration = Duration::from_hours(100 * 24);
+
+impl Store {
+    /// Registers a client; the secret, if it is to have one, is in nobody's hands but the caller's.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] when the name is taken, or an address is none that answers may go to.
+    pub fn add_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
+        self.keep_client(new, ClientKind::Registered)
+    }
+
+    /// Keeps a client that registers itself, and forgets those that never came back; where there are too many,
+    /// the oldest that nobody has given anything.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for its addresses or name, [`Kind::Busy`] when too many are in use.
+    pub fn register_client(&mut self, new: &NewClient) -> Result<(Client, Option<SecretString>)> {
+        self.write(|connection, now| {
+            forget_unused(connection, now, UNUSED)?;
+            if count_dynamic(connection)? >= MOST_DYNAMIC {
+                forget_oldest_unused(connection)?;
+            }
+            Ok(())
+        })?;
+        self.keep_client(new, ClientKind::Dynamic)
+    }
+
+    fn keep_client(&mut self, new: &NewClient, kind: ClientKind) -> Result<(Client, Option<SecretString>)> {
+        check_name("a client", &new.name)?;
+        check_redirects(&new.redirect_uris, kind)?;
+        let client_id = secret::mint_id(APP_ID_PREFIX)?;
+        let minted = if new.confidential { Some(secret::mint(CLIENT_SECRET_PREFIX)?) } else { None };
+        let (secret, digest) = minted.unzip();
+        let action = if kind == ClientKind::Dynamic { "client register" } else { "client add" };
+        let actor = self.actor;
+        let client = self.change(|connection, now| {
+            if kind == ClientKind::Registered {
+                actor.authority(connection, now)?.must_reach_all()?;
+            }
+            if kind == ClientKind::Dynamic && count_dynamic(connection)? >= MOST_DYNAMIC {
+                return Err(Error::new(Kind::Busy, "too many clients have registered themselves")
+                    .hint("try again later, or ask an administrator to register the client")
+                    .retry_after(RETRY));
+            }
+            // The others' names are nobody's own.
+            if kind == ClientKind::Registered
+                && !named(registered(connection)?, &new.name, |client| &client.name).is_empty()
+            {
+                return Err(Error::invalid(format!("there is already a client named {:?}", new.name))
+                    .hint("remove that one first, or choose another name"));
+            }
+            let added = connection.execute(
+                "INSERT INTO clients (client_id, kind, name, digest, redirect_uris, created_at)
+                 VALUES (:client_id, :kind, :name, :digest, :redirect_uris, :now)",
+                named_params! {
+                    ":client_id": client_id,
+                    ":kind": kind.word(),
+                    ":name": new.name,
+                    ":digest": digest,
+                    ":redirect_uris": json(&new.redirect_uris)?,
+                    ":now": now.time(),
+                },
+            );
+            added.map_err(broken)?;
+            let client = find(connection, &client_id)?;
+            let change = Change::of(action, None, Some(&client));
+            Ok((client, change))
+        })?;
+        Ok((client, secret))
+    }
+
+    /// Every client that is kept, by name, and behind them those that people have given access without being
+    /// kept here.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`] for whoever administers a part of the service.
+    pub fn clients(&self) -> Result<Vec<Client>> {
+        self.authority()?.must_reach_all()?;
+        let mut clients = all(&self.connection)?;
+        clients.extend(documents(&self.connection, None)?);
+        Ok(clients)
+    }
+
+    /// The client with that id.
+    pub(crate) fn client(&self, client_id: &str) -> Result<Option<Client>> {
+        let sql = format!("{SELECT} WHERE client_id = ?1");
+        self.connection.query_row(&sql, [client_id], record).optional().map_err(broken)
+    }
+
+    /// Removes the client with that name or id, and ends everything that people gave it. Of one that is found at
+    /// its own address only that is kept here.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none.
+    pub fn remove_client(&mut self, which: &str) -> Result<Client> {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            actor.authority(connection, now)?.must_reach_all()?;
+            let client = match documents(connection, Some(which))?.pop() {
+                Some(client) => client,
+                None => find(connection, which)?,
+            };
+            let given = "SELECT id FROM grants WHERE client_id = ?1";
+            let ended = consents::end_those(connection, given, [&client.client_id])?;
+            connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
+            let change = Change::of("client remove", Some(&client), None);
+            Ok((client, std::iter::once(change).chain(ended)))
+        })
+    }
+}
+
+/// How a client authenticates.
+pub(crate) enum Authentication {
+    /// There is no such client here.
+    Unknown,
+    /// It has no secret.
+    Public,
+    /// With the secret of that digest.
+    Secret(Digest),
+}
+
+/// How the client with that id authenticates.
+pub(crate) fn authentication(connection: &Connection, client_id: &str) -> Result<Authentication> {
+    let sql = "SELECT digest FROM clients WHERE client_id = ?1";
+    let read =
+        |row: &Row<'_>| Ok(row.get::<_, Option<Digest>>(0)?.map_or(Authentication::Public, Authentication::Secret));
+    let found = connection.query_row(sql, [client_id], read).optional().map_err(broken)?;
+    Ok(found.unwrap_or(Authentication::Unknown))
+}
+
+const SELECT: &str =
+    "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
+    FROM clients";
+
+fn record(row: &Row<'_>) -> StatementResult<Client> {
+    let uris: String = row.get("redirect_uris")?;
+    let dynamic = row.get::<_, String>("kind")? == "dynamic";
+    Ok(Client {
+        client_id: row.get("client_id")?,
+        kind: if dynamic { ClientKind::Dynamic } else { ClientKind::Registered },
+        name: row.get("name")?,
+        confidential: row.get("confidential")?,
+        // What cannot be read matches no address.
+        redirect_uris: serde_json::from_str(&uris).unwrap_or_default(),
+        created_at: row.get("created_at")?,
+        used_at: row.get("used_at")?,
+    })
+}
+
+fn all(connection: &Connection) -> Result<Vec<Client>> {
+    connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record).map_err(broken)
+}
+
+/// Those whose name an administrator gave.
+fn registered(connection: &Connection) -> Result<Vec<Client>> {
+    let mut known = all(connection)?;
+    known.retain(|client| client.kind == ClientKind::Registered);
+    Ok(known)
+}
+
+/// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
+fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>> {
+    let one = if which.is_some() { "AND client_id = ?1" } else { "" };
+    let sql = format!(
+        "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
+         WHERE client_id NOT IN (SELECT client_id FROM clients) {one} GROUP BY client_id ORDER BY client_id"
+    );
+    let read = |row: &Row<'_>| {
+        Ok(Client {
+            client_id: row.get(0)?,
+            kind: ClientKind::Document,
+            name: row.get(1)?,
+            confidential: false,
+            redirect_uris: Vec::new(),
+            created_at: row.get(2)?,
+            used_at: row.get(3)?,
+        })
+    };
+    match which {
+        Some(which) => connection.query(&sql, [which], read),
+        None => connection.query(&sql, (), read),
+    }
+    .map_err(broken)
+}
+
+/// By id, or by the name that an administrator gave: other names are nobody's own.
+fn find(connection: &Connection, which: &str) -> Result<Client> {
+    let sql = format!("{SELECT} WHERE client_id = ?1");
+    if let Some(client) = connection.query_row(&sql, [which], record).optional().map_err(broken)? {
+        return Ok(client);
+    }
+    if let Some(client) = one_named("clients", registered(connection)?, which, |client| &client.name)? {
+        return Ok(client);
+    }
+    let known = all(connection)?;
+    let near = near::nearest(which, known.iter().map(|client| client.name.as_str()));
+    Err(Error::not_found(format!("there is no client {}", shown(which))).hint(hint(&near, "portico client list")))
+}
+
+fn count_dynamic(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT count(*) FROM clients WHERE kind = 'dynamic'";
+    connection.query_row(sql, (), |row| row.get(0)).map_err(broken)
+}
+
+fn forget_unused(connection: &Connection, now: Now, unused: Duration) -> Result<()> {
+    connection
+        .execute(
+            "DELETE FROM clients WHERE kind = 'dynamic'
+             AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
+            named_params! { ":unused": now.ended().before(unused), ":idle": now.ended().before(IDLE) },
+        )
+        .map_err(broken)?;
+    Ok(())
+}
+
+fn forget_oldest_unused(connection: &Connection) -> Result<()> {
+    let sql = "DELETE FROM clients WHERE client_id = (SELECT client_id FROM clients
+               WHERE kind = 'dynamic' AND used_at IS NULL ORDER BY created_at, client_id LIMIT 1)";
+    connection.execute(sql, ()).map(drop).map_err(broken)
+}

@@ -1,0 +1,81 @@
+//! What people have allowed clients, as it is looked at and ended: by the person, by an administrator, and
+//! together with what it came from.
+
+use rusqlite::named_params;
+use uuid::Uuid;
+
+use crate::oauth::authorization::Consent;
+use crate::oauth::client::Admission;
+use crate::secret::Digest;
+use crate::store::open::Store;
+use crate::store::rows::consents::{end, end_those, in_force};
+use crate::store::rows::{sessions, users};
+use portico_core::error::{Error, Result};
+
+impl Store {
+    /// What a user, or everybody, has allowed clients and is in force, the newest first.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for an unknown user.
+    pub fn consents(&self, email: Option<&str>) -> Result<Vec<Consent>> {
+        let (now, authority) = (self.clock.now(), self.authority()?);
+        let mut consents = match email {
+            None => in_force(&self.connection, "", named_params! { ":ended": now.ended() })?,
+            Some(email) => {
+                let (id, _) = users::find(&self.connection, &authority, email)?;
+                in_force(
+                    &self.connection,
+                    "AND g.user_id = :user",
+                    named_params! { ":ended": now.ended(), ":user": id },
+                )?
+            }
+        };
+        consents.retain(|consent| authority.sees(&consent.rights));
+        Ok(consents)
+    }
+
+    /// How many grants in force open nothing because clients of their kind are not admitted.
+    pub fn shut_out(&self, admission: Admission) -> Result<usize> {
+        let consents = in_force(&self.connection, "", named_params! { ":ended": self.clock.now().ended() })?;
+        Ok(consents.iter().filter(|consent| !admission.takes(consent.client_kind)).count())
+    }
+
+    /// Ends what somebody has allowed a client.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such grant.
+    pub fn revoke_consent(&mut self, grant: Uuid) -> Result<()> {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let values = named_params! { ":ended": now.ended(), ":grant": grant.to_string() };
+            let found = in_force(connection, "AND g.id = :grant", values)?.pop();
+            match found.filter(|consent| authority.sees(&consent.rights)) {
+                None => Err(Error::not_found("nobody has allowed that, or not any more").hint("portico consent list")),
+                Some(_) => Ok(((), end(connection, grant)?)),
+            }
+        })
+    }
+
+    /// The grants in force of the session's person that open no more than the session, the newest first.
+    pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<Consent>> {
+        let now = self.clock.now();
+        let session = sessions::require(&self.connection, session, now)?;
+        let values = named_params! { ":ended": now.ended(), ":user": session.user_id };
+        let mut grants = in_force(&self.connection, "AND g.user_id = :user", values)?;
+        grants.retain(|grant| session.rights.contains(&grant.rights));
+        Ok(grants)
+    }
+
+    /// Ends one grant of the session's person; one that is not theirs is left alone.
+    pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
+        self.change_if(|connection, now| {
+            let session = sessions::require(connection, session, now)?;
+            session.must_be_whole()?;
+            let own = "SELECT id FROM grants WHERE id = :grant AND user_id = :user";
+            let values = named_params! { ":grant": grant.to_string(), ":user": session.user_id };
+            let ended = end_those(connection, own, values)?;
+            if ended.is_empty() { Err(Error::not_found("there is no such application")) } else { Ok(((), ended)) }
+        })
+    }
+}

@@ -1,0 +1,319 @@
+//! What people granted to clients, in the store: each grant with its one code and the one refresh token
+//! that is good at the moment. A code or a refresh token that comes a second time ends the whole grant.
+
+use rusqlite::named_params;
+use uuid::Uuid;
+
+use crate::clock::{Now, Timestamp};
+use crate::oauth::authorization::{
+    Approval, CODE_LIFETIME, ClientCredential, GRANT_LIFETIME, Granted, NextRefresh, REFRESH_LIFETIME, Redemption,
+    Refresh, line_of, verifies,
+};
+use crate::oauth::client::ClientKind;
+use crate::oauth::grant::GrantError;
+use crate::secret::Digest;
+use crate::store::connection::Connection;
+use crate::store::model::change::Change;
+use crate::store::open::Store;
+use crate::store::rows::consents::{self, FROM, GivenAccess, RIGHTS, left};
+use crate::store::rows::{sessions, tokens};
+use crate::store::sql::columns::{Id, connections};
+use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::row::Row;
+use crate::store::tables::clients::{self, Authentication};
+use portico_core::error::{Error, Result};
+use secrecy::{ExposeSecret, SecretString};
+
+/// The outer failure is ours; the inner one is the client's, and what was found is written all the same.
+type Outcome = Result<Narrowed>;
+/// What of a grant is asked for, or why not.
+type Narrowed = std::result::Result<Granted, GrantError>;
+
+impl Store {
+    /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
+    pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
+        self.change_if(|connection, now| {
+            let session = sessions::require(connection, session, now)?;
+            if approval.rights.list().is_none_or(<[_]>::is_empty) {
+                return Err(Error::invalid("choose at least one connection"));
+            }
+            if !session.rights.contains(&approval.rights) {
+                return Err(Error::forbidden("this is more than you have"));
+            }
+            consents::forget_ended(connection, now)?;
+            let id = Uuid::new_v4();
+            let grant = id.to_string();
+            let ends = now.time().after(GRANT_LIFETIME);
+            connection
+                .execute(
+                    "INSERT INTO grants (id, user_id, token_id, client_id, client_name, scope, connections, resource, created_at, expires_at)
+                     VALUES (:id, :user, :token, :client, :name, :scope, :connections, :resource, :now, :ends)",
+                    named_params! {
+                        ":id": grant,
+                        ":user": session.user_id,
+                        ":token": session.token_id.map(|id| id.to_string()),
+                        ":client": approval.client_id,
+                        ":name": approval.client_name,
+                        ":scope": approval.rights.widest().word(),
+                        ":connections": connections(&approval.rights)?,
+                        ":resource": approval.resource,
+                        ":now": now.time(),
+                        ":ends": session.ends.map_or(ends, |end| end.min(ends)),
+                    },
+                )
+                .map_err(broken)?;
+            connection
+                .execute(
+                    "INSERT INTO authorization_codes (digest, grant_id, redirect_uri, challenge, expires_at)
+                     VALUES (:digest, :grant, :redirect, :challenge, :ends)",
+                    named_params! {
+                        ":digest": code,
+                        ":grant": grant,
+                        ":redirect": approval.redirect_uri,
+                        ":challenge": approval.challenge,
+                        ":ends": now.time().after(CODE_LIFETIME),
+                    },
+                )
+                .map_err(broken)?;
+            let used = named_params! { ":now": now.time(), ":id": approval.client_id };
+            connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used).map_err(broken)?;
+            let given = GivenAccess::of(connection, id)?;
+            let mut changes = vec![Change::of("grant create", None, given.as_ref())];
+            changes.extend(consents::end_surplus(connection, session.user_id, &approval.client_id)?);
+            Ok(((), changes))
+        })
+    }
+
+    /// Takes a code for what it opens, and keeps the digest of the first refresh token. The first
+    /// attempt spends the code, right or wrong.
+    pub(crate) fn redeem(
+        &mut self,
+        redemption: &Redemption,
+        refresh: &NextRefresh,
+        narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
+    ) -> Outcome {
+        let digest = Digest::of(redemption.code.expose_secret());
+        // Looked at first: who shows what nobody was given does not make writers wait.
+        if let Err(refusal) = shown_code(&self.connection, redemption, &digest)? {
+            return Ok(Err(refusal));
+        }
+        self.change_if(|connection, now| {
+            let refused = |refusal| Ok((Err(refusal), None));
+            let code = match shown_code(connection, redemption, &digest)? {
+                Ok(code) => code,
+                Err(refusal) => return refused(refusal),
+            };
+            if code.used_at.is_some() {
+                return Ok((Err(wrong_code()), consents::end(connection, code.grant)?));
+            }
+            let used = named_params! { ":now": now.time(), ":digest": digest };
+            connection
+                .execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used)
+                .map_err(broken)?;
+            let bound = !now.is_over(code.expires_at)
+                && code.redirect_uri == redemption.redirect_uri
+                && verifies(&code.challenge, redemption.verifier.expose_secret());
+            match granted(connection, code.grant, &redemption.client.client_id, now)? {
+                Some(granted) if bound => {
+                    let grant = granted.grant;
+                    let narrowed = narrow(granted, redemption);
+                    if narrowed.is_ok() {
+                        keep_refresh(connection, grant, refresh, now)?;
+                    }
+                    Ok((narrowed, None))
+                }
+                _ => refused(wrong_code()),
+            }
+        })
+    }
+
+    /// Takes a refresh token for what it opens, and keeps the digest of the one in its place: of each
+    /// grant there is one. What `narrow` refuses spends nothing.
+    pub(crate) fn refresh(
+        &mut self,
+        asked: &Refresh,
+        next: &NextRefresh,
+        narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
+    ) -> Outcome {
+        // Looked at first, as codes are.
+        if let Err(refusal) = shown_token(&self.connection, asked, self.clock.now())? {
+            return Ok(Err(refusal));
+        }
+        self.change_if(|connection, now| {
+            let refused = |refusal| Ok((Err(refusal), None));
+            let (granted, is_spent) = match shown_token(connection, asked, now)? {
+                Ok(shown) => shown,
+                Err(refusal) => return refused(refusal),
+            };
+            let grant = granted.grant;
+            if is_spent {
+                return Ok((Err(wrong_token()), consents::end(connection, grant)?));
+            }
+            let narrowed = match narrow(granted, asked) {
+                Ok(narrowed) => narrowed,
+                Err(refusal) => return refused(refusal),
+            };
+            keep_refresh(connection, grant, next, now)?;
+            Ok((Ok(narrowed), None))
+        })
+    }
+
+    /// Whether the client is who it says.
+    pub(crate) fn judge_client(&self, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
+        authenticate(&self.connection, client)
+    }
+
+    /// Ends the grant of a refresh token, if it is that client's (RFC 7009 §2.1). Whether anybody was ever
+    /// given such a token.
+    pub(crate) fn revoke_refresh(
+        &mut self,
+        client: &ClientCredential,
+        token: &SecretString,
+    ) -> Result<std::result::Result<bool, GrantError>> {
+        if let Err(refusal) = authenticate(&self.connection, client)? {
+            return Ok(Err(refusal));
+        }
+        let Some(Kept { grant, .. }) = kept(&self.connection, token)? else { return Ok(Ok(false)) };
+        self.change_if(|connection, now| {
+            let is_theirs = granted(connection, grant, &client.client_id, now)?.is_some();
+            Ok(((), if is_theirs { consents::end(connection, grant)? } else { None }))
+        })?;
+        Ok(Ok(true))
+    }
+}
+
+struct Code {
+    grant: Uuid,
+    redirect_uri: String,
+    challenge: String,
+    expires_at: Timestamp,
+    used_at: Option<Timestamp>,
+}
+
+fn code(row: &Row<'_>) -> StatementResult<Code> {
+    let Id(grant) = row.get(0)?;
+    Ok(Code { grant, redirect_uri: row.get(1)?, challenge: row.get(2)?, expires_at: row.get(3)?, used_at: row.get(4)? })
+}
+
+/// The code that a client shows.
+fn shown_code(
+    connection: &Connection,
+    redemption: &Redemption,
+    digest: &Digest,
+) -> Result<std::result::Result<Code, GrantError>> {
+    if let Err(refusal) = authenticate(connection, &redemption.client)? {
+        return Ok(Err(refusal));
+    }
+    let sql =
+        "SELECT grant_id, redirect_uri, challenge, expires_at, used_at FROM authorization_codes WHERE digest = ?1";
+    let found = connection.query_row(sql, [digest], code).optional().map_err(broken)?;
+    Ok(found.ok_or_else(wrong_code))
+}
+
+/// What the refresh token opens that a client shows, and whether another one has taken its place.
+fn shown_token(
+    connection: &Connection,
+    asked: &Refresh,
+    now: Now,
+) -> Result<std::result::Result<(Granted, bool), GrantError>> {
+    if let Err(refusal) = authenticate(connection, &asked.client)? {
+        return Ok(Err(refusal));
+    }
+    let found = kept(connection, &asked.token)?.filter(|kept| kept.is_spent || !now.is_over(kept.expires_at));
+    let Some(Kept { grant, is_spent, .. }) = found else { return Ok(Err(wrong_token())) };
+    // Another client's token is none of its business, and it must not be able to end it.
+    let granted = granted(connection, grant, &asked.client.client_id, now)?;
+    Ok(granted.map(|granted| (granted, is_spent)).ok_or_else(wrong_token))
+}
+
+/// What the grant opens for that client now, if it is in force.
+fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> Result<Option<Granted>> {
+    let sql = format!(
+        "SELECT {RIGHTS}, u.email, g.resource, g.token_id, c.kind {FROM}
+         WHERE g.id = :grant AND g.client_id = :client AND g.expires_at > :ended
+           AND u.disabled_at IS NULL AND t.revoked_at IS NULL"
+    );
+    let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":ended": now.ended() };
+    let read = |row: &Row<'_>| {
+        let (subject, kind) = (row.get("email")?, ClientKind::of_grant(client_id, row.get("kind")?));
+        let token = row.get::<_, Option<Id>>("token_id")?.map(|Id(id)| id);
+        Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
+    };
+    match connection.query_row(&sql, values, read).optional().map_err(broken)? {
+        Some((_, Some(token))) if !tokens::stands(connection, token, now)? => Ok(None),
+        found => Ok(found.map(|(granted, _)| granted)),
+    }
+}
+
+/// What is known of a refresh token.
+struct Kept {
+    grant: Uuid,
+    expires_at: Timestamp,
+    /// Another one has taken its place.
+    is_spent: bool,
+}
+
+/// The refresh token by its digest; one that was replaced is known by what its line has in common.
+fn kept(connection: &Connection, token: &SecretString) -> Result<Option<Kept>> {
+    let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
+    let read = |row: &Row<'_>| {
+        let Id(grant) = row.get(0)?;
+        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: row.get(2)? })
+    };
+    let found = connection.query_row(sql, [Digest::of(token.expose_secret())], read).optional().map_err(broken)?;
+    let Some(line) = line_of(token).filter(|_| found.is_none()) else { return Ok(found) };
+    let sql = "SELECT id, expires_at FROM grants WHERE line = ?1";
+    let read = |row: &Row<'_>| {
+        let Id(grant) = row.get(0)?;
+        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: true })
+    };
+    connection.query_row(sql, [line], read).optional().map_err(broken)
+}
+
+/// Keeps `next` in the place of the one before it.
+fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: Now) -> Result<()> {
+    let grant = grant.to_string();
+    // One of an older program belongs to no line: that it was used has to be kept.
+    let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
+                 AND EXISTS (SELECT 1 FROM grants WHERE id = :grant AND line IS NULL)";
+    connection.execute(spend, named_params! { ":now": now.time(), ":grant": grant }).map_err(broken)?;
+    let replace = "DELETE FROM refresh_tokens WHERE grant_id = ?1 AND used_at IS NULL";
+    connection.execute(replace, [&grant]).map_err(broken)?;
+    connection
+        .execute(
+            "INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES (:digest, :grant, :ends)",
+            named_params! { ":digest": next.digest, ":grant": grant, ":ends": now.time().after(REFRESH_LIFETIME) },
+        )
+        .map_err(broken)?;
+    let used = named_params! { ":now": now.time(), ":line": next.line, ":grant": grant };
+    connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map_err(broken)?;
+    Ok(())
+}
+
+/// Whether the client is who it says. One without a secret is known by its code and verifier alone;
+/// so is one whose id is an address, which is compared with the grant's.
+fn authenticate(connection: &Connection, client: &ClientCredential) -> Result<std::result::Result<(), GrantError>> {
+    let refusal = || Err(GrantError::new("invalid_client", "the client id or its secret is not valid"));
+    let kept = clients::authentication(connection, &client.client_id)?;
+    let shown = client.secret.as_ref().map(|secret| Digest::of(secret.expose_secret()));
+    Ok(match (kept, shown) {
+        (Authentication::Secret(kept), shown) if kept.fits(&shown.unwrap_or(Digest::NONE)) => Ok(()),
+        (Authentication::Public, None) => Ok(()),
+        (Authentication::Unknown, None) if client.client_id.contains("://") => Ok(()),
+        _ => refusal(),
+    })
+}
+
+fn wrong_code() -> GrantError {
+    GrantError::new(
+        "invalid_grant",
+        "the code is unknown, expired or used, or belongs to another client, redirect_uri or code_verifier",
+    )
+}
+
+fn wrong_token() -> GrantError {
+    GrantError::new(
+        "invalid_grant",
+        "the refresh token is unknown, expired, used or revoked, or belongs to another client",
+    )
+}

@@ -1,0 +1,265 @@
+//! Service accounts in the store.
+
+use rusqlite::named_params;
+use secrecy::SecretString;
+
+use crate::clock::Timestamp;
+use crate::records::{NewServiceAccount, ServiceAccount};
+use crate::secret::{self, CLIENT_SECRET_PREFIX};
+use crate::store::connection::Connection;
+use crate::store::model::authority::Authority;
+use crate::store::model::change::Change;
+use crate::store::open::Store;
+use crate::store::rows::names::{check_name, hint, named, one_named, shown};
+use crate::store::sql::columns::{Id, connections, rights};
+use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::row::Row;
+use portico_core::error::{Error, Result};
+use portico_core::near;
+use portico_core::principal::Rights;
+
+impl Store {
+    /// Makes a service account. The secret is in nobody's hands but the caller's; the client id is
+    /// in the record.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the name is taken, or no connection named.
+    pub fn create_service_account(&mut self, new: NewServiceAccount) -> Result<(ServiceAccount, SecretString)> {
+        check_name("a service account", &new.name)?;
+        if new.name.contains(['@', '#']) {
+            return Err(Error::invalid(
+                "the name of a service account has no @ and no #, as people and other issuers' subjects do",
+            ));
+        }
+        let listed = listed(&new.rights)?;
+        let client_id = secret::mint_client_id()?;
+        let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
+        let actor = self.actor;
+        let account = self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            authority.within(&new.rights)?;
+            if !named(all(connection)?, &new.name, |account| &account.name).is_empty() {
+                return Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
+                    .hint("remove that one first, rotate its secret, or choose another name"));
+            }
+            let made = connection.execute(
+                "INSERT INTO service_accounts
+                     (client_id, name, digest, scope, connections, created_at, judged, secret_parent_known, named)
+                 VALUES (:client_id, :name, :digest, :scope, :connections, :now, 1, 1, :named)",
+                named_params! {
+                    ":client_id": client_id,
+                    ":name": new.name,
+                    ":digest": digest,
+                    ":scope": new.rights.widest().word(),
+                    ":connections": listed,
+                    ":now": now.time(),
+                    ":named": authority.reaches_all(),
+                },
+            );
+            made.map_err(broken)?;
+            note_origin(connection, &client_id, &authority)?;
+            let account = by_id(connection, &client_id)?;
+            let change = Change::of("service-account create", None, Some(&account));
+            Ok((account, change))
+        })?;
+        Ok((account, secret))
+    }
+
+    /// Gives the service account of that name other connections and another scope, also to the
+    /// tokens that it holds already. Its secret opens no more than whoever has seen it reaches: of what is
+    /// beyond that nothing, until the secret is replaced by somebody who reaches it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
+        let (listed, actor) = (listed(&change.rights)?, self.actor);
+        self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let account = find(connection, &authority, &change.name)?;
+            authority.within(&change.rights)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id",
+                    named_params! {
+                        ":scope": change.rights.widest().word(),
+                        ":connections": listed,
+                        ":id": account.client_id,
+                    },
+                )
+                .map_err(broken)?;
+            if authority.reaches_all() {
+                // They know what it is called.
+                let named = "UPDATE service_accounts SET named = 1 WHERE client_id = ?1";
+                connection.execute(named, [&account.client_id]).map_err(broken)?;
+            }
+            changed("service-account change", connection, &account)
+        })
+    }
+
+    /// Every service account that may be seen, by name.
+    pub fn service_accounts(&self) -> Result<Vec<ServiceAccount>> {
+        seen(&self.connection, &self.authority()?)
+    }
+
+    /// Replaces the secret of the service account with that name or client id. Tokens that it holds
+    /// stay valid until they expire, unless the secret before would have ended with a token: to end them too,
+    /// disable it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    pub fn rotate_service_account(&mut self, which: &str) -> Result<(ServiceAccount, SecretString)> {
+        let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
+        let actor = self.actor;
+        let account = self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let account = find(connection, &authority, which)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1, secret_parent_known = 1,
+                            ended_at = CASE WHEN secret_parent IS NULL THEN ended_at ELSE :now END
+                     WHERE client_id = :id",
+                    named_params! { ":digest": digest, ":now": now.time(), ":id": account.client_id },
+                )
+                .map_err(broken)?;
+            note_origin(connection, &account.client_id, &authority)?;
+            let (account, change) = changed("service-account rotate", connection, &account)?;
+            Ok((account, change.of_secret("clientSecret")))
+        })?;
+        Ok((account, secret))
+    }
+
+    /// Refuses the service account with that name or client id, and every token that it holds.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    pub fn disable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let account = find(connection, &actor.authority(connection, now)?, which)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL",
+                    named_params! { ":now": now.time(), ":id": account.client_id },
+                )
+                .map_err(broken)?;
+            changed("service-account disable", connection, &account)
+        })
+    }
+
+    /// Takes back [`Store::disable_service_account`], but for the tokens that it held then.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let account = find(connection, &actor.authority(connection, now)?, which)?;
+            connection
+                .execute(
+                    "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
+                     WHERE client_id = ?1 AND disabled_at IS NOT NULL",
+                    [&account.client_id],
+                )
+                .map_err(broken)?;
+            changed("service-account enable", connection, &account)
+        })
+    }
+
+    /// Removes the service account with that name or client id; every token that it holds is
+    /// refused from now on.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
+    pub fn remove_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let account = find(connection, &actor.authority(connection, now)?, which)?;
+            connection
+                .execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])
+                .map_err(broken)?;
+            let change = Change::of("service-account remove", Some(&account), None);
+            Ok((account, change))
+        })
+    }
+}
+
+/// Notes who has seen the secret, and out of which token it was made.
+fn note_origin(connection: &Connection, client_id: &str, authority: &Authority) -> Result<()> {
+    let sql = "UPDATE service_accounts SET secret_scope = :scope, secret_reach = :reach, secret_parent = :parent
+               WHERE client_id = :id";
+    let seen = authority.rights();
+    let values = named_params! {
+        ":scope": seen.widest().word(),
+        ":reach": connections(seen)?,
+        ":parent": authority.token().map(|token| token.to_string()),
+        ":id": client_id,
+    };
+    connection.execute(sql, values).map(drop).map_err(broken)
+}
+
+/// The account as it is now, and how that came about.
+fn changed(action: &'static str, connection: &Connection, before: &ServiceAccount) -> Result<(ServiceAccount, Change)> {
+    let account = by_id(connection, &before.client_id)?;
+    let change = Change::of(action, Some(before), Some(&account));
+    Ok((account, change))
+}
+
+const SELECT: &str = "SELECT a.client_id, a.name, a.scope, a.connections, a.created_at, a.rotated_at, a.disabled_at,
+        a.secret_scope, a.secret_reach, a.secret_parent, t.revoked_at, t.expires_at, t.id IS NULL AS is_gone
+    FROM service_accounts a LEFT JOIN personal_access_tokens t ON t.id = a.secret_parent";
+
+fn record(row: &Row<'_>) -> StatementResult<ServiceAccount> {
+    let rights_now = rights(row, "scope", "connections")?;
+    let secret_parent = row.get::<_, Option<Id>>("secret_parent")?.map(|Id(id)| id);
+    let (created_at, rotated_at): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("rotated_at")?);
+    let ends: [Option<Timestamp>; 2] = [row.get("revoked_at")?, row.get("expires_at")?];
+    let is_gone: bool = row.get("is_gone")?;
+    // That of a token which is gone has ended, whenever that was.
+    let gone = secret_parent.filter(|_| is_gone).map(|_| rotated_at.unwrap_or(created_at));
+    Ok(ServiceAccount {
+        client_id: row.get("client_id")?,
+        name: row.get("name")?,
+        secret_opens: rights_now.and(&rights(row, "secret_scope", "secret_reach")?),
+        rights: rights_now,
+        created_at,
+        rotated_at,
+        disabled_at: row.get("disabled_at")?,
+        secret_parent,
+        secret_ends_at: ends.into_iter().chain([gone]).flatten().min(),
+    })
+}
+
+/// Every account, by name.
+fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
+    connection.query(&format!("{SELECT} ORDER BY a.name"), (), record).map_err(broken)
+}
+
+/// Those that may be seen.
+fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<ServiceAccount>> {
+    Ok(all(connection)?.into_iter().filter(|account| authority.sees(&account.rights)).collect())
+}
+
+fn by_id(connection: &Connection, client_id: &str) -> Result<ServiceAccount> {
+    connection.query_row(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record).map_err(broken)
+}
+
+/// The one that may be seen by name or client id; the two never look alike.
+fn find(connection: &Connection, authority: &Authority, which: &str) -> Result<ServiceAccount> {
+    let known = seen(connection, authority)?;
+    if let Some(found) = known.iter().find(|account| account.client_id == which) {
+        return Ok(found.clone());
+    }
+    if let Some(found) = one_named("service accounts", known.clone(), which, |account| &account.name)? {
+        return Ok(found);
+    }
+    let near = near::nearest(which, known.iter().map(|account| account.name.as_str()));
+    Err(Error::not_found(format!("there is no service account {}", shown(which)))
+        .hint(hint(&near, "portico service-account list")))
+}
+
+/// The column's text for an account's connections.
+fn listed(rights: &Rights) -> Result<String> {
+    connections(rights)?
+        .filter(|_| rights.list().is_some_and(|list| !list.is_empty()))
+        .ok_or_else(|| Error::invalid("a service account needs at least one connection; name it with --connection"))
+}

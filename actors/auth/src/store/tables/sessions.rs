@@ -1,0 +1,201 @@
+//! Sessions of signed-in people in the store.
+
+use rusqlite::named_params;
+
+use crate::accounts::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
+use crate::clock::{Now, Timestamp};
+use crate::records::User;
+use crate::secret::Digest;
+use crate::store::connection::Connection;
+use crate::store::open::Store;
+use crate::store::rows::sessions::{find, require};
+use crate::store::rows::{endings, tokens, users};
+use crate::store::sql::columns::Id;
+use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::row::Row;
+use portico_core::error::{Error, Result};
+use portico_core::name::key as email_key;
+
+/// How old the note of a session's last use may be, in seconds: not every page writes.
+const NOTE_EVERY: i64 = 60;
+
+impl Store {
+    /// Sets the password of a user, as its PHC string, or takes it away; ends every session, and everything
+    /// that they have allowed clients.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let (id, before) = users::find(connection, &actor.authority(connection, now)?, email)?;
+            let change = named_params! { ":password": password, ":id": id };
+            connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
+            let (_, ended) = endings::end_person(connection, id)?;
+            let (user, change) = users::changed("user password", connection, before)?;
+            let change = if password.is_some() { change.of_secret("password") } else { change };
+            Ok((user, std::iter::once(change).chain(ended)))
+        })
+    }
+
+    /// The e-mail address of that user as it was given, and the PHC string of the password: none where there is none,
+    /// or the user is disabled.
+    pub(crate) fn password(&self, email: &str) -> Result<Option<(String, Option<String>)>> {
+        let sql = "SELECT email, CASE WHEN disabled_at IS NULL THEN password END FROM users WHERE email_key = ?1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        self.connection.query_row(sql, [email_key(email)], read).optional().map_err(broken)
+    }
+
+    /// Begins a session with a password that was found right while it was `password`.
+    pub(crate) fn begin_session(&mut self, email: &str, password: &str, session: &Digest) -> Result<()> {
+        self.write(|connection, now| {
+            let sql = "SELECT id FROM users WHERE email_key = ?1 AND password = ?2 AND disabled_at IS NULL";
+            let user: Option<i64> =
+                connection.query_row(sql, (email_key(email), password), |row| row.get(0)).optional().map_err(broken)?;
+            begin(connection, session, user.ok_or_else(refused)?, None, now)
+        })
+    }
+
+    /// Begins a session with a personal access token of that user's: the e-mail address as it was given.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when they do not belong together, which claims
+    /// the address as it was given, if it is anybody's.
+    pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<String> {
+        // Looked at first: strangers do not make writers wait, and the trail says what is wrong.
+        let sql = "SELECT own.email, t.id, t.user_id = own.id, t.revoked_at, t.expires_at, own.disabled_at
+                   FROM (SELECT 1) AS one LEFT JOIN users own ON own.email_key = :email
+                   LEFT JOIN personal_access_tokens t ON t.digest = :token";
+        let values = named_params! { ":email": email_key(email), ":token": token };
+        let shown = self.connection.query_row(sql, values, shown_token).map_err(broken)?;
+        let wrong = shown.wrong(self.clock.now());
+        let ShownToken { email: own, id, .. } = shown;
+        let refusal = |because: Option<&str>| {
+            let refusal = because.map_or_else(refused, |because| refused().because(because));
+            let refusal = id.iter().fold(refusal, Error::of_credential);
+            own.iter().fold(refusal, Error::claimed)
+        };
+        if let Some(wrong) = wrong {
+            return Err(refusal(Some(wrong)));
+        }
+        let begun = self.write(|connection, now| {
+            let sql = "SELECT u.id, t.id FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
+                       WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL
+                         AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :ended)";
+            let values = named_params! { ":token": token, ":email": email_key(email), ":ended": now.ended() };
+            let found: Option<(i64, Id)> =
+                connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
+            let (user, Id(token)) = found.ok_or_else(|| refusal(None))?;
+            if !tokens::stands(connection, token, now)? {
+                return Err(refusal(Some("what the personal access token was made out of is refused")));
+            }
+            let token_id = token.to_string();
+            let used = named_params! { ":now": now.time(), ":id": token_id };
+            connection
+                .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
+                .map_err(broken)?;
+            begin(connection, session, user, Some(&token_id), now)
+        });
+        begun.map(|()| own.unwrap_or_else(|| email.to_owned()))
+    }
+
+    /// The session in force whose secret has that digest.
+    pub(crate) fn session(&mut self, digest: &Digest) -> Result<Option<Session>> {
+        let now = self.clock.now();
+        let Some((session, seen)) = find(&self.connection, digest, now)? else { return Ok(None) };
+        if now.time().seconds().saturating_sub(seen.seconds()) >= NOTE_EVERY {
+            self.write(|connection, now| {
+                let seen = named_params! { ":now": now.time(), ":digest": digest };
+                connection.execute("UPDATE sessions SET seen_at = :now WHERE digest = :digest", seen).map_err(broken)
+            })?;
+        }
+        Ok(Some(session))
+    }
+
+    /// Whether there is such a session, also one that has ended and is not swept yet.
+    pub(crate) fn knows_session(&self, digest: &Digest) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sessions WHERE digest = ?1";
+        let known: i64 = self.connection.query_row(sql, [digest], |row| row.get(0)).map_err(broken)?;
+        Ok(known > 0)
+    }
+
+    /// The session in force, or the request to sign in.
+    pub(crate) fn required(&self, digest: &Digest) -> Result<Session> {
+        require(&self.connection, digest, self.clock.now())
+    }
+
+    /// Ends a session, or with `everywhere` all of its user's.
+    pub(crate) fn end_session(&mut self, digest: &Digest, everywhere: bool) -> Result<()> {
+        let sql = if everywhere {
+            "DELETE FROM sessions WHERE user_id = (SELECT user_id FROM sessions WHERE digest = ?1)"
+        } else {
+            "DELETE FROM sessions WHERE digest = ?1"
+        };
+        self.write(|connection, _| connection.execute(sql, [digest]).map(drop).map_err(broken))
+    }
+}
+
+/// An address and a personal access token that are shown together.
+struct ShownToken {
+    /// The address as it was given; none where it is nobody's.
+    email: Option<String>,
+    /// Of the token, if there is one.
+    id: Option<String>,
+    /// Whether the token is that person's.
+    belongs: bool,
+    revoked_at: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+    /// When the person was.
+    disabled_at: Option<Timestamp>,
+}
+
+fn shown_token(row: &Row<'_>) -> StatementResult<ShownToken> {
+    Ok(ShownToken {
+        email: row.get(0)?,
+        id: row.get(1)?,
+        belongs: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
+        revoked_at: row.get(3)?,
+        expires_at: row.get(4)?,
+        disabled_at: row.get(5)?,
+    })
+}
+
+impl ShownToken {
+    /// What is wrong with them, for the trail.
+    fn wrong(&self, now: Now) -> Option<&'static str> {
+        match self {
+            Self { id: None, .. } => Some("the personal access token is unknown"),
+            Self { belongs: false, .. } => Some("the personal access token belongs to another user"),
+            Self { revoked_at: Some(_), .. } => Some("the personal access token was revoked"),
+            Self { disabled_at: Some(_), .. } => Some("the user of the personal access token is disabled"),
+            Self { expires_at, .. } => expires_at.is_some_and(|end| now.is_over(end)).then_some("expired"),
+        }
+    }
+}
+
+fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Now) -> Result<()> {
+    connection
+        .execute(
+            "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
+            named_params! { ":idle": now.ended().before(SESSION_IDLE), ":old": now.ended().before(SESSION_LIFETIME) },
+        )
+        .map_err(broken)?;
+    connection
+        .execute(
+            "DELETE FROM sessions WHERE user_id = :user AND digest NOT IN
+                 (SELECT digest FROM sessions WHERE user_id = :user ORDER BY seen_at DESC, created_at DESC LIMIT :most)",
+            named_params! { ":user": user, ":most": MOST_SESSIONS - 1 },
+        )
+        .map_err(broken)?;
+    connection
+        .execute(
+            "INSERT INTO sessions (digest, user_id, token_id, created_at, seen_at) VALUES (:digest, :user, :token, :now, :now)",
+            named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now.time() },
+        )
+        .map(drop)
+        .map_err(broken)
+}
+
+fn refused() -> Error {
+    Error::unauthenticated("the address or the secret is not right")
+}

@@ -1,0 +1,167 @@
+//! Users in the store.
+
+use rusqlite::named_params;
+use secrecy::SecretString;
+
+use crate::accounts::password;
+use crate::records::{NewPat, NewUser, SignedOut, User};
+use crate::secret::{self, PAT_PREFIX};
+use crate::store::model::change::Change;
+use crate::store::open::Store;
+use crate::store::rows::users::{add, changed, find, seen};
+use crate::store::rows::{endings, tokens};
+use crate::store::sql::columns::{Id, connections};
+use crate::store::sql::failure::{StatementError, broken};
+use portico_core::error::{Error, Result};
+use portico_core::name::key as email_key;
+
+impl Store {
+    /// Adds a user.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the address is taken, or is none.
+    pub fn add_user(&mut self, new: NewUser) -> Result<User> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let (_, user) = add(connection, now, &actor.authority(connection, now)?, &new)?;
+            let change = Change::of("user add", None, Some(&user));
+            Ok((user, change))
+        })
+    }
+
+    /// Adds a user with a first token to sign in with, which is in nobody's hands but the caller's.
+    ///
+    /// # Errors
+    /// As [`Store::add_user`] and [`Store::create_pat`]; then there is neither.
+    pub fn add_user_with_token(&mut self, new: &NewUser, first: NewPat) -> Result<(User, SecretString)> {
+        let (secret, digest) = secret::mint(PAT_PREFIX)?;
+        let actor = self.actor;
+        let user = self.change_if(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, user) = add(connection, now, &authority, new)?;
+            let added = Change::of("user add", None, Some(&user));
+            let (_, made) = tokens::add_for(connection, now, &authority, (id, &user), first, &digest)?;
+            Ok((user, [added, made]))
+        })?;
+        Ok((user, secret))
+    }
+
+    /// Gives the user of that address another reach and scope. Tokens keep their own narrowing.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    pub fn change_user(&mut self, change: NewUser) -> Result<User> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, before) = find(connection, &authority, &change.email)?;
+            authority.within(&change.rights)?;
+            connection
+                .execute(
+                    "UPDATE users SET admin = :admin, scope = :scope, reach = :reach, judged = 1 WHERE id = :id",
+                    named_params! {
+                        ":admin": change.rights.administer(),
+                        ":scope": change.rights.widest().word(),
+                        ":reach": connections(&change.rights)?,
+                        ":id": id,
+                    },
+                )
+                .map_err(broken)?;
+            changed("user change", connection, before)
+        })
+    }
+
+    /// Every user who may be seen, by address.
+    pub fn users(&self) -> Result<Vec<User>> {
+        seen(&self.connection, &self.authority()?)
+    }
+
+    /// Removes a user, and every token of theirs.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    pub fn remove_user(&mut self, email: &str) -> Result<User> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, user) = find(connection, &authority, email)?;
+            authority.not_oneself(id)?;
+            connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
+            let change = Change::of("user remove", Some(&user), None);
+            Ok((user, change))
+        })
+    }
+
+    /// Refuses a user: every session ends, and everything that they have allowed clients, for good; tokens
+    /// are refused until this is taken back.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    pub fn disable_user(&mut self, email: &str) -> Result<User> {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let authority = actor.authority(connection, now)?;
+            let (id, before) = find(connection, &authority, email)?;
+            authority.not_oneself(id)?;
+            let change = named_params! { ":now": now.time(), ":id": id };
+            let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
+            connection.execute(sql, change).map_err(broken)?;
+            endings::disabled(connection, id, before)
+        })
+    }
+
+    /// Takes back [`Store::disable_user`].
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) while another one has the address in another spelling.
+    pub fn enable_user(&mut self, email: &str) -> Result<User> {
+        let actor = self.actor;
+        self.change(|connection, now| {
+            let (id, before) = find(connection, &actor.authority(connection, now)?, email)?;
+            // One that was set apart from a namesake has no key of its own.
+            let sql = "UPDATE users SET disabled_at = NULL, email_key = ?1 WHERE id = ?2";
+            match connection.execute(sql, (email_key(&before.email), id)) {
+                Err(StatementError::Taken) => Err(Error::invalid("another user has this address in another spelling")
+                    .hint("`portico user list` shows both; remove one of them first")),
+                Err(error) => Err(broken(error)),
+                Ok(_) => changed("user enable", connection, before),
+            }
+        })
+    }
+
+    /// Gives a user a password, or with `None` takes it away; ends every session of theirs, and everything
+    /// that they have allowed clients. Takes tens of milliseconds.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user,
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for a password that is too short or too long.
+    pub fn change_password(&mut self, email: &str, password: Option<&SecretString>) -> Result<User> {
+        let kept = password.map(password::hash).transpose()?;
+        self.set_password(email, kept.as_deref())
+    }
+
+    /// Ends every session of a user, and everything that they have allowed clients; with `all` their
+    /// personal access tokens too.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
+    pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
+        let actor = self.actor;
+        self.change_if(|connection, now| {
+            let (id, user) = find(connection, &actor.authority(connection, now)?, email)?;
+            let (sessions, mut changes) = endings::end_person(connection, id)?;
+            let grants = changes.len();
+            if all {
+                let sql = "SELECT id FROM personal_access_tokens WHERE user_id = ?1 AND revoked_at IS NULL";
+                let ids = connection.query(sql, [id], |row| row.get::<_, Id>(0)).map_err(broken)?;
+                for Id(token) in ids {
+                    changes.extend(endings::revoke_token(connection, token, now)?);
+                }
+            }
+            let signed_out = SignedOut { email: user.email, sessions, grants, tokens: changes.len() - grants };
+            changes.insert(0, Change::of("user sign-out", Some(&signed_out), None));
+            Ok((signed_out, changes))
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! Queries whose answer may depend on what another process has just written. They are answered from memory where
+//! that grants. A refusal may only mean that memory is stale: it is returned once the store was read again. Where the
+//! store cannot be read, the answer is that it is unavailable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, Message, Response, ResponseActFuture, WrapFuture};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::actor::AuthActor;
+use crate::clock::Timestamp;
+use crate::oauth::grant::GrantError;
+use crate::recording::Door;
+use crate::store::Store;
+use crate::sync::gone;
+use crate::verify::snapshot::Snapshot;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::event::{Event, Observer};
+
+/// How long an answer waits for the store.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A failure that can say that the store is unavailable.
+pub(crate) trait StoreUnavailable {
+    /// The store is unavailable: another attempt may succeed.
+    fn store_unavailable() -> Self;
+}
+
+impl StoreUnavailable for Error {
+    fn store_unavailable() -> Self {
+        Self::new(Kind::Unavailable, "credentials cannot be judged at the moment; try again")
+            .retry_after(Duration::from_secs(1))
+            .because("the store is away, and the credential is none that is in memory")
+    }
+}
+
+impl StoreUnavailable for GrantError {
+    fn store_unavailable() -> Self {
+        Self::new("service_unavailable", "clients cannot be judged at the moment; try again")
+    }
+}
+
+/// What an answer is worth.
+pub(crate) enum Answer<T> {
+    /// It is right, whatever the store holds by now.
+    Fresh(T),
+    /// A refusal, unless the store holds what memory does not.
+    MaybeStale(T),
+}
+
+/// A query that is answered from memory.
+pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + Clone + Send + 'static {
+    /// The answer.
+    type Reply: Send + 'static;
+    /// Or why there is none.
+    type Failure: StoreUnavailable + Send + 'static;
+
+    /// Answers from memory.
+    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
+
+    /// The answer where `refusal` stands. What was an attempt to guess is counted here.
+    fn refused(&self, _: &mut AuthActor, refusal: Self::Failure) -> Result<Self::Reply, Self::Failure> {
+        Err(refusal)
+    }
+}
+
+/// The same query after a look at the store, which may have failed.
+#[derive(Clone)]
+pub(crate) struct AfterSync<Q> {
+    pub(crate) query: Q,
+    pub(crate) succeeded: bool,
+}
+
+impl<Q> AfterSync<Q> {
+    /// Waits for the look.
+    pub(crate) async fn after(query: Q, look: oneshot::Receiver<()>) -> Self {
+        Self { query, succeeded: matches!(timeout(PATIENCE, look).await, Ok(Ok(()))) }
+    }
+}
+
+impl<Q: Message> Message for AfterSync<Q>
+where
+    Q::Result: Send,
+{
+    type Result = Q::Result;
+}
+
+impl<Q: Query> Handler<Q> for AuthActor {
+    type Result = Response<<Q as Message>::Result>;
+
+    fn handle(&mut self, query: Q, context: &mut Self::Context) -> Self::Result {
+        self.refresh_from_store();
+        let answer = query.ask(self);
+        self.conclude(query, answer, context)
+    }
+}
+
+impl<Q: Query> Handler<AfterSync<Q>> for AuthActor {
+    type Result = Response<<Q as Message>::Result>;
+
+    fn handle(&mut self, AfterSync { query, succeeded }: AfterSync<Q>, _: &mut Self::Context) -> Self::Result {
+        self.refresh_from_store();
+        Response::reply(match query.ask(self) {
+            Answer::Fresh(answer) => answer,
+            Answer::MaybeStale(_) if self.store_failed || !succeeded => Err(Q::Failure::store_unavailable()),
+            Answer::MaybeStale(answer) => answer.or_else(|refusal| query.refused(self, refusal)),
+        })
+    }
+}
+
+impl AuthActor {
+    /// Answers now, or when the store was looked at.
+    pub(crate) fn conclude<Q: Query>(
+        &mut self,
+        query: Q,
+        answer: Answer<Result<Q::Reply, Q::Failure>>,
+        context: &Context<Self>,
+    ) -> Response<Result<Q::Reply, Q::Failure>> {
+        match answer {
+            Answer::Fresh(answer) => Response::reply(answer),
+            Answer::MaybeStale(_) if self.watch.is_eventually_consistent() => {
+                let (synced, own) = (self.watch.sync(), context.address());
+                Response::fut(async move {
+                    let synced = AfterSync::after(query, synced).await;
+                    own.send(synced).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
+                })
+            }
+            Answer::MaybeStale(_) if self.store_failed => Response::reply(Err(Q::Failure::store_unavailable())),
+            Answer::MaybeStale(answer) => Response::reply(answer.or_else(|refusal| query.refused(self, refusal))),
+        }
+    }
+
+    /// Takes over what another process wrote. If the store cannot be read, memory stays in force.
+    pub(crate) fn refresh_from_store(&mut self) {
+        match self.watch.changed() {
+            Ok(None) => self.store_failed = false,
+            Ok(Some(snapshot)) => {
+                self.take_over(snapshot);
+                self.store_failed = false;
+            }
+            Err(error) => {
+                if !self.store_failed && !self.watch.reports_outages() {
+                    self.report_store_failure(error.cause().unwrap_or(&error.message).to_owned());
+                }
+                self.store_failed = true;
+            }
+        }
+    }
+
+    fn take_over(&mut self, mut snapshot: Snapshot) {
+        self.shared.replace(snapshot.secret());
+        snapshot.succeed(&self.snapshot);
+        self.snapshot = snapshot;
+        // They may have been read before we wrote.
+        let now = self.clock.now().time();
+        self.revoked.retain(|_, until| *until > now);
+        for jti in self.revoked.keys() {
+            self.snapshot.revoke(*jti);
+        }
+        self.reverify();
+    }
+
+    pub(crate) fn report_store_failure(&self, cause: String) {
+        (self.observer)(&Event::StoreFailed { cause });
+    }
+}
+
+/// Reports work that failed because the store was unavailable.
+pub(crate) fn report_failure<T>(observer: &Observer, done: &Result<T>) {
+    if let Err(error) = done
+        && error.kind == Kind::Unavailable
+    {
+        observer(&Event::StoreWorkFailed { cause: error.cause().unwrap_or(&error.message).to_owned() });
+    }
+}
+
+/// Asks to wait until what the store holds now is in force.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct SyncStore;
+
+impl Handler<SyncStore> for AuthActor {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, _: SyncStore, _: &mut Self::Context) -> Self::Result {
+        // What cannot be looked at is not waited for.
+        let synced = timeout(PATIENCE, self.watch.sync());
+        Box::pin(synced.into_actor(self).map(|_, actor, _| actor.refresh_from_store()))
+    }
+}
+
+/// Asks to refuse an access token from now on: here, and by the store everywhere.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<()>")]
+pub(crate) struct RevokeEverywhere {
+    pub(crate) jti: Uuid,
+    pub(crate) client_id: String,
+    /// When no check finds it valid any more.
+    pub(crate) until: Timestamp,
+    /// Who asks for it, and by which door.
+    pub(crate) door: Door,
+}
+
+impl Handler<RevokeEverywhere> for AuthActor {
+    type Result = Response<Result<()>>;
+
+    fn handle(&mut self, refuse: RevokeEverywhere, context: &mut Self::Context) -> Self::Result {
+        if let Err(refusal) = self.recording.check() {
+            return Response::reply(Err(refusal));
+        }
+        let RevokeEverywhere { jti, client_id, until, door } = refuse;
+        let recording = self.recording.clone();
+        let written = self.watch.work(Box::new(move |store: &mut Store| {
+            store.recorded(&recording, &door, |store| store.revoke_access_token(jti, &client_id, until))
+        }));
+        let (own, observer) = (context.address(), Arc::clone(&self.observer));
+        Response::fut(async move {
+            let written = written.await.map_err(gone)?;
+            report_failure(&observer, &written);
+            written??;
+            own.send(NoteRevoked { jti, until }).await.map_err(Error::internal)
+        })
+    }
+}
+
+/// The store has the revocation: memory need not wait for it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+struct NoteRevoked {
+    jti: Uuid,
+    until: Timestamp,
+}
+
+impl Handler<NoteRevoked> for AuthActor {
+    type Result = ();
+
+    fn handle(&mut self, NoteRevoked { jti, until }: NoteRevoked, _: &mut Self::Context) {
+        self.snapshot.revoke(jti);
+        if self.watch.is_eventually_consistent() {
+            self.revoked.insert(jti, until);
+        }
+        self.reverify();
+    }
+}

@@ -1,0 +1,310 @@
+//! Tokens of trusted issuers: what opens something, and what happens while their keys change or
+//! cannot be had.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use actix::Addr;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::attacks::{Pair, forge, pair, signed, with, without};
+use super::support::{House, ISSUER, SALES, STOCK, only};
+use crate::keys::key::{Algorithm, NewKey, VerifyingKey};
+use crate::verify::authenticate::VerifyCredential;
+use crate::{AuthActor, Authenticate, IssuerKey, IssuerKeys, Reconfigure, TrustedIssuer};
+use portico_core::principal::{Credential, Endpoint, Principal, Rights, Scope};
+
+pub(super) const THEIRS: &str = "https://id.example.org";
+pub(super) const NOW: i64 = 1_800_000_000;
+
+/// A web server with one document, which counts who asks for it.
+pub(super) struct Publisher {
+    address: SocketAddr,
+    answer: Arc<Mutex<String>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Publisher {
+    pub(super) async fn start(keys: &[&VerifyingKey]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let publisher = Self { address: listener.local_addr().unwrap(), answer: Arc::default(), asked: Arc::default() };
+        publisher.publish(keys);
+        let (answer, asked) = (Arc::clone(&publisher.answer), Arc::clone(&publisher.asked));
+        actix::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(socket.read_u8().await.unwrap());
+                }
+                asked.fetch_add(1, Ordering::SeqCst);
+                let answer = answer.lock().unwrap().clone();
+                // A client that has read enough may have left.
+                let _ = socket.write_all(answer.as_bytes()).await;
+            }
+        });
+        publisher
+    }
+
+    pub(super) fn publish(&self, keys: &[&VerifyingKey]) {
+        let jwks = json!({"keys": keys.iter().map(|key| serde_json::to_value(key.jwk()).unwrap()).collect::<Vec<_>>()});
+        self.answer_with("200 OK", &jwks.to_string());
+    }
+
+    pub(super) fn answer_with(&self, status: &str, body: &str) {
+        let length = body.len();
+        *self.answer.lock().unwrap() =
+            format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    }
+
+    pub(super) fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn issuer(&self) -> TrustedIssuer {
+        issuer(IssuerKeys::Url(format!("http://{}/jwks.json", self.address)))
+    }
+}
+
+pub(super) fn issuer(keys: IssuerKeys) -> TrustedIssuer {
+    TrustedIssuer {
+        issuer: THEIRS.to_owned(),
+        keys,
+        audience: Some("portico".to_owned()),
+        connections_claim: "connection_ids".to_owned(),
+        scope_claim: "scope".to_owned(),
+        subject_claim: "sub".to_owned(),
+        reach: Rights::ALL,
+        scope: None,
+        types: TrustedIssuer::DEFAULT_TYPES.map(str::to_owned).to_vec(),
+        max_age: TrustedIssuer::DEFAULT_MAX_AGE,
+        identity: None,
+    }
+}
+
+pub(super) fn key(algorithm: Algorithm) -> Pair {
+    pair(NewKey::generate_for(algorithm).unwrap())
+}
+
+/// What other issuers' headers look like: no `typ` of ours.
+pub(super) fn header(pair: &Pair) -> Value {
+    json!({"alg": pair.verifying.algorithm.word(), "kid": pair.verifying.kid, "typ": "JWT"})
+}
+
+pub(super) fn claims() -> Value {
+    json!({"iss": THEIRS, "sub": "robot", "aud": ["portico", "others"], "exp": NOW + 3_600,
+           "scope": "openid read write", "connection_ids": [SALES]})
+}
+
+pub(super) async fn ask(actor: &Addr<AuthActor>, token: String) -> Option<Arc<Principal>> {
+    let credential = Credential::Bearer(SecretString::from(token));
+    actor
+        .send(VerifyCredential::from(Authenticate { credential, endpoint: Endpoint::Mcp, from: None }))
+        .await
+        .unwrap()
+        .ok()
+}
+
+/// The PEM of a key, from the part before its bits and its bits.
+fn pem(head: &[u8], key: &[u8]) -> String {
+    use base64::Engine;
+    let body = base64::engine::general_purpose::STANDARD.encode([head, key].concat());
+    format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
+}
+
+pub(super) fn ed25519_pem(pair: &Pair) -> String {
+    use base64::Engine;
+    let crate::keys::key::PublicKey::Edwards { x, .. } = &pair.verifying.public else { panic!("an Ed25519 key") };
+    let x = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(x).unwrap();
+    pem(&[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00], &x)
+}
+
+#[actix::test]
+async fn a_fixed_key_opens_what_the_claims_say_and_the_ceilings_leave() {
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = || IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let house = House::new();
+    let token = |claims: &Value| signed(&header(&theirs), claims, &theirs);
+    let actor = house.trusting(vec![issuer(fixed())]).await;
+    let robot = ask(&actor, token(&claims())).await.unwrap();
+    assert_eq!(robot.rights, only(&[SALES], Scope::Write));
+    assert_eq!(robot.subject, format!("{THEIRS}#robot"), "never taken for one of our own");
+    assert_eq!(ask(&actor, token(&with(claims(), "scope", json!(["read", "x"])))).await.unwrap().scope(), Scope::Read);
+    // A stringified list opens nothing, and neither does none.
+    let text = with(claims(), "connection_ids", json!(format!("[\"{SALES}\"]")));
+    assert_eq!(ask(&actor, token(&text)).await.unwrap().rights, only(&[], Scope::Write));
+    assert_eq!(ask(&actor, token(&without(claims(), "connection_ids"))).await.unwrap().rights, only(&[], Scope::Write));
+    for (what, claims) in [
+        ("another audience", with(claims(), "aud", json!("others"))),
+        ("our own issuer", with(claims(), "iss", json!(ISSUER))),
+        ("an unknown issuer", with(claims(), "iss", json!("https://evil.example"))),
+        ("expired", with(claims(), "exp", json!(NOW - 30))),
+        ("not yet valid", with(claims(), "nbf", json!(NOW + 31))),
+        ("issued in the future", with(claims(), "iat", json!(NOW + 31))),
+        ("no end", without(claims(), "exp")),
+        ("no subject", without(claims(), "sub")),
+        ("a subject with a line break", with(claims(), "sub", json!("a\nb"))),
+        ("a number for a subject", with(claims(), "sub", json!(7))),
+        ("no scope", without(claims(), "scope")),
+        ("no scope of ours", with(claims(), "scope", json!("openid"))),
+    ] {
+        assert!(ask(&actor, token(&claims)).await.is_none(), "{what}");
+    }
+
+    let reach = Rights::each([(SALES, Scope::Read), (STOCK, Scope::Write)]);
+    let mapped = TrustedIssuer {
+        connections_claim: "dbs".to_owned(),
+        scope_claim: "scp".to_owned(),
+        subject_claim: "email".to_owned(),
+        reach,
+        scope: Some(Scope::Read),
+        ..issuer(fixed())
+    };
+    let actor = House::new().trusting(vec![mapped]).await;
+    let claims = with(with(claims(), "dbs", json!([SALES])), "email", json!("x@example.org"));
+    assert!(ask(&actor, token(&claims)).await.is_none(), "nobody has verified the address");
+    let mut claims = with(claims, "email_verified", json!(true));
+    let robot = ask(&actor, token(&claims)).await.unwrap();
+    assert_eq!((robot.scope(), robot.subject.ends_with("#x@example.org")), (Scope::Read, true), "the fixed scope");
+    assert_eq!(robot.rights, only(&[SALES], Scope::Read));
+    claims["scp"] = json!("read write admin");
+    assert_eq!(ask(&actor, token(&claims)).await.unwrap().scope(), Scope::Read, "a ceiling");
+}
+
+#[actix::test]
+async fn a_ceiling_follows_its_connection_when_the_configuration_is_read_again() {
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let house = House::new();
+    let actor = house.trusting(vec![TrustedIssuer { reach: only(&[SALES], Scope::Admin), ..issuer(fixed) }]).await;
+    let both = signed(&header(&theirs), &with(claims(), "connection_ids", json!([SALES, STOCK])), &theirs);
+    assert_eq!(ask(&actor, both.clone()).await.unwrap().rights, only(&[SALES], Scope::Write));
+    // The name in the issuer's table is another connection's now.
+    let change = Reconfigure {
+        token_lifetime: crate::TOKEN_LIFETIME,
+        connections: [STOCK].into(),
+        reaches: vec![(THEIRS.to_owned(), only(&[STOCK], Scope::Admin))],
+        admission: crate::oauth::client::Admission::default(),
+    };
+    actor.send(change).await.unwrap();
+    assert_eq!(
+        ask(&actor, both).await.unwrap().rights,
+        only(&[STOCK], Scope::Write),
+        "what was remembered is judged anew"
+    );
+}
+
+#[actix::test]
+async fn a_subject_of_another_issuer_can_be_refused_and_what_goes_on_under_it_ends() {
+    let house = House::new();
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let actor = house.trusting(vec![issuer(fixed)]).await;
+    let shown = || signed(&header(&theirs), &claims(), &theirs);
+    let by = ask(&actor, shown()).await.unwrap();
+    let mut store = house.store();
+    store.disable_subject(&by.subject).unwrap();
+    let mut pace = super::support::pace();
+    while !by.validity.is_lost() {
+        pace.tick().await;
+    }
+    assert!(ask(&actor, shown()).await.is_none());
+    assert_eq!(store.refused_subjects().unwrap()[0].subject, by.subject);
+    store.enable_subject(&by.subject).unwrap();
+    assert!(!ask(&actor, shown()).await.unwrap().validity.is_lost());
+    assert_eq!(store.enable_subject(&by.subject).unwrap_err().kind, portico_core::error::Kind::NotFound);
+    assert_eq!(store.disable_subject("ann@example.com").unwrap_err().kind, portico_core::error::Kind::Invalid);
+}
+
+#[actix::test]
+async fn without_an_audience_of_its_own_an_issuer_names_our_endpoints() {
+    let theirs = key(Algorithm::EdDsa);
+    let fixed = IssuerKeys::Fixed(IssuerKey::from_pem(&ed25519_pem(&theirs)).unwrap());
+    let actor = House::new().trusting(vec![TrustedIssuer { audience: None, ..issuer(fixed) }]).await;
+    let both = with(claims(), "connection_ids", json!([SALES, STOCK]));
+    let opened = async |audience: Value| {
+        let token = signed(&header(&theirs), &with(both.clone(), "aud", audience), &theirs);
+        ask(&actor, token).await.map(|principal| principal.rights.clone())
+    };
+    assert_eq!(opened(json!(ISSUER)).await, Some(only(&[SALES, STOCK], Scope::Write)));
+    assert_eq!(opened(json!(format!("{ISSUER}/mcp/connections/{STOCK}"))).await, Some(only(&[STOCK], Scope::Write)));
+    assert_eq!(opened(json!(format!("{ISSUER}/api"))).await, None);
+    assert_eq!(opened(json!("portico")).await, None);
+}
+
+#[actix::test]
+async fn the_key_decides_on_the_algorithm_for_every_issuer() {
+    let (ours, theirs) = (House::new(), [key(Algorithm::EdDsa), key(Algorithm::Es256)]);
+    let publisher = Publisher::start(&[&theirs[0].verifying, &theirs[1].verifying]).await;
+    let actor = ours.trusting(vec![publisher.issuer()]).await;
+    for pair in &theirs {
+        assert!(ask(&actor, signed(&header(pair), &claims(), pair)).await.is_some(), "{:?}", pair.verifying.algorithm);
+    }
+    let [ed, ec] = &theirs;
+    let attacker = key(Algorithm::EdDsa);
+    let jwk = serde_json::to_value(attacker.verifying.jwk()).unwrap();
+    let public = serde_json::to_value(ed.verifying.jwk()).unwrap()["x"].as_str().unwrap().to_owned();
+    let hmac = jsonwebtoken::EncodingKey::from_secret(public.as_bytes());
+    let evil = |name: &str, value: Value| with(header(ed), name, value);
+    for (what, token) in [
+        ("another key under its name", signed(&header(ed), &claims(), &attacker)),
+        ("its name and another algorithm", signed(&with(header(ec), "kid", json!(ed.verifying.kid)), &claims(), ec)),
+        ("an embedded key", signed(&evil("jwk", jwk), &claims(), &attacker)),
+        ("keys elsewhere", signed(&evil("jku", json!("https://evil.example/jwks")), &claims(), &attacker)),
+        ("a critical header", signed(&evil("crit", json!(["x"])), &claims(), ed)),
+        (
+            "HMAC with the public key",
+            forge(&evil("alg", json!("HS256")), &claims(), &hmac, jsonwebtoken::Algorithm::HS256),
+        ),
+        ("none", signed(&evil("alg", json!("none")), &claims(), ed)),
+    ] {
+        assert!(ask(&actor, token).await.is_none(), "{what}");
+    }
+    // A key of ours is none of theirs, and theirs are none of ours.
+    let forged = with(with(claims(), "iss", json!(ISSUER)), "aud", json!(ISSUER));
+    let forged = with(with(forged, "jti", json!(uuid::Uuid::new_v4())), "iat", json!(NOW));
+    assert!(ask(&actor, signed(&header(ed), &with(forged, "client_id", json!("x")), ed)).await.is_none());
+    for kid in ["../../etc/passwd", "' OR 1=1 --", "", "\u{0}", &"k".repeat(10_000)] {
+        let token = signed(&with(header(ed), "kid", json!(kid)), &claims(), ed);
+        assert!(ask(&actor, token).await.is_none(), "{kid:.20}");
+    }
+    assert_eq!(publisher.asked(), 1, "an unknown name is no reason to ask again so soon");
+}
+
+#[actix::test]
+async fn new_keys_are_found_and_lost_ones_are_refused() {
+    let house = House::new();
+    let (old, new) = (key(Algorithm::EdDsa), key(Algorithm::Es256));
+    let publisher = Publisher::start(&[&old.verifying]).await;
+    let actor = house.trusting(vec![publisher.issuer()]).await;
+    let (by_old, by_new) = (signed(&header(&old), &claims(), &old), signed(&header(&new), &claims(), &new));
+    let asks = (0..20).map(|_| ask(&actor, by_old.clone()));
+    let answers = futures_util::future::join_all(asks).await;
+    assert!(answers.iter().all(Option::is_some), "all wait for the same answer");
+    assert_eq!(publisher.asked(), 1);
+    publisher.publish(&[&new.verifying]);
+    assert!(ask(&actor, by_new.clone()).await.is_none(), "not asked again within half a minute");
+    house.pass(30);
+    assert!(ask(&actor, by_new.clone()).await.is_some());
+    assert!(ask(&actor, by_old).await.is_none(), "its key is gone, and it is not remembered either");
+    assert_eq!(publisher.asked(), 2);
+
+    publisher.answer_with("503 Service Unavailable", "");
+    house.pass(700);
+    assert!(ask(&actor, by_new.clone()).await.is_some(), "known keys outlive an outage");
+    house.until_told(1).await;
+    assert_eq!(publisher.asked(), 3, "they were old, so they were asked for");
+    house.pass(600);
+    publisher.answer_with("200 OK", &" ".repeat(300 * 1024));
+    assert!(ask(&actor, by_new.clone()).await.is_some());
+    house.until_told(2).await;
+    publisher.answer_with("302 Found\r\nlocation: http://127.0.0.1:1/", "");
+    house.pass(601);
+    assert!(ask(&actor, by_new).await.is_some());
+    house.until_told(3).await;
+    let told = house.outages();
+    assert!(told[0].contains("503") && told[1].contains("more than") && told[2].contains("302"), "{told:?}");
+}

@@ -1,0 +1,76 @@
+//! What was let in with access tokens, as long as something goes on under them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use secrecy::SecretString;
+
+use crate::clock::Timestamp;
+use crate::verify::authenticate::Key;
+use crate::verify::snapshot::Snapshot;
+use portico_core::principal::{Principal, Validity};
+
+/// Access tokens that are kept at least before it is looked which of them are in use.
+const ROOM: usize = 10_000;
+
+/// What was let in with access tokens, as long as something goes on under them.
+#[derive(Default)]
+pub(crate) struct ActiveTokens(pub(crate) HashMap<Key, ActiveToken>);
+
+/// An access token that was found valid.
+pub(crate) struct ActiveToken {
+    pub(crate) token: SecretString,
+    pub(crate) by: Arc<Principal>,
+    pub(crate) until: Timestamp,
+}
+
+impl ActiveToken {
+    /// Whether anybody but us has it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.by) > 1 || self.by.validity.is_held()
+    }
+}
+
+/// What an actor that has died knew of what goes on under credentials: its successor ends that in its place.
+#[derive(Clone, Default)]
+pub(crate) struct Handover(Arc<Mutex<(Snapshot, ActiveTokens)>>);
+
+impl Handover {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, (Snapshot, ActiveTokens)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a new actor begins with: what was read now, or else what the one before knew.
+    pub(crate) fn pass_on(&self, read: Option<Snapshot>) -> (Snapshot, ActiveTokens) {
+        let (before, held) = std::mem::take(&mut *self.lock());
+        match read {
+            None => (before, held),
+            Some(mut now) => {
+                now.succeed(&before);
+                (now, held)
+            }
+        }
+    }
+}
+
+impl ActiveTokens {
+    /// The validity of `by`, which a token opens now: the same as before, unless it opens less.
+    pub(crate) fn validity(&self, key: &Key, by: &Principal) -> Validity {
+        let before = self.0.get(key).map(|shown| &shown.by).filter(|before| !before.validity.is_lost());
+        match before {
+            None => Validity::default(),
+            Some(before) if before.is_within(by) => before.validity.clone(),
+            Some(before) => {
+                before.validity.lose();
+                Validity::default()
+            }
+        }
+    }
+
+    pub(crate) fn keep(&mut self, key: Key, shown: ActiveToken) {
+        if self.0.len() >= ROOM && self.0.len() == self.0.capacity() {
+            self.0.retain(|_, shown| shown.is_in_use());
+        }
+        self.0.insert(key, shown);
+    }
+}

@@ -1,0 +1,84 @@
+//! Credentials are judged here: when they are shown, and again with every change of the store while something
+//! goes on under them.
+
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::actor::AuthActor;
+use crate::clock::{Now, Timestamp};
+use crate::secret::{Digest, PAT_PREFIX};
+use crate::verify::active_tokens::ActiveToken;
+use crate::verify::authenticate::{Key, VerifyCredential};
+use crate::verify::cache::VerifiedCredential;
+use crate::verify::refusal::Refusal;
+use portico_core::principal::{Credential, Endpoint, Principal};
+
+/// What was found of a personal access token.
+fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> VerifiedCredential {
+    VerifiedCredential { by, until, used: Some(token) }
+}
+
+impl AuthActor {
+    /// Who shows what is asked about.
+    pub(crate) fn authenticate(&mut self, query: &VerifyCredential) -> Result<Arc<Principal>, Refusal> {
+        let (now, shown) = (self.clock.now(), &query.token);
+        let verdict = match &query.asked.credential {
+            Credential::Basic { email, .. } => personal(*shown, self.snapshot.basic(email, shown, now)?),
+            // What clients with one field for a token send.
+            Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
+                personal(*shown, self.snapshot.personal(shown, now)?)
+            }
+            Credential::Bearer(token) => {
+                let (principal, until) = self.bearer(token.expose_secret(), query.key.1, now)?;
+                let by = self.let_in(query.key, token.clone(), principal, until);
+                VerifiedCredential { by, until: Some(until), used: None }
+            }
+        };
+        Ok(self.cache.keep(query.key, verdict))
+    }
+
+    /// Who shows this access token, at that time, and until when that holds.
+    fn bearer(&self, token: &str, endpoint: Endpoint, at: Now) -> Result<(Principal, Timestamp), Refusal> {
+        let Some(issuer) = self.foreign(token).and_then(|index| self.issuers.get(index)) else {
+            return self.snapshot.bearer(token, &self.tokens, endpoint, at);
+        };
+        let verified = issuer.verify(token, &self.tokens, endpoint, at.time())?;
+        if self.snapshot.refuses(&verified.0.subject) {
+            return Err(Refusal::DisabledSubject);
+        }
+        Ok(verified)
+    }
+
+    fn let_in(&mut self, key: Key, token: SecretString, by: Principal, until: Timestamp) -> Arc<Principal> {
+        let validity = self.active.validity(&key, &by);
+        let by = Arc::new(Principal { validity, ..by });
+        self.active.keep(key, ActiveToken { token, by: Arc::clone(&by), until });
+        by
+    }
+
+    /// Judges again what goes on under access tokens: what opens nothing any more, or less, loses its
+    /// validity. A token whose time is over is judged as if it were not.
+    pub(crate) fn reverify(&mut self) {
+        self.cache.clear();
+        let now = self.clock.now();
+        for (key, shown) in std::mem::take(&mut self.active.0) {
+            if !shown.is_in_use() {
+                continue;
+            }
+            let at = now.no_later_than(Timestamp::from_seconds(shown.until.seconds().saturating_sub(1)));
+            let token = shown.token.expose_secret();
+            let stands = match self.bearer(token, key.1, at) {
+                Ok((by, _)) => shown.by.is_within(&by),
+                // Keys of another issuer may have to be fetched anew.
+                Err(Refusal::UnknownKey) => self.foreign(token).is_some(),
+                Err(_) => false,
+            };
+            if stands {
+                self.active.0.insert(key, shown);
+            } else {
+                shown.by.validity.lose();
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! What the store held when it was last read: every credential is judged by this, in memory. How a
+//! change is noticed is not here, see `sync`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use aws_lc_rs::hkdf::Prk;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::clock::{Now, Timestamp};
+use crate::keys::key::{SigningKey, VerifyingKey};
+use crate::keys::shared_secret;
+use crate::oauth::client::{Admission, ClientKind};
+use crate::secret::Digest;
+use crate::store::{Contents, Store, TokenRow, email_key};
+use crate::verify::refusal::Refusal;
+use crate::verify::token::{Tokens, Verified};
+use portico_core::error::Result;
+use portico_core::principal::{Claims, Endpoint, Principal, Rights, Validity};
+
+/// One personal access token.
+struct Token {
+    /// Why it opens nothing, whatever its end.
+    refused: Option<Refusal>,
+    email_key: String,
+    expires_at: Option<Timestamp>,
+    /// With what is left of the token's rights with the user's.
+    principal: Arc<Principal>,
+}
+
+/// Who shows a personal access token, and when that ends, if it does.
+pub(crate) type Personal = (Arc<Principal>, Option<Timestamp>);
+
+/// How long what a token opens goes on: no longer than what it was made out of.
+#[derive(Clone, Copy, Default)]
+struct Lifetime {
+    is_revoked: bool,
+    /// Whether a user of one of them is.
+    is_disabled: bool,
+    ends: Option<Timestamp>,
+}
+
+impl Lifetime {
+    fn is_over(self, now: Now) -> bool {
+        self.is_revoked || self.is_disabled || self.ends.is_some_and(|ends| now.is_over(ends))
+    }
+}
+
+/// The lives of personal access tokens, each of which is added behind its parent.
+#[derive(Default)]
+struct Lifetimes(HashMap<Uuid, Lifetime>);
+
+impl Lifetimes {
+    /// That of what came of a token, or of none. A token that is not there was revoked long ago.
+    fn of(&self, token: Option<Uuid>) -> Lifetime {
+        let Some(token) = token else { return Lifetime::default() };
+        self.0.get(&token).copied().unwrap_or(Lifetime { is_revoked: true, ..Lifetime::default() })
+    }
+
+    fn add(&mut self, row: &TokenRow) -> Lifetime {
+        let parent = self.of(row.parent);
+        let ends = [row.expires_at, parent.ends].into_iter().flatten().min();
+        let (is_revoked, is_disabled) = (row.is_revoked || parent.is_revoked, row.is_disabled || parent.is_disabled);
+        let lifetime = Lifetime { is_revoked, is_disabled, ends };
+        self.0.insert(row.id, lifetime);
+        lifetime
+    }
+}
+
+/// Who can hold an access token: a user or a service account that is not disabled.
+pub(crate) struct Holder {
+    /// A user's e-mail address, or a service account's client id.
+    pub(crate) subject: String,
+    pub(crate) rights: Rights,
+    /// When it was made, or was disabled last: a token from before is another one's of the same name, or has
+    /// ended.
+    pub(crate) since: Timestamp,
+    /// That of a service account's secret.
+    lifetime: Lifetime,
+    claims: Claims,
+}
+
+/// One service account that is not disabled.
+pub(crate) struct Account {
+    pub(crate) holder: Holder,
+    secret: Digest,
+    /// What the secret opens at most.
+    pub(crate) seen: Rights,
+}
+
+/// One grant of a person to a client, in force.
+struct Granted {
+    /// What is left of them with the person's, and with those of the token that they signed in with.
+    rights: Rights,
+    expires_at: Timestamp,
+    /// That of the client; none for one that is not kept any more.
+    kind: Option<ClientKind>,
+}
+
+/// Everything that credentials are judged by. The default one knows nobody.
+#[derive(Default)]
+pub(crate) struct Snapshot {
+    tokens: HashMap<Digest, Token>,
+    /// By [`email_key`].
+    users: HashMap<String, Holder>,
+    accounts: HashMap<String, Account>,
+    revoked: HashSet<Uuid>,
+    grants: HashMap<Uuid, Granted>,
+    /// Subjects of other issuers.
+    refused: HashSet<String>,
+    admission: Admission,
+    signing: Option<SigningKey>,
+    /// Of the key that signs.
+    secret: Option<Prk>,
+    verifying: HashMap<String, VerifyingKey>,
+    /// The order of publication: the newest key first.
+    kids: Vec<String>,
+}
+
+impl Snapshot {
+    /// Reads the whole store, as it is at one moment.
+    pub(crate) fn load(store: &Store) -> Result<Self> {
+        let Contents { users, tokens, accounts, grants, keys, revoked, refused } = store.contents()?;
+        let mut lifetimes = Lifetimes::default();
+        let tokens = tokens
+            .into_iter()
+            .map(|row| {
+                let lifetime = lifetimes.add(&row);
+                let refused = match (lifetime.is_revoked, lifetime.is_disabled) {
+                    (true, _) => Some(Refusal::RevokedToken),
+                    (false, true) => Some(Refusal::DisabledUser),
+                    (false, false) => None,
+                };
+                let principal = Principal {
+                    credential: Some(row.id.to_string().into()),
+                    claims: claims(&[("email", &row.email)]),
+                    subject: row.email,
+                    rights: row.rights,
+                    validity: Validity::default(),
+                };
+                let (email_key, expires_at, principal) = (row.email_key, lifetime.ends, Arc::new(principal));
+                let token = Token { refused, email_key, expires_at, principal };
+                (row.digest, token)
+            })
+            .collect();
+        let users = users
+            .into_iter()
+            .map(|row| {
+                let since = row.created_at;
+                let claims = claims(&[("email", &row.email)]);
+                let holder =
+                    Holder { subject: row.email, rights: row.rights, since, lifetime: Lifetime::default(), claims };
+                (row.email_key, holder)
+            })
+            .collect();
+        let accounts = accounts
+            .into_iter()
+            .map(|row| {
+                // A name that an administrator of some connections chose leads to nobody's role.
+                let known = [("client_id", row.client_id.as_str()), ("name", &row.name)];
+                let claims = claims(if row.named { &known } else { &known[..1] });
+                let (subject, since, lifetime) = (row.client_id.clone(), row.since, lifetimes.of(row.parent));
+                let holder = Holder { subject, rights: row.rights, since, lifetime, claims };
+                (row.client_id, Account { holder, secret: row.digest, seen: row.seen })
+            })
+            .collect();
+        let grants = grants.into_iter().filter_map(|row| {
+            let lifetime = lifetimes.of(row.token);
+            let expires_at = lifetime.ends.map_or(row.expires_at, |ends| ends.min(row.expires_at));
+            let granted = Granted { rights: row.rights, expires_at, kind: row.kind };
+            (!lifetime.is_revoked && !lifetime.is_disabled).then_some((row.id, granted))
+        });
+        let mut snapshot = Self {
+            tokens,
+            users,
+            accounts,
+            revoked: revoked.into_iter().collect(),
+            grants: grants.collect(),
+            refused: refused.into_iter().collect(),
+            admission: Admission::default(),
+            signing: None,
+            secret: None,
+            verifying: HashMap::new(),
+            kids: Vec::with_capacity(keys.len()),
+        };
+        for row in keys {
+            let key = VerifyingKey::new(row.kid.clone(), row.public, row.retired_at)?;
+            if let Some(private) = row.private {
+                snapshot.secret = Some(shared_secret::extract(private.expose_secret()));
+                snapshot.signing = Some(SigningKey::new(row.kid.clone(), key.algorithm, &private));
+            }
+            snapshot.kids.push(row.kid.clone());
+            snapshot.verifying.insert(row.kid, key);
+        }
+        Ok(snapshot)
+    }
+
+    /// Takes over from the contents before: a personal access token keeps its validity, unless it opens
+    /// less now.
+    pub(crate) fn succeed(&mut self, before: &Self) {
+        self.admission = before.admission;
+        for (digest, was) in before.tokens.iter().filter(|(_, was)| was.refused.is_none()) {
+            let now = self.tokens.get_mut(digest).filter(|now| now.refused.is_none());
+            match now.map(|now| &mut now.principal).filter(|now| was.principal.is_within(now)).and_then(Arc::get_mut) {
+                Some(now) => now.validity = was.principal.validity.clone(),
+                None => was.principal.validity.lose(),
+            }
+        }
+    }
+
+    /// Clients that people may give access to from now on.
+    pub(crate) fn admit(&mut self, admission: Admission) {
+        self.admission = admission;
+    }
+
+    /// Who shows this personal access token under this name, and until when that holds. Each way to fail takes
+    /// the same steps.
+    pub(crate) fn basic(&self, email: &str, token: &Digest, now: Now) -> Result<Personal, Refusal> {
+        self.token(token, Some(email_key(email)), now)
+    }
+
+    /// The same of one that is shown without a name: it names its user by itself.
+    pub(crate) fn personal(&self, token: &Digest, now: Now) -> Result<Personal, Refusal> {
+        self.token(token, None, now)
+    }
+
+    fn token(&self, shown: &Digest, name: Option<String>, now: Now) -> Result<Personal, Refusal> {
+        let found = self.tokens.get_key_value(shown);
+        let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(shown);
+        let (_, token) = found.filter(|_| fits).ok_or(Refusal::UnknownToken)?;
+        if name.is_some_and(|name| token.email_key != name) {
+            return Err(Refusal::AnotherUser);
+        }
+        if let Some(refusal) = token.refused {
+            return Err(refusal);
+        }
+        if token.expires_at.is_some_and(|end| now.is_over(end)) {
+            return Err(Refusal::Expired);
+        }
+        Ok((Arc::clone(&token.principal), token.expires_at.map(|end| now.over_from(end))))
+    }
+
+    /// The id of a personal access token, also of one that is refused.
+    pub(crate) fn id_of(&self, token: &Digest) -> Option<&str> {
+        self.tokens.get(token)?.principal.credential.as_deref()
+    }
+
+    /// The service account with this id and this secret. Each way to fail takes the same steps.
+    pub(crate) fn client(&self, client_id: &str, secret: &SecretString, now: Now) -> Option<&Account> {
+        let shown = Digest::of(secret.expose_secret());
+        let account = self.accounts.get(client_id);
+        let fits = account.map_or(&Digest::NONE, |account| &account.secret).fits(&shown);
+        account.filter(|account| fits && !account.holder.lifetime.is_over(now))
+    }
+
+    /// The user or service account of that name, unless it is disabled.
+    pub(crate) fn holder(&self, subject: &str) -> Option<&Holder> {
+        match self.accounts.get(subject) {
+            Some(account) => Some(&account.holder),
+            None => self.users.get(&email_key(subject)),
+        }
+    }
+
+    /// What an access token of ours says, if it is genuine, in force and not revoked, with the
+    /// rights that are left of it: no more than its holder has now.
+    pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Now) -> Result<Verified, Refusal> {
+        let mut verified = tokens.verify(token, now.time(), |kid| self.verifying.get(kid))?;
+        if self.revoked.contains(&verified.jti) {
+            return Err(Refusal::Revoked);
+        }
+        let holder = self.holder(&verified.subject).ok_or(Refusal::UnknownAccount)?;
+        if verified.issued_at < holder.since || holder.lifetime.is_over(now) {
+            return Err(Refusal::UnknownAccount);
+        }
+        verified.until = holder.lifetime.ends.map_or(verified.until, |ends| verified.until.min(now.over_from(ends)));
+        if let Some(grant) = verified.grant {
+            let in_force = |granted: &&Granted| !now.is_over(granted.expires_at) && self.admission.takes(granted.kind);
+            let granted = self.grants.get(&grant).filter(in_force).ok_or(Refusal::UnknownGrant)?;
+            verified.rights = verified.rights.and(&granted.rights);
+            verified.until = verified.until.min(now.over_from(granted.expires_at));
+        }
+        verified.rights = verified.rights.and(&holder.rights);
+        verified.subject.clone_from(&holder.subject);
+        Ok(verified)
+    }
+
+    /// Who shows this access token at `endpoint`, and until when that holds.
+    pub(crate) fn bearer(
+        &self,
+        token: &str,
+        tokens: &Tokens,
+        endpoint: Endpoint,
+        now: Now,
+    ) -> Result<(Principal, Timestamp), Refusal> {
+        let verified = self.inspect(token, tokens, now)?;
+        let rights = verified.rights.and(&tokens.reach_of(&verified.audiences, endpoint)?);
+        let claims = self.claims_of(&verified);
+        let credential = Some(verified.jti.to_string().into());
+        let validity = Validity::default();
+        let principal = Principal { subject: verified.subject, rights, claims, credential, validity };
+        Ok((principal, verified.until))
+    }
+
+    /// What a source may be told of the token's holder, and of the client that acts for a person.
+    fn claims_of(&self, verified: &Verified) -> Claims {
+        let Some(holder) = self.holder(&verified.subject) else { return Claims::default() };
+        if holder.claims.verified("client_id").is_some() {
+            return holder.claims.clone();
+        }
+        let mut claims = holder.claims.all().clone();
+        claims.insert("client_id".to_owned(), Value::from(verified.client_id.as_str()));
+        claims.into()
+    }
+
+    /// Whether this subject of another issuer is refused.
+    pub(crate) fn refuses(&self, subject: &str) -> bool {
+        self.refused.contains(subject)
+    }
+
+    /// Refuses the token with this `jti` from now on: what the store was just told.
+    pub(crate) fn revoke(&mut self, jti: Uuid) {
+        self.revoked.insert(jti);
+    }
+
+    pub(crate) fn signing_key(&self) -> Option<&SigningKey> {
+        self.signing.as_ref()
+    }
+
+    /// What keys are derived from that all processes on the store share.
+    pub(crate) fn secret(&self) -> Option<&Prk> {
+        self.secret.as_ref()
+    }
+
+    /// The JWK set (RFC 7517 §5) of the keys that verify now.
+    pub(crate) fn jwks(&self, tokens: &Tokens, now: Now) -> Value {
+        let keys: Vec<_> = self
+            .kids
+            .iter()
+            .filter_map(|kid| self.verifying.get(kid))
+            .filter(|key| tokens.verifies_until(key).is_none_or(|until| now.time() < until))
+            .map(VerifyingKey::jwk)
+            .collect();
+        json!({ "keys": keys })
+    }
+}
+
+/// What is known of a caller, as claims.
+fn claims(pairs: &[(&str, &str)]) -> Claims {
+    let claims: Map<String, Value> =
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+    claims.into()
+}

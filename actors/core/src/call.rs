@@ -1,0 +1,301 @@
+//! What may be asked of a connection: few operations in five shapes, free of any protocol.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Result, bounded};
+use crate::principal::Principal;
+use crate::reply::Reply;
+pub use crate::request::RequestId;
+use crate::trace::TraceParent;
+
+/// One request to one connection, on its way through the mailbox.
+#[derive(Debug)]
+pub struct Call {
+    /// The request this call serves.
+    pub origin: Origin,
+    /// Who asks.
+    pub by: Arc<Principal>,
+    /// What is asked.
+    pub op: Op,
+    /// How much may be spent on it.
+    pub limits: Limits,
+    /// Cancelled as soon as nobody waits for the answer: the mailbox does not notice by itself
+    /// that a caller dropped its `send` future.
+    pub abandoned: CancellationToken,
+    /// Hears what the source says beside the result.
+    pub notices: Option<Notices>,
+}
+
+impl actix::Message for Call {
+    type Result = Result<Reply>;
+}
+
+/// How weighty a notice is, the lightest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// For who looks for an error.
+    Debug,
+    /// What was asked to be told.
+    Info,
+    /// What may help.
+    Notice,
+    /// What is likely a mistake.
+    Warning,
+}
+
+/// What the source says beside a result: `RAISE NOTICE`, warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How weighty it is.
+    pub severity: Severity,
+    /// In the source's words.
+    pub message: String,
+    /// Five characters.
+    pub sqlstate: String,
+    /// What the source suggests.
+    pub hint: Option<String>,
+}
+
+/// Who hears notices, as they come. Must return at once.
+#[derive(Clone)]
+pub struct Notices(Arc<dyn Fn(Notice) + Send + Sync>);
+
+impl Notices {
+    /// Hands every notice to `hear`.
+    pub fn new(hear: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    /// Tells one.
+    pub fn hear(&self, mut notice: Notice) {
+        notice.message = bounded(notice.message);
+        notice.hint = notice.hint.map(bounded);
+        (self.0)(notice);
+    }
+}
+
+impl std::fmt::Debug for Notices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notices")
+    }
+}
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The request that it serves.
+    pub id: RequestId,
+    /// The trace that the caller joins it to.
+    pub trace: Option<TraceParent>,
+}
+
+impl From<RequestId> for Origin {
+    fn from(id: RequestId) -> Self {
+        Self { id, trace: None }
+    }
+}
+
+/// The operations, in five shapes.
+#[derive(Debug)]
+pub enum Op {
+    /// `get_catalogs` … `get_procedure_parameters`.
+    Describe(Facet, Narrow),
+    /// `get_instructions`, with what the front alone knows.
+    Instructions(Briefing),
+    /// `execute_sql`, `execute_select`, `execute_insert`, `execute_update`.
+    Execute(Verb, Sql),
+    /// `/api/query` and `/api/batch`: one or more statements in one transaction.
+    Script(Mode, Sql),
+    /// `execute_procedure`.
+    Procedure(ProcedureCall),
+}
+
+impl Op {
+    /// Whether everything that it does is undone at its end.
+    pub const fn is_dry_run(&self) -> bool {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.dry_run,
+            Self::Procedure(procedure) => procedure.dry_run,
+            Self::Describe(..) | Self::Instructions(_) => false,
+        }
+    }
+
+    /// Lets it have one result alone, as far as their number is known before it is run.
+    pub const fn expect_one_result(&mut self) {
+        if let Self::Execute(_, sql) | Self::Script(_, sql) = self {
+            sql.one_result = true;
+        }
+    }
+
+    /// Leaves the default schema out: it belongs to another connection.
+    pub fn forget_default_schema(&mut self) {
+        match self {
+            Self::Execute(_, sql) | Self::Script(_, sql) => sql.default_schema = None,
+            Self::Procedure(call) => call.default_schema = None,
+            Self::Describe(..) | Self::Instructions(_) => {}
+        }
+    }
+
+    /// The statement's text or the procedure's name, and each set of values that it runs with.
+    pub fn statement(&self) -> Option<(&str, Vec<&[Argument]>)> {
+        match self {
+            Self::Describe(..) | Self::Instructions(_) => None,
+            Self::Script(Mode::Sets(sets), sql) => Some((&sql.text, sets.iter().map(Vec::as_slice).collect())),
+            Self::Execute(_, sql) | Self::Script(_, sql) => Some((&sql.text, vec![&sql.parameters])),
+            Self::Procedure(call) => Some((&call.procedure, vec![&call.arguments])),
+        }
+    }
+}
+
+/// One table of the catalogue, as JDBC's `DatabaseMetaData` divides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Facet {
+    /// One row per connection.
+    Catalogs,
+    /// One row per schema.
+    Schemas,
+    /// One row per table or view.
+    Tables,
+    /// One row per column of a table or view.
+    Columns,
+    /// One row per function or procedure.
+    Procedures,
+    /// One row per parameter of a function or procedure.
+    ProcedureParameters,
+    /// One row per column of a primary key.
+    PrimaryKeys,
+    /// One row per column of a foreign key, found by the table that has the key.
+    ImportedKeys,
+    /// One row per column of a foreign key, found by the table that the key refers to.
+    ExportedKeys,
+    /// One row per column of an index.
+    Indexes,
+}
+
+/// Narrows a facet. Each member is an exact name or a SQL LIKE pattern; absent means all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Narrow {
+    /// `catalogName`: the connection's name.
+    pub catalog: Option<String>,
+    /// `schemaName`.
+    pub schema: Option<String>,
+    /// `tableName`.
+    pub table: Option<String>,
+    /// `tableType`: `TABLE`, `VIEW` …
+    pub table_type: Option<String>,
+    /// `columnName`.
+    pub column: Option<String>,
+    /// `procedureName`.
+    pub procedure: Option<String>,
+    /// `paramName`.
+    pub param: Option<String>,
+}
+
+/// What instructions say of the tools in front, as this caller is offered them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Briefing {
+    /// Rows of a tool's result at most.
+    pub max_rows: u64,
+    /// Bytes of a tool's result at most.
+    pub max_bytes: usize,
+    /// The names of the tools that every connection has, as far as they are offered.
+    pub tools: Vec<&'static str>,
+    /// The administrator's own tools: name and description.
+    pub own_tools: Vec<(String, String)>,
+}
+
+/// Which classes of statement a tool takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Any one statement that the connection's access and the caller's scope allow.
+    Any,
+    /// One statement that only reads.
+    Select,
+    /// INSERT, and MERGE that only inserts.
+    Insert,
+    /// UPDATE, DELETE, MERGE.
+    Update,
+}
+
+/// What to do with the statements of a script.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// Run each once, in order; a value may be used by any of them.
+    Run,
+    /// Tell the columns of each without running it.
+    Describe,
+    /// Run the one statement once for each set of values.
+    Sets(Vec<Vec<Argument>>),
+}
+
+/// A statement as the caller wrote it.
+#[derive(Clone, Debug, Default)]
+pub struct Sql {
+    /// The text, with `@name` placeholders.
+    pub text: String,
+    /// Values of the placeholders.
+    pub parameters: Vec<Argument>,
+    /// Goes in front of the connection's own search path.
+    pub default_schema: Option<String>,
+    /// Whether an administrator wrote it, and the caller gave the values alone.
+    pub by_administrator: bool,
+    /// Whether everything that it does is undone at its end.
+    pub dry_run: bool,
+    /// Whether the answer has room for one result alone; more are refused before anything is run.
+    pub one_result: bool,
+    /// Names of the tools in front that run statements or procedures and are not switched off: a
+    /// hint may send the caller to these alone.
+    pub tools: Vec<&'static str>,
+}
+
+/// One value for a placeholder or a parameter, kept as the JSON text it came in: no digit is
+/// lost on the way to the source.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The name without `@`; `1`, `2` … address by position.
+    pub name: String,
+    /// The value's JSON text.
+    pub value: Box<RawValue>,
+    /// The client's own idea of the type, a code of `wire.md` §6; a hint, never a rule.
+    pub data_type: Option<i32>,
+}
+
+/// A function or procedure and its arguments.
+#[derive(Clone, Debug, Default)]
+pub struct ProcedureCall {
+    /// `procedure`, `schema.procedure` or `connection.schema.procedure`.
+    pub procedure: String,
+    /// Arguments by name or by position.
+    pub arguments: Vec<Argument>,
+    /// Where an unqualified name is looked for first.
+    pub default_schema: Option<String>,
+    /// The [`signature`](portico_sources::Procedure::signature) of the one overload that is meant;
+    /// absent where the arguments are to choose it.
+    pub overload: Option<Vec<String>>,
+    /// Whether everything that it does is undone at its end.
+    pub dry_run: bool,
+}
+
+/// How much one call may spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bounds the statement at the source, which cancels it there.
+    pub timeout: Duration,
+    /// The reader stops after so many rows; a source may use it to fetch no more.
+    pub rows: Option<u64>,
+}
+
+impl Limits {
+    /// The timeout of a call that names none.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: Self::DEFAULT_TIMEOUT, rows: None }
+    }
+}

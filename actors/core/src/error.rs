@@ -1,0 +1,333 @@
+//! What can go wrong, in terms that both protocols understand: a kind that decides the answer's
+//! form, and words for whoever can mend it. No HTTP status and no JSON-RPC code lives here.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Who can mend a failure and how the caller should react; statuses and codes derive from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The request itself is wrong; the message names the field.
+    Invalid,
+    /// No valid credential.
+    Unauthenticated,
+    /// A valid credential that does not allow this: connection, scope, or read-only access.
+    Forbidden,
+    /// No such connection, schema, table or procedure.
+    NotFound,
+    /// The source refused the statement: syntax, type, unknown column.
+    Rejected,
+    /// A constraint, a serialization failure or a deadlock: the same statement may succeed later.
+    Conflict,
+    /// The statement ran into its timeout and was cancelled at the source.
+    TimedOut,
+    /// Nobody waits for the answer any more; the statement was cancelled at the source.
+    Abandoned,
+    /// Too many calls are running or waiting.
+    Busy,
+    /// The source is away; see [`Error::retry_after`].
+    Unavailable,
+    /// A body, a statement or a requested bound is over its limit.
+    TooLarge,
+    /// Our fault. Its message never leaves the process.
+    Internal,
+}
+
+impl Kind {
+    /// Every one.
+    pub const ALL: [Self; 12] = [
+        Self::Invalid,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Rejected,
+        Self::Conflict,
+        Self::TimedOut,
+        Self::Abandoned,
+        Self::Busy,
+        Self::Unavailable,
+        Self::TooLarge,
+        Self::Internal,
+    ];
+
+    /// One lower-case word for logs and audit records.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not-found",
+            Self::Rejected => "rejected",
+            Self::Conflict => "conflict",
+            Self::TimedOut => "timed-out",
+            Self::Abandoned => "abandoned",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::TooLarge => "too-large",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// A failure with everything its reader may need.
+///
+/// `message`, `hint` and `detail` are for the caller and hold no secret, no host name and no
+/// path; [`Error::because`] keeps the inner cause for the log alone.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// What kind of failure this is.
+    pub kind: Kind,
+    /// One sentence for the caller.
+    pub message: String,
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct More {
+    hint: Option<String>,
+    detail: Option<String>,
+    sqlstate: Option<String>,
+    position: Option<usize>,
+    retry_after: Option<Duration>,
+    needs: Option<&'static str>,
+    quota: Option<Quota>,
+    cause: Option<String>,
+    judged: bool,
+    credential: Option<String>,
+    claimed: Option<String>,
+}
+
+/// How much of a limit on requests is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Names the limit.
+    pub policy: &'static str,
+    /// How many requests.
+    pub most: u32,
+    /// In which time.
+    pub window: Duration,
+    /// How many are left now.
+    pub remaining: u32,
+    /// When there are more: the next one where none is left, else all of them.
+    pub reset: Duration,
+}
+
+/// Octets of a text of an error at most: sources, and callers through them, write texts of any length.
+pub const LONGEST_TEXT: usize = 8 * 1024;
+
+/// `text`, cut where it is longer than [`LONGEST_TEXT`].
+pub fn bounded(text: String) -> String {
+    cut(text, LONGEST_TEXT)
+}
+
+/// `text`, cut where it is longer than so many octets.
+pub fn cut(mut text: String, longest: usize) -> String {
+    const CUT: &str = " … (cut)";
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest.saturating_sub(CUT.len())));
+        text.push_str(CUT);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+impl Error {
+    /// A failure of `kind`, told in `message`.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: bounded(message.into()), more: None }
+    }
+
+    /// A wrong request: `message` names the field and the remedy.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Kind::Invalid, message)
+    }
+
+    /// A missing or wrong credential.
+    pub fn unauthenticated(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unauthenticated, message)
+    }
+
+    /// A credential that does not reach this far.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(Kind::Forbidden, message)
+    }
+
+    /// Something named does not exist, or not for this caller.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, message)
+    }
+
+    /// Our own fault: `cause` is for the log, the caller reads one fixed sentence.
+    pub fn internal(cause: impl fmt::Display) -> Self {
+        Self::new(Kind::Internal, "internal error; the log has it under this request id").because(cause)
+    }
+
+    /// The same failure for somebody else who waited for it.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { kind: self.kind, message: self.message.clone(), more: self.more.clone() }
+    }
+
+    /// Adds what the reader can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.more().hint = Some(bounded(hint.into()));
+        self
+    }
+
+    /// Adds the source's own detail.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.more().detail = Some(bounded(detail.into()));
+        self
+    }
+
+    /// Adds the five-character SQLSTATE of the SQL standard.
+    #[must_use]
+    pub fn sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
+        self.more().sqlstate = Some(sqlstate.into());
+        self
+    }
+
+    /// Adds where in the statement as the caller sent it, in characters counted from 1.
+    #[must_use]
+    pub fn position(mut self, position: usize) -> Self {
+        self.more().position = Some(position);
+        self
+    }
+
+    /// Adds when the next attempt is worth making.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.more().retry_after = Some(delay);
+        self
+    }
+
+    /// Adds the scope that would have allowed it, for the challenge of RFC 6750 §3.1.
+    #[must_use]
+    pub fn needs(mut self, scope: &'static str) -> Self {
+        self.more().needs = Some(scope);
+        self
+    }
+
+    /// A limit on requests is used up; `message` names it.
+    pub fn throttled(message: impl Into<String>, quota: Quota) -> Self {
+        let mut error = Self::new(Kind::Busy, message).retry_after(quota.reset);
+        error.more().quota = Some(quota);
+        error
+    }
+
+    /// Keeps the inner cause for the log; callers never see it.
+    #[must_use]
+    pub fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.more().cause = Some(bounded(cause.to_string()));
+        self
+    }
+
+    /// Says that it names nothing that its reader did not name: its words are our own.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        self.more().judged = true;
+        self
+    }
+
+    /// Whether its words are our own, and name nothing that its reader did not name.
+    pub fn is_judged(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.judged)
+    }
+
+    /// Keeps the id of the credential that was refused, for the audit trail alone.
+    #[must_use]
+    pub fn of_credential(mut self, id: impl Into<String>) -> Self {
+        self.more().credential = Some(id.into());
+        self
+    }
+
+    /// Keeps who the refused caller claims to be, for the audit trail alone.
+    #[must_use]
+    pub fn claimed(mut self, name: impl Into<String>) -> Self {
+        self.more().claimed = Some(name.into());
+        self
+    }
+
+    /// What the reader can do about it.
+    pub fn get_hint(&self) -> Option<&str> {
+        self.more.as_ref()?.hint.as_deref()
+    }
+
+    /// The source's own detail.
+    pub fn get_detail(&self) -> Option<&str> {
+        self.more.as_ref()?.detail.as_deref()
+    }
+
+    /// The SQLSTATE, where the source gave one.
+    pub fn get_sqlstate(&self) -> Option<&str> {
+        self.more.as_ref()?.sqlstate.as_deref()
+    }
+
+    /// Where in the statement, in characters counted from 1.
+    pub fn get_position(&self) -> Option<usize> {
+        self.more.as_ref()?.position
+    }
+
+    /// When the next attempt is worth making.
+    pub fn get_retry_after(&self) -> Option<Duration> {
+        self.more.as_ref()?.retry_after
+    }
+
+    /// The scope that would have allowed it.
+    pub fn get_needs(&self) -> Option<&'static str> {
+        self.more.as_ref()?.needs
+    }
+
+    /// The limit on requests that is used up.
+    pub fn get_quota(&self) -> Option<&Quota> {
+        self.more.as_ref()?.quota.as_ref()
+    }
+
+    /// The inner cause, for the log alone.
+    pub fn cause(&self) -> Option<&str> {
+        self.more.as_ref()?.cause.as_deref()
+    }
+
+    /// The id of the credential that was refused, for the audit trail alone.
+    pub fn get_credential(&self) -> Option<&str> {
+        self.more.as_ref()?.credential.as_deref()
+    }
+
+    /// Who the refused caller claims to be, for the audit trail alone.
+    pub fn get_claimed(&self) -> Option<&str> {
+        self.more.as_ref()?.claimed.as_deref()
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of everything behind the mailbox.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_an_error_is_longer_than_its_bound() {
+        let long = "é".repeat(LONGEST_TEXT);
+        let error = Error::new(Kind::Rejected, long.as_str()).hint(long.as_str()).detail(long.as_str()).because(&long);
+        let texts = [Some(error.message.as_str()), error.get_hint(), error.get_detail(), error.cause()];
+        for text in texts.map(Option::unwrap) {
+            assert!(text.len() <= LONGEST_TEXT && text.len() > LONGEST_TEXT - 16 && text.ends_with("(cut)"), "{text}");
+        }
+        assert_eq!(Error::invalid("short").message, "short");
+    }
+}

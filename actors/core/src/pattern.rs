@@ -1,0 +1,159 @@
+//! SQL's LIKE for names of connections, and for names where the engine cannot be asked: `%`, `_`,
+//! and `\` before either of them. Statements' own LIKE is the engine's.
+
+/// Whether `name` is `wanted` or matches it as a pattern, in any case, as names of
+/// connections and SQLite's are compared. `None` wants all.
+pub fn matches(wanted: Option<&str>, name: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name) || like(&compile(wanted), name))
+}
+
+/// Whether `name` is `entry`, in any case, or matches it as a pattern whose only wildcard is `%`: a name
+/// that has `_` in it means itself alone.
+pub fn speaks_of(entry: &str, name: &str) -> bool {
+    let literal = |piece| if matches!(piece, Piece::One) { Piece::Exactly('_') } else { piece };
+    let pieces: Vec<Piece> = compile(entry).into_iter().map(literal).collect();
+    entry.eq_ignore_ascii_case(name) || like(&pieces, name)
+}
+
+/// `pattern` for a LIKE to which `\` escapes whatever follows, and which refuses one that nothing follows:
+/// a `\` that escapes nothing here is doubled.
+pub fn for_like(pattern: &str) -> String {
+    let mut text = String::with_capacity(pattern.len());
+    for piece in compile(pattern) {
+        match piece {
+            Piece::Any => text.push('%'),
+            Piece::One => text.push('_'),
+            Piece::Exactly(character) => {
+                if matches!(character, '%' | '_' | '\\') {
+                    text.push('\\');
+                }
+                text.push(character);
+            }
+        }
+    }
+    text
+}
+
+enum Piece {
+    Any,
+    One,
+    Exactly(char),
+}
+
+fn compile(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut characters = pattern.chars().peekable();
+    while let Some(character) = characters.next() {
+        pieces.push(match character {
+            '%' => Piece::Any,
+            '_' => Piece::One,
+            '\\' => match characters.next_if(|next| matches!(next, '%' | '_' | '\\')) {
+                Some(escaped) => Piece::Exactly(escaped),
+                None => Piece::Exactly('\\'),
+            },
+            other => Piece::Exactly(other),
+        });
+    }
+    pieces
+}
+
+/// Goes back to the last `%` alone, so that time is bounded by the product of the lengths.
+fn like(pieces: &[Piece], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut piece, mut at) = (0, 0);
+    let mut last_any: Option<(usize, usize)> = None;
+    while let Some(character) = name.get(at) {
+        let fits = match pieces.get(piece) {
+            Some(Piece::Any) => {
+                last_any = Some((piece, at));
+                piece += 1;
+                continue;
+            }
+            Some(Piece::One) => true,
+            Some(Piece::Exactly(expected)) => expected.eq_ignore_ascii_case(character),
+            None => false,
+        };
+        if fits {
+            piece += 1;
+            at += 1;
+        } else if let Some((any, from)) = last_any {
+            last_any = Some((any, from + 1));
+            piece = any + 1;
+            at = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pieces.iter().skip(piece).all(|piece| matches!(piece, Piece::Any))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{for_like, matches, speaks_of};
+
+    #[test]
+    fn names_match_exactly_or_by_pattern() {
+        for (pattern, name, expected) in [
+            ("orders", "Orders", true),
+            ("order", "orders", false),
+            ("order%", "order_lines", true),
+            ("%", "", true),
+            ("_", "ł", true),
+            ("_", "", false),
+            ("order\\_lines", "order_lines", true),
+            ("order\\_lines", "orderxlines", false),
+            ("order_lines", "orderxlines", true),
+            ("%a%b%c", "xxaxxbxxc", true),
+            ("%a%b%c", "xxaxxbxx", false),
+            ("%lines", "order_lines_lines", true),
+            ("100\\%", "100%", true),
+            ("", "", true),
+            ("", "x", false),
+            ("a\\", "a\\", true),
+        ] {
+            assert_eq!(matches(Some(pattern), name), expected, "{pattern} {name}");
+        }
+        assert!(matches(None, "anything"));
+    }
+
+    #[test]
+    fn an_underscore_in_a_list_is_itself() {
+        for (entry, name, expected) in [
+            ("pub_x", "pub_x", true),
+            ("pub_x", "PUB_X", true),
+            ("pub_x", "pubAx", false),
+            ("pub\\_x", "pub_x", true),
+            ("pub_%", "pub_anything", true),
+            ("pub_%", "pubAanything", false),
+            ("_", "a", false),
+            ("100\\%", "100%", true),
+            ("100\\%", "100x", false),
+            ("%", "", true),
+        ] {
+            assert_eq!(speaks_of(entry, name), expected, "{entry} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_for_the_engine_means_the_same() {
+        for (pattern, expected) in [
+            ("orders", "orders"),
+            ("a%b_", "a%b_"),
+            ("\\", "\\\\"),
+            ("a\\", "a\\\\"),
+            ("\\a", "\\\\a"),
+            ("100\\%", "100\\%"),
+            ("\\\\", "\\\\"),
+            ("\\\\\\", "\\\\\\\\"),
+        ] {
+            assert_eq!(for_like(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_exponential_time() {
+        let pattern = "%a".repeat(200);
+        assert!(!matches(Some(&pattern), &"a".repeat(199)));
+        assert!(matches(Some(&pattern), &"a".repeat(200)));
+    }
+}

@@ -1,0 +1,310 @@
+//! One connection's actor: Connecting, Up or Down; permits; and the calls it lets through. The
+//! call itself is carried out in `run`, outside the actor's context, so that no failure there
+//! can reach the actor.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::watch;
+
+use super::description::Description;
+use super::runner::Runner;
+use super::state::{State, unavailable};
+use portico_core::backoff::Backoff;
+use portico_core::call::Call;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::event::{Event, Observer};
+use portico_core::finding::{Finding, Grade};
+use portico_core::reply::{Reply, Results};
+use portico_sources::{Profile, Source};
+use portico_sql::Class;
+
+/// The first delay after a failed attempt.
+const BACKOFF_MIN: Duration = Duration::from_millis(250);
+/// The longest delay between attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Why the source is looked at; the weightier reason last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// Another process said that something has changed: what is found is no news to the others.
+    Told,
+    /// A reason of our own: a call that found it away, or a change made here.
+    Own,
+}
+
+/// Owns one connection.
+pub(crate) struct ConnectionActor {
+    runner: Arc<Runner>,
+    source: Arc<dyn Source>,
+    state: watch::Sender<State>,
+    backoff: Backoff,
+    attempting: bool,
+    /// Something changed while the source was being asked: what it said may be older.
+    again: Option<Why>,
+    /// Another actor has taken its place; what runs here may end.
+    retired: bool,
+    /// Whether its user's rights were looked at.
+    examined: bool,
+    observer: Observer,
+    /// Dropped with the actor, also when a panic ends it.
+    _obituary: Obituary,
+}
+
+/// Tells the supervisor that the actor is gone: a `Drop` runs on a panic too, which actix itself
+/// does not report.
+pub(crate) struct Obituary(pub(crate) Option<Box<dyn FnOnce(bool) + Send>>);
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(std::thread::panicking());
+        }
+    }
+}
+
+impl ConnectionActor {
+    pub(crate) fn new(
+        description: Arc<Description>,
+        source: Arc<dyn Source>,
+        state: watch::Sender<State>,
+        observer: Observer,
+        obituary: Obituary,
+    ) -> Self {
+        let seed = description
+            .name
+            .bytes()
+            .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Self {
+            runner: Arc::new(Runner::new(description, Arc::clone(&source))),
+            source,
+            state,
+            backoff: Backoff::new(BACKOFF_MIN, BACKOFF_MAX, seed),
+            attempting: false,
+            again: None,
+            retired: false,
+            examined: false,
+            observer,
+            _obituary: obituary,
+        }
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.runner.description.name
+    }
+
+    /// Asks the source for a sign of life, unless that is already under way.
+    fn attempt(&mut self, ctx: &mut Context<Self>) {
+        self.attempt_for(Why::Own, ctx);
+    }
+
+    fn attempt_for(&mut self, why: Why, ctx: &mut Context<Self>) {
+        if self.retired || std::mem::replace(&mut self.attempting, true) {
+            return;
+        }
+        let ping = self.source.ping().into_actor(self);
+        ctx.spawn(ping.map(move |result, actor, ctx| {
+            actor.attempting = false;
+            match result {
+                // How its source fares is the successor's to tell.
+                _ if actor.retired => {}
+                Ok(profile) => {
+                    let again = actor.again.take();
+                    // What was changed here meanwhile may be in it already.
+                    actor.up(profile, again.map_or(why, |again| why.max(again)));
+                    actor.examine(ctx);
+                    if let Some(why) = again {
+                        actor.attempt_for(why, ctx);
+                    }
+                }
+                Err(error) => actor.down(&error, ctx),
+            }
+        }));
+    }
+
+    fn up(&mut self, profile: Profile, why: Why) {
+        self.backoff.reset();
+        let was_up = matches!(*self.state.borrow(), State::Up(_));
+        if !was_up {
+            (self.observer)(&Event::ConnectionUp { name: Arc::clone(self.name()), product: profile.product.clone() });
+        }
+        let changed = self.state.send_if_modified(|state| match state {
+            State::Up(known) if **known == profile => false,
+            _ => {
+                *state = State::Up(Arc::new(profile));
+                true
+            }
+        });
+        if was_up && changed {
+            let (id, name) = (self.runner.description.id, Arc::clone(self.name()));
+            (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
+        }
+    }
+
+    /// Tells, once, what the connection's user can do at the source beyond what is exposed.
+    fn examine(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.examined, true) {
+            return;
+        }
+        let (name, observer) = (Arc::clone(self.name()), Arc::clone(&self.observer));
+        let reach = self.source.reach();
+        let examined = async move {
+            let unknown = |error: Error| {
+                let cause = error.cause().unwrap_or(&error.message);
+                let message = format!("what its user can do could not be compared with what is exposed: {cause}");
+                vec![Finding::new(Grade::Note, message, "portico check tries again")]
+            };
+            for finding in reach.await.unwrap_or_else(unknown) {
+                observer(&Event::ConnectionFinding { name: Arc::clone(&name), finding });
+            }
+        };
+        ctx.spawn(examined.into_actor(self));
+    }
+
+    /// Looks at a source that is up: now, or once what is under way has ended.
+    fn look(&mut self, why: Why, ctx: &mut Context<Self>) {
+        if !matches!(*self.state.borrow(), State::Up(_)) {
+            return;
+        }
+        if self.attempting {
+            self.again = self.again.max(Some(why));
+        } else {
+            self.attempt_for(why, ctx);
+        }
+    }
+
+    fn down(&mut self, error: &Error, ctx: &mut Context<Self>) {
+        let delay = self.backoff.delay();
+        (self.observer)(&Event::ConnectionDown {
+            name: Arc::clone(self.name()),
+            cause: error.cause().unwrap_or(&error.message).to_owned(),
+            retry_in: delay,
+        });
+        self.state.send_replace(State::Down { until: Instant::now() + delay });
+        ctx.run_later(delay, Self::attempt);
+    }
+}
+
+impl Actor for ConnectionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.attempt(ctx);
+        ctx.run_interval(self.runner.description.refresh, |actor, ctx| {
+            // While Down the backoff decides when to try.
+            if matches!(*actor.state.borrow(), State::Up(_)) {
+                actor.attempt(ctx);
+            }
+        });
+    }
+}
+
+impl Handler<Call> for ConnectionActor {
+    type Result = ResponseFuture<Result<Reply>>;
+
+    fn handle(&mut self, call: Call, ctx: &mut Self::Context) -> Self::Result {
+        let runner = Arc::clone(&self.runner);
+        let mut state = self.state.subscribe();
+        let own = ctx.address();
+        Box::pin(async move {
+            // The first attempt is bounded by the connect timeout, so this wait is too.
+            let state = state
+                .wait_for(|state| !matches!(state, State::Connecting))
+                .await
+                .map_err(|_| Error::internal("the connection's actor ended"))?
+                .clone();
+            let profile = match state {
+                State::Up(profile) => profile,
+                State::Down { until } => return Err(unavailable(&runner.description.name, until)),
+                State::Connecting => return Err(Error::internal("waited for the first attempt, which has not ended")),
+            };
+            match runner.run(call, &profile).await {
+                Ok(Reply::Results(results)) => {
+                    let changes = results.writes && changes_catalogue(&results);
+                    let told = own.clone();
+                    let results = results.on_failure(move |error| {
+                        if may_be_away(error) {
+                            told.do_send(Look(Why::Own));
+                        }
+                    });
+                    // Once the results are dropped, the statement is committed or undone.
+                    Ok(Reply::Results(if changes { results.keep(LookOnDrop(own)) } else { results }))
+                }
+                Err(error) if may_be_away(&error) => {
+                    own.do_send(Look(Why::Own));
+                    Err(error)
+                }
+                reply => reply,
+            }
+        })
+    }
+}
+
+/// Whether a failure is a reason to ask for a sign of life: also one of time, since a source that
+/// was lost without a word does not keep its own limit.
+fn may_be_away(error: &Error) -> bool {
+    matches!(error.kind, Kind::Unavailable | Kind::TimedOut)
+}
+
+/// Whether what callers may know of the source can be another afterwards.
+fn changes_catalogue(results: &Results) -> bool {
+    results.class.is_some_and(|class| class == Class::Ddl.word() || class == Class::Other.word())
+}
+
+/// Has the source looked at as soon as it is dropped.
+struct LookOnDrop(Addr<ConnectionActor>);
+
+impl Drop for LookOnDrop {
+    fn drop(&mut self) {
+        self.0.do_send(Look(Why::Own));
+    }
+}
+
+/// The source may have gone, or something changed there: look at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Look(pub(crate) Why);
+
+impl Handler<Look> for ConnectionActor {
+    type Result = ();
+
+    fn handle(&mut self, Look(why): Look, ctx: &mut Self::Context) {
+        self.look(why, ctx);
+    }
+}
+
+/// Another actor has taken this one's place: the calls that it let in go on to their end, and then
+/// it ends.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Retire;
+
+impl Handler<Retire> for ConnectionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
+        if std::mem::replace(&mut self.retired, true) {
+            return;
+        }
+        let (idle, source) = (self.runner.idle(), Arc::clone(&self.source));
+        let ended = async move {
+            idle.await;
+            source.close().await;
+        };
+        ctx.spawn(ended.into_actor(self).map(|(), _, ctx| ctx.stop()));
+    }
+}
+
+/// Ends the actor after its source has let go of its sessions.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Close;
+
+impl Handler<Close> for ConnectionActor {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, _: Close, _: &mut Self::Context) -> Self::Result {
+        AtomicResponse::new(Box::pin(self.source.close().into_actor(self).map(|(), _, ctx| ctx.stop())))
+    }
+}

@@ -1,0 +1,273 @@
+//! Carries out one call: permit, class, access, names, and then the source. What it returns is
+//! lazy; whoever polls it does the work of decoding.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::ready;
+
+use super::attended::attended;
+use super::description::Description;
+use super::instructions;
+use super::misspelt::{Nearby, is_misspelt, names_nothing};
+use super::runner::Runner;
+use crate::queue::{Permit, Why};
+use portico_core::call::{Argument, Call, Op, ProcedureCall, Sql, Verb};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::identity::Assumed;
+use portico_core::principal::{Principal, Scope};
+use portico_core::reply::Reply;
+use portico_sources::{Access, Invocation, Prepared, Procedure, Profile, Task};
+use portico_sql::{Class, Given, Naming, Statement};
+
+/// A statement over this many bytes is parsed on a thread for blocking work.
+const LARGE_STATEMENT: usize = 8 * 1024;
+
+impl Runner {
+    /// Carries out `call`.
+    pub(crate) async fn run(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let (abandoned, validity) = (call.abandoned.clone(), call.by.validity.clone());
+        let reply = tokio::select! {
+            biased;
+            () = abandoned.cancelled() => Err(Error::new(Kind::Abandoned, "the caller went away")),
+            reply = self.admit(call, profile) => reply,
+        };
+        reply.map_err(|failure| validity.explain(failure))
+    }
+
+    async fn admit(&self, call: Call, profile: &Profile) -> Result<Reply> {
+        let identity = self.identity(&call)?;
+        let seen = identity.as_ref().map(|identity| profile.seen_by(&identity.role));
+        let profile = seen.as_ref().unwrap_or(profile);
+        let arrived = Instant::now();
+        let permit = self.permit(&call.by.subject, call.limits.timeout).await?;
+        let queued = arrived.elapsed();
+        if let Op::Instructions(briefing) = &call.op {
+            return instructions::write(self, profile, briefing, &call).await.map(Reply::Text);
+        }
+        let (task, access) = self.prepare(&call, profile).await?;
+        let class = match &task {
+            Task::Statement(prepared) => Some(prepared.statement.class.word()),
+            Task::Statements(_) => Some("script"),
+            Task::Batch(repeated) => Some(repeated.statement.class.word()),
+            Task::Procedure(_) => Some(Class::Call.word()),
+            Task::Describe(..) | Task::Columns(_) => None,
+        };
+        let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
+            Err(error) if is_misspelt(&error, &call.op) => {
+                return Err(self.nearby(identity, &call, profile).offer(error).await);
+            }
+            other => other?,
+        };
+        if class == Some("script") {
+            // Each statement is only looked at when those before it are done.
+            let nearby = self.nearby(identity, &call, profile);
+            results = results.mend(move |error| {
+                if names_nothing(&error) { nearby.clone().offer(error).boxed() } else { ready(error).boxed() }
+            });
+        }
+        results.class = class;
+        results.dry_run = call.op.is_dry_run();
+        results.queued = queued;
+        let validity = call.by.validity.clone();
+        Ok(Reply::Results(attended(results.keep(permit), self.description.reader_timeout, validity)))
+    }
+
+    /// Where names like one that `call` has misspelt are looked for.
+    fn nearby(&self, identity: Assumed, call: &Call, profile: &Profile) -> Nearby {
+        let given = match &call.op {
+            Op::Execute(_, sql) | Op::Script(_, sql) => sql.default_schema.clone(),
+            _ => None,
+        };
+        let default_schema = given.or_else(|| profile.default_schema.clone());
+        Nearby { source: Arc::clone(&self.source), identity, trace: self.trace(call), default_schema }
+    }
+
+    async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
+        self.description.queue.enter(caller, timeout.min(self.description.queue_timeout)).await.map_err(|refused| {
+            let why = match refused.why {
+                Why::Full => "its queue is full",
+                Why::TooLate => "its queue is too long for this call to be served in time",
+                Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                Why::TimedOut => "no place became free in time",
+            };
+            Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
+                .retry_after(refused.retry_after)
+                .hint("try again after the given delay")
+        })
+    }
+
+    async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
+        match &call.op {
+            Op::Describe(facet, narrow) => Ok((Task::Describe(*facet, narrow.clone()), Access::ReadOnly)),
+            Op::Execute(verb, text) => self.prepare_statement(*verb, text, &call.by).await,
+            Op::Script(mode, text) => self.prepare_script(mode, text, &call.by).await,
+            Op::Procedure(procedure) => self.prepare_procedure(procedure, profile, &call.by),
+            Op::Instructions(_) => Err(Error::internal("instructions are no plan")),
+        }
+    }
+
+    async fn prepare_statement(&self, verb: Verb, text: &Sql, by: &Principal) -> Result<(Task, Access)> {
+        let mut statements = self.understood(text, &text.parameters).await?;
+        let count = statements.len();
+        let statement = statements.pop().filter(|_| count == 1).ok_or_else(|| {
+            Error::invalid(format!("query: one statement at a time, please; this text holds {count}"))
+                .hint("send each statement in a call of its own")
+        })?;
+        let access = self.access(verb, &statement, by, &text.tools)?;
+        let prepared = Prepared {
+            statement,
+            values: text.parameters.clone(),
+            default_schema: text.default_schema.clone(),
+            by_administrator: text.by_administrator,
+        };
+        Ok((Task::Statement(prepared), access))
+    }
+
+    /// The statements of a text, once it is clear that it addresses this connection, as the names
+    /// of its `values` make them out.
+    pub(super) async fn understood(&self, text: &Sql, values: &[Argument]) -> Result<Vec<Statement>> {
+        let given = values.iter().map(|value| value.name.trim_start_matches('@').to_owned()).collect();
+        if text.text.len() <= LARGE_STATEMENT {
+            return understand(&text.text, &self.description, &given);
+        }
+        let (query, description) = (text.text.clone(), Arc::clone(&self.description));
+        tokio::task::spawn_blocking(move || understand(&query, &description, &given)).await.map_err(Error::internal)?
+    }
+
+    /// Decides whether `statement` may run, and whether its plan may write.
+    pub(super) fn access(
+        &self,
+        verb: Verb,
+        statement: &Statement,
+        by: &Principal,
+        tools: &[&'static str],
+    ) -> Result<Access> {
+        let class = statement.class;
+        match class {
+            Class::Transaction => {
+                return Err(Error::invalid("query: transaction control is not for callers")
+                    .hint("each call is a transaction of its own: it is committed when the statement succeeds"));
+            }
+            Class::Session => {
+                return Err(Error::invalid("query: statements that change the session are not for callers")
+                    .hint("sessions are shared and carry nothing over from one call to the next"));
+            }
+            _ => {}
+        }
+        // What was not understood is for the source to judge, and until then nothing is written.
+        if class == Class::Other && (verb != Verb::Any || self.may_write(by, "").is_err()) {
+            return Ok(Access::ReadOnly);
+        }
+        check_verb(verb, class, tools)?;
+        if class.reads_only() {
+            let may_write = verb == Verb::Any
+                && statement.calls_functions
+                && by.may(Scope::Write)
+                && self.description.access == Access::ReadWrite;
+            return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
+        }
+        self.may_write(by, "this statement")?;
+        Ok(Access::ReadWrite)
+    }
+
+    fn may_write(&self, by: &Principal, what: &str) -> Result<()> {
+        if self.description.access == Access::ReadOnly {
+            return Err(Error::forbidden(format!(
+                "connection {} is read-only, and {what} may change data",
+                self.description.name
+            ))
+            .sqlstate("25006"));
+        }
+        if !by.may(Scope::Write) {
+            return Err(Error::forbidden(format!("{what} may change data, which needs the scope write")).needs("write"));
+        }
+        Ok(())
+    }
+
+    fn prepare_procedure(&self, call: &ProcedureCall, profile: &Profile, by: &Principal) -> Result<(Task, Access)> {
+        let mut parts = portico_sql::procedure_name(&call.procedure)?;
+        let name = parts.pop().unwrap_or_default();
+        let schema = parts.pop();
+        if let Some(catalog) = parts.pop() {
+            self.check_catalog(&catalog)?;
+        }
+        let wanted = schema.as_ref().or(call.default_schema.as_ref());
+        let in_reach: Vec<&Procedure> = (profile.procedures.iter())
+            .filter(|known| wanted.is_none_or(|wanted| known.schema.eq_ignore_ascii_case(wanted)))
+            .collect();
+        // As written, else as the source folds a name without quotes.
+        let folded = name.to_lowercase();
+        let sought = if in_reach.iter().any(|known| known.name == name) { &name } else { &folded };
+        let is_meant = |known: &&&Procedure| known.name == *sought && known.is_overload(call.overload.as_deref());
+        let known = in_reach.iter().filter(is_meant);
+        // What the source does not call read-only may write; an unknown name is for the source to refuse.
+        let reads_only = known.fold(None, |all, known| Some(all.unwrap_or(true) && known.reads_only));
+        let access = match reads_only {
+            Some(true) => Access::ReadOnly,
+            Some(false) => {
+                self.may_write(by, &format!("procedure {name}"))?;
+                Access::ReadWrite
+            }
+            None if by.may(Scope::Write) => self.description.access,
+            None => Access::ReadOnly,
+        };
+        let invocation = Invocation {
+            schema,
+            name,
+            arguments: call.arguments.clone(),
+            default_schema: call.default_schema.clone(),
+            overload: call.overload.clone(),
+        };
+        Ok((Task::Procedure(invocation), access))
+    }
+
+    fn check_catalog(&self, catalog: &str) -> Result<()> {
+        if catalog.eq_ignore_ascii_case(&self.description.name) {
+            return Ok(());
+        }
+        let name = &self.description.name;
+        Err(Error::not_found(
+            if self.description.names.load().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
+                format!("procedure: {catalog} is another connection; this call addresses {name}")
+            } else {
+                format!("procedure: there is no connection {catalog}; this call addresses {name}")
+            },
+        )
+        .hint(format!("use {name}, or leave that part out")))
+    }
+}
+
+fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
+    let names = description.names.load();
+    // There may be thousands, and this is done for each statement.
+    let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *description.name).collect();
+    let naming = Naming { connection: &description.name, others: &others };
+    portico_sql::statements_with(text, description.dialect, naming, given)
+}
+
+/// Whether a tool takes statements of this class; the error names the one among `tools` that does.
+fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
+    let (takes, tool) = match verb {
+        Verb::Any => (true, "execute_sql"),
+        Verb::Select => (class == Class::Select, "execute_select"),
+        Verb::Insert => (class == Class::Insert, "execute_insert"),
+        Verb::Update => (class == Class::Update, "execute_update"),
+    };
+    if takes {
+        return Ok(());
+    }
+    let right = match class {
+        Class::Select => "execute_select",
+        Class::Insert => "execute_insert",
+        Class::Update => "execute_update",
+        Class::Call => "execute_procedure",
+        _ => "execute_sql",
+    };
+    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()));
+    Err(match [right, "execute_sql"].into_iter().find(|right| tools.contains(right)) {
+        Some(right) => error.hint(format!("use {right}")),
+        None => error.hint("no tool of this connection takes such a statement"),
+    })
+}

@@ -1,0 +1,65 @@
+//! What the calls of one connection share, and how a plan is handed to its source.
+
+use std::sync::Arc;
+
+use super::description::Description;
+use portico_core::call::{Call, Limits, Op};
+use portico_core::error::Result;
+use portico_core::identity::Assumed;
+use portico_core::reply::Results;
+use portico_core::trace::TraceParent;
+use portico_sources::{Access, Plan, Source, Task};
+
+/// Everything a call needs of its connection; shared by all calls that run at once.
+pub(crate) struct Runner {
+    pub(crate) description: Arc<Description>,
+    pub(super) source: Arc<dyn Source>,
+}
+
+impl Runner {
+    pub(crate) fn new(description: Arc<Description>, source: Arc<dyn Source>) -> Self {
+        Self { description, source }
+    }
+
+    /// Completes when every call that was let in, and every one that waits, has ended.
+    pub(crate) fn idle(&self) -> impl Future<Output = ()> + Send + use<> {
+        Arc::clone(&self.description.queue).idle()
+    }
+
+    /// Hands a plan to the source under the call's own limits.
+    pub(super) async fn plan(&self, task: Task, access: Access, call: &Call) -> Result<Results> {
+        self.plan_within(task, access, call.limits, call).await
+    }
+
+    /// Hands a plan to the source under limits of its own.
+    pub(super) async fn plan_within(&self, task: Task, access: Access, limits: Limits, call: &Call) -> Result<Results> {
+        self.plan_as(self.identity(call)?, task, access, limits, call).await
+    }
+
+    /// The same for a caller whose identity is known.
+    pub(super) async fn plan_as(
+        &self,
+        identity: Assumed,
+        task: Task,
+        access: Access,
+        limits: Limits,
+        call: &Call,
+    ) -> Result<Results> {
+        let (abandoned, notices) = (call.abandoned.clone(), call.notices.clone());
+        let (dry_run, trace) = (call.op.is_dry_run(), self.trace(call));
+        // A tool's result has labels and types alone.
+        let describes = !matches!(call.op, Op::Execute(..));
+        self.source.run(Plan { task, access, limits, abandoned, dry_run, notices, identity, trace, describes }).await
+    }
+
+    /// Who the caller is to the source, where callers have identities there.
+    pub(super) fn identity(&self, call: &Call) -> Result<Assumed> {
+        let Some(mapping) = &self.description.identity else { return Ok(None) };
+        mapping.identity(&self.description.name, &call.by, call.origin.id).map(|identity| Some(Arc::new(identity)))
+    }
+
+    /// The caller's trace, where the source is to be told of it.
+    pub(super) fn trace(&self, call: &Call) -> Option<TraceParent> {
+        call.origin.trace.filter(|_| self.description.trace_comments)
+    }
+}

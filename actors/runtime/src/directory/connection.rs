@@ -1,0 +1,85 @@
+//! What the Directory is told of a connection, and how it deals with deaths.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use portico_core::identity::Mapping;
+use portico_sources::{Access, Open};
+use portico_sql::Dialect;
+
+/// What the Directory needs to run one connection.
+#[derive(Clone)]
+pub struct Connection {
+    /// Addresses it in URLs.
+    pub id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub name: Arc<str>,
+    /// Makes its source: its database behind a driver.
+    pub open: Open,
+    /// One word for listings: the driver's name.
+    pub kind: &'static str,
+    /// Whose SQL it speaks.
+    pub dialect: Dialect,
+    /// Whether it may write at all.
+    pub access: Access,
+    /// Calls that may run at once.
+    pub permits: usize,
+    /// How many of these one caller may have; absent: all but one, and at least one.
+    pub share: Option<usize>,
+    /// Calls that may wait for a permit.
+    pub queue: usize,
+    /// How long a call may wait for its turn.
+    pub queue_timeout: Duration,
+    /// How long a reader may take nothing of an answer whose statement still runs.
+    pub reader_timeout: Duration,
+    /// Whether statements carry the caller's trace as a comment.
+    pub trace_comments: bool,
+    /// The administrator's own words for `get_instructions`.
+    pub instructions: Option<String>,
+    /// How often the source is asked for a sign of life, and its profile read anew.
+    pub refresh: Duration,
+    /// Which role each caller has at the source; absent where all share the connection's own user.
+    pub identity: Option<Arc<Mapping>>,
+    /// When it is started.
+    pub start: Start,
+    /// How long nobody uses it until it lets go of its sessions; absent means never.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// When a connection is started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// With the service.
+    #[default]
+    Eager,
+    /// With its first use; until then it is idle.
+    Lazy,
+}
+
+impl Connection {
+    /// How often the source is looked at, unless configured.
+    pub const DEFAULT_REFRESH: Duration = Duration::from_secs(30);
+    /// How long a call may wait for its turn, unless configured.
+    pub const DEFAULT_QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
+    /// How long an answer waits for its reader, unless configured.
+    pub const DEFAULT_READER_TIMEOUT: Duration = Duration::from_secs(30);
+}
+
+/// How often an actor may die before the supervisor gives up, and how fast it is replaced.
+#[derive(Clone, Copy, Debug)]
+pub struct Intensity {
+    /// Deaths within [`Intensity::within`] after which the supervisor gives up.
+    pub deaths: usize,
+    /// The time in which deaths are counted.
+    pub within: Duration,
+    /// The first delay before a fresh actor is started; it doubles with each death.
+    pub backoff: Duration,
+}
+
+impl Default for Intensity {
+    fn default() -> Self {
+        Self { deaths: 5, within: Duration::from_secs(60), backoff: Duration::from_millis(100) }
+    }
+}

@@ -1,0 +1,109 @@
+//! One connection as callers find it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::prelude::*;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::usage::Usage;
+use crate::connection::{ConnectionActor, Look, State, Why};
+use crate::queue::{Load, Queue};
+use portico_sources::{Access, Pool, Profile, Source};
+
+/// One connection as callers find it.
+#[derive(Clone)]
+pub struct Entry {
+    /// Addresses it in URLs.
+    pub id: Uuid,
+    /// The first part of `connection.schema.table`.
+    pub name: Arc<str>,
+    /// One word for listings: the driver's name.
+    pub kind: &'static str,
+    /// Whether it may write at all.
+    pub access: Access,
+    pub(super) standing: Arc<Standing>,
+}
+
+/// How a connection stands, for those who found it.
+pub(super) struct Standing {
+    pub(super) queue: Arc<Queue>,
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) state: watch::Receiver<State>,
+    pub(super) occupant: Occupant,
+    pub(super) usage: Arc<Usage>,
+}
+
+/// Who answers for an entry.
+#[derive(Clone)]
+pub(super) enum Occupant {
+    /// Nobody: the next use starts an actor.
+    Idle,
+    Alive(Addr<ConnectionActor>),
+    /// A fresh actor is started at that time.
+    Replaced(Instant),
+    /// It has died too often.
+    GivenUp,
+}
+
+impl Entry {
+    /// One word: `idle`, `connecting`, `up`, `down`, `restarting` or `failed`.
+    pub fn status(&self) -> &'static str {
+        match self.standing.occupant {
+            Occupant::Idle => "idle",
+            Occupant::Alive(_) => self.standing.state.borrow().word(),
+            Occupant::Replaced(_) => "restarting",
+            Occupant::GivenUp => "failed",
+        }
+    }
+
+    /// Whether it waits for its next use, and holds no session until then.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.standing.occupant, Occupant::Idle)
+    }
+
+    /// How many calls run and how many wait.
+    pub fn load(&self) -> Load {
+        self.standing.queue.load()
+    }
+
+    /// The sessions that are open at the source; `None` where a source has none to count, and while
+    /// the connection is idle.
+    pub fn pool(&self) -> Option<Pool> {
+        self.standing.source.as_ref()?.pool()
+    }
+
+    /// What the source said of itself when it was last asked; `None` until it first answered and
+    /// while it is away or idle.
+    pub fn profile(&self) -> Option<Arc<Profile>> {
+        match &*self.standing.state.borrow() {
+            State::Up(profile) => Some(Arc::clone(profile)),
+            _ => None,
+        }
+    }
+
+    /// Whether no first attempt to reach the source is under way: it has ended, one way or the
+    /// other, or it waits for the first use.
+    pub fn attempted(&self) -> bool {
+        !matches!(self.standing.occupant, Occupant::Alive(_))
+            || !matches!(*self.standing.state.borrow(), State::Connecting)
+    }
+
+    /// Completes when the connection's state differs from the one seen last.
+    pub fn watch(&self) -> watch::Receiver<State> {
+        self.standing.state.clone()
+    }
+
+    pub(super) fn on_catalog_changed(&self) {
+        if let Occupant::Alive(address) = &self.standing.occupant {
+            address.do_send(Look(Why::Told));
+        }
+    }
+
+    /// Completes when no first attempt is under way.
+    pub(super) async fn settled(&self) {
+        // An actor that died has ended its attempt too.
+        let _ = self.watch().wait_for(|state| !matches!(state, State::Connecting)).await;
+    }
+}

@@ -1,0 +1,204 @@
+//! The front of the supervisor: a snapshot in which callers look connections up without a hop, and their
+//! calls' way to the actors.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::connection::{Connection, Intensity};
+use super::entry::{Entry, Occupant};
+use super::idle::{Wake, gone};
+use super::snapshot::Snapshot;
+use super::supervisor::{Drain, Reload, Supervisor};
+use super::usage::InUse;
+use crate::connection::unavailable;
+use portico_core::beat::Beat;
+use portico_core::call::{Call, Limits, Notices, Op, Origin};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::event::Observer;
+use portico_core::principal::Principal;
+use portico_core::reply::Reply;
+
+/// What callers of a connection that was given up are told to wait: only a restart of the service
+/// brings it back.
+const GIVEN_UP_DELAY: Duration = Duration::from_mins(1);
+
+/// The front of the supervisor: looks up without a hop, sends with one.
+#[derive(Clone)]
+pub struct Directory {
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    supervisor: Addr<Supervisor>,
+    beats: Arc<[Beat]>,
+    /// Counts what was announced.
+    revision: watch::Sender<u64>,
+}
+
+impl Directory {
+    /// Starts a supervisor and one actor for each connection. Must run inside an actix system.
+    pub fn start(connections: Vec<Connection>, intensity: Intensity, observer: Observer) -> Self {
+        let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::default()));
+        let (supervisor, beats) = Supervisor::start(connections, intensity, Arc::clone(&snapshot), observer);
+        Self { snapshot, supervisor, beats, revision: watch::Sender::new(0) }
+    }
+
+    /// Starts an actor for each of `start`, in the place of the one with the same id where there is
+    /// one, and ends those of `remove`. The old actors' calls go on to their end under the old
+    /// settings; all others are not concerned.
+    ///
+    /// Completes when each new actor had its first attempt; until then the old one answers.
+    ///
+    /// # Errors
+    /// When the supervisor is gone.
+    pub async fn reload(&self, start: Vec<Connection>, remove: Vec<Uuid>) -> Result<()> {
+        self.supervisor.send(Reload { start, remove }).await.map_err(Error::internal)
+    }
+
+    /// Has the source of a connection looked at, because another process says that its catalogue has
+    /// changed. One that is idle or gone is let alone: its next use reads everything anew.
+    pub fn on_catalog_changed(&self, id: Uuid) {
+        if let Some(entry) = self.get(id) {
+            entry.on_catalog_changed();
+        }
+    }
+
+    /// The same for every connection: any of them may have changed.
+    pub fn on_any_catalog_changed(&self) {
+        for entry in self.list() {
+            entry.on_catalog_changed();
+        }
+    }
+
+    /// Tells those who watch [`Directory::revised`] to look again at what they know of a connection.
+    pub fn announce(&self) {
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    /// Changes with each announcement.
+    pub fn revised(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// The signs of life of the threads that the actors live on.
+    pub fn beats(&self) -> &[Beat] {
+        &self.beats
+    }
+
+    /// The connection with this id.
+    pub fn get(&self, id: Uuid) -> Option<Entry> {
+        self.snapshot.load().get(id)
+    }
+
+    /// The connection with this name, in any case.
+    pub fn named(&self, name: &str) -> Option<Entry> {
+        self.snapshot.load().named(name)
+    }
+
+    /// Every connection, ordered by name.
+    pub fn list(&self) -> Vec<Entry> {
+        self.snapshot.load().entries().collect()
+    }
+
+    /// Those connections that `wanted` is true of, ordered by name.
+    pub fn list_of(&self, wanted: impl Fn(Uuid) -> bool) -> Vec<Entry> {
+        self.snapshot.load().entries_of(wanted).collect()
+    }
+
+    /// Whether every connection had its first attempt, or waits for its first use.
+    pub fn ready(&self) -> bool {
+        self.snapshot.load().entries().all(|entry| entry.attempted())
+    }
+
+    /// Completes when every connection that is there now had its first attempt, or waits for its
+    /// first use.
+    pub async fn settled(&self) {
+        for entry in self.list() {
+            entry.settled().await;
+        }
+    }
+
+    /// The connection as it is now, started if it was idle, once its first attempt has ended; and
+    /// what keeps it from becoming idle until that is dropped.
+    ///
+    /// # Errors
+    /// When it was removed, or everything ends.
+    pub async fn hold(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+        let (entry, in_use) = self.begin(entry).await?;
+        entry.settled().await;
+        Ok((entry, in_use))
+    }
+
+    /// The connection as it is now, started if it was idle.
+    async fn begin(&self, entry: &Entry) -> Result<(Entry, InUse)> {
+        // It cannot become idle from here on, and the entry can be older than the actor that answers now.
+        let in_use = entry.standing.usage.begin();
+        let found = self.get(entry.id).ok_or_else(|| gone(&entry.name))?;
+        match in_use {
+            Some(in_use) if !found.is_idle() => Ok((found, in_use)),
+            _ => {
+                let wake = Wake { id: entry.id, name: Arc::clone(&entry.name) };
+                self.supervisor.send(wake).await.map_err(|_| unavailable(&entry.name, Instant::now()))?
+            }
+        }
+    }
+
+    /// Asks `entry`'s actor, and tells it when the caller stops waiting: dropping this future
+    /// cancels the call at the source.
+    pub async fn ask(
+        &self,
+        entry: &Entry,
+        origin: impl Into<Origin>,
+        by: Arc<Principal>,
+        op: Op,
+        limits: Limits,
+    ) -> Result<Reply> {
+        self.ask_hearing(entry, origin, by, op, limits, None).await
+    }
+
+    /// The same, where `notices` hears what the source says meanwhile.
+    pub async fn ask_hearing(
+        &self,
+        entry: &Entry,
+        origin: impl Into<Origin>,
+        by: Arc<Principal>,
+        op: Op,
+        limits: Limits,
+        notices: Option<Notices>,
+    ) -> Result<Reply> {
+        let (entry, in_use) = self.begin(entry).await?;
+        let address = match &entry.standing.occupant {
+            Occupant::Alive(address) => address,
+            Occupant::Idle => return Err(unavailable(&entry.name, Instant::now())),
+            Occupant::Replaced(until) => return Err(unavailable(&entry.name, *until)),
+            Occupant::GivenUp => {
+                return Err(Error::new(Kind::Unavailable, format!("connection {} has failed", entry.name))
+                    .retry_after(GIVEN_UP_DELAY)
+                    .hint("an administrator has to look at it; the log tells why"));
+            }
+        };
+        // What loses its credential is abandoned as what loses its client.
+        let abandoned = by.validity.child_token();
+        let guard = abandoned.clone().drop_guard();
+        let call = Call { origin: origin.into(), by: by.at(entry.id), op, limits, abandoned, notices };
+        let reply = match address.send(call).await {
+            Ok(reply) => reply,
+            // The call's own future panicked, or the whole actor did.
+            Err(_) if address.connected() => Err(Error::internal("a call ended without an answer")),
+            Err(_) => Err(unavailable(&entry.name, Instant::now())),
+        };
+        // From here on the results' own drop cancels.
+        guard.disarm();
+        reply.map(|reply| match reply {
+            Reply::Results(results) => Reply::Results(results.keep(in_use)),
+            reply @ Reply::Text(_) => reply,
+        })
+    }
+
+    /// Ends every actor after its source has let go of its sessions, or at the deadline.
+    pub async fn drain(&self, deadline: Duration) {
+        let _ = tokio::time::timeout(deadline, self.supervisor.send(Drain)).await;
+    }
+}

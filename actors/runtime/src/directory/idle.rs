@@ -1,0 +1,85 @@
+//! Connections that nobody uses: their actors end and their sources let go of everything, until the
+//! next use starts them anew.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::entry::{Entry, Occupant};
+use super::supervisor::Supervisor;
+use super::usage::InUse;
+use crate::connection::{State, unavailable};
+use portico_core::error::{Error, Result};
+use portico_core::event::Event;
+
+/// A connection is to be used: starts it if it is idle.
+pub(super) struct Wake {
+    pub(super) id: Uuid,
+    /// For the words of a refusal.
+    pub(super) name: Arc<str>,
+}
+
+impl Message for Wake {
+    type Result = Result<(Entry, InUse)>;
+}
+
+impl Handler<Wake> for Supervisor {
+    type Result = Result<(Entry, InUse)>;
+
+    fn handle(&mut self, Wake { id, name }: Wake, ctx: &mut Self::Context) -> Self::Result {
+        if self.draining {
+            return Err(unavailable(&name, Instant::now()));
+        }
+        let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
+        // However many call at once, the first of them starts it.
+        if matches!(child.occupant, Occupant::Idle) {
+            self.occupy(id, ctx);
+            self.publish(id);
+        }
+        // Who sees that it is in use finds the actor too: it was published before.
+        let child = self.children.get(&id).ok_or_else(|| gone(&name))?;
+        Ok((child.found(), child.usage.wake()))
+    }
+}
+
+/// The failure of a call to a connection that is there no more.
+pub(super) fn gone(name: &str) -> Error {
+    Error::not_found(format!("connection {name} was removed from the configuration"))
+}
+
+impl Supervisor {
+    /// Looks in a while whether the actor with this number is still used.
+    pub(super) fn look_later(id: Uuid, number: u64, wait: Duration, ctx: &mut Context<Self>) {
+        ctx.run_later(wait, move |supervisor, ctx| supervisor.look(id, number, ctx));
+    }
+
+    fn look(&mut self, id: Uuid, number: u64, ctx: &mut Context<Self>) {
+        // Another actor is looked at by itself.
+        let Some(child) = self.children.get_mut(&id).filter(|child| child.number == number) else { return };
+        let (Some(timeout), Occupant::Alive(_), false) =
+            (child.connection.idle_timeout, &child.occupant, self.draining)
+        else {
+            return;
+        };
+        // Its first attempt is waited for, by callers or by those who ask whether the service is ready.
+        let settled = child.previous.is_none() && !matches!(*child.state.borrow(), State::Connecting);
+        match if settled { child.usage.rest(timeout) } else { Err(timeout) } {
+            Err(wait) => Self::look_later(id, number, wait, ctx),
+            Ok(()) => {
+                // The end of the actor is no death.
+                self.started += 1;
+                child.number = self.started;
+                child.source = None;
+                child.state = watch::channel(State::Connecting).1;
+                let occupant = std::mem::replace(&mut child.occupant, Occupant::Idle);
+                let name = Arc::clone(&child.connection.name);
+                self.publish(id);
+                self.retire(&occupant);
+                (self.observer)(&Event::ConnectionIdle { name, after: timeout });
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Starts, watches and restarts the connections' actors. An actor that panics is gone for good in
+//! actix; its obituary arrives here, and a fresh one takes its place after a backoff.
+
+use std::collections::{HashMap, VecDeque};
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use tokio::sync::{Semaphore, watch};
+use uuid::Uuid;
+
+use super::connection::{Connection, Intensity, Start};
+use super::entry::{Entry, Occupant, Standing};
+use super::snapshot::Snapshot;
+use super::usage::Usage;
+use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
+use crate::queue::Queue;
+use portico_core::backoff::Backoff;
+use portico_core::beat::Beat;
+use portico_core::event::{Event, Observer};
+use portico_sources::{LazySource, Source};
+
+/// Threads that the connections' actors share at most, however many cores there are.
+const MOST_ARBITERS: usize = 64;
+/// The longest delay before a fresh actor is started.
+const RESTART_MAX: Duration = Duration::from_secs(30);
+/// Sources that are made at once: it may take reading files, on threads of their own.
+const OPENINGS: usize = 4;
+
+/// Supervises every connection, each on its own.
+pub(crate) struct Supervisor {
+    pub(super) children: HashMap<Uuid, Child>,
+    arbiters: Vec<Arbiter>,
+    intensity: Intensity,
+    snapshot: Arc<ArcSwap<Snapshot>>,
+    names: Names,
+    openings: Arc<Semaphore>,
+    pub(super) observer: Observer,
+    /// Actors whose place another has taken, and whose calls are not over.
+    retired: Vec<Addr<ConnectionActor>>,
+    /// Actors that were started so far: tells each one from its successor.
+    pub(super) started: u64,
+    pub(super) draining: bool,
+}
+
+pub(super) struct Child {
+    pub(super) connection: Connection,
+    description: Arc<Description>,
+    deaths: VecDeque<Instant>,
+    backoff: Backoff,
+    pub(super) occupant: Occupant,
+    /// The number of its actor.
+    pub(super) number: u64,
+    /// Its actor's; absent while it is idle.
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) state: watch::Receiver<State>,
+    /// Which of the arbiters it lives on.
+    arbiter: usize,
+    /// What callers find until the first attempt under new settings has ended.
+    pub(super) previous: Option<Entry>,
+    pub(super) usage: Arc<Usage>,
+}
+
+/// How many threads the actors share on a machine with so many cores: one each, and never fewer than two,
+/// so that one actor that is busy does not hold up all others.
+fn arbiters(cores: Option<NonZero<usize>>) -> usize {
+    cores.map_or(2, NonZero::get).clamp(2, MOST_ARBITERS)
+}
+
+impl Supervisor {
+    pub(super) fn start(
+        connections: Vec<Connection>,
+        intensity: Intensity,
+        snapshot: Arc<ArcSwap<Snapshot>>,
+        observer: Observer,
+    ) -> (Addr<Self>, Arc<[Beat]>) {
+        let arbiters: Vec<_> = (0..arbiters(available_parallelism().ok())).map(|_| Arbiter::new()).collect();
+        let named = |(index, arbiter): (usize, &Arbiter)| Beat::of(&arbiter.handle(), format!("connections-{index}"));
+        let beats = arbiters.iter().enumerate().map(named).collect();
+        let address = Self::create(|ctx| {
+            let mut supervisor = Self {
+                children: HashMap::new(),
+                arbiters,
+                intensity,
+                snapshot,
+                names: Names::default(),
+                openings: Arc::new(Semaphore::new(OPENINGS)),
+                observer,
+                retired: Vec::new(),
+                started: 0,
+                draining: false,
+            };
+            for connection in connections {
+                supervisor.adopt(connection, ctx);
+            }
+            // Callers look up from the first moment on.
+            supervisor.publish_all();
+            supervisor
+        });
+        (address, beats)
+    }
+
+    /// Takes a connection in, and starts its actor unless that waits for the first use. Gives the
+    /// actor's number and its state.
+    fn adopt(&mut self, connection: Connection, ctx: &mut Context<Self>) -> Option<(u64, watch::Receiver<State>)> {
+        let id = connection.id;
+        let previous = self.children.remove(&id);
+        let arbiter = previous.as_ref().map_or(self.children.len() % self.arbiters.len(), |child| child.arbiter);
+        let usage = previous.as_ref().map_or_else(Arc::default, |child| Arc::clone(&child.usage));
+        if connection.start == Start::Eager {
+            drop(usage.wake());
+        }
+        let mut child = Child::new(connection, Arc::clone(&self.names), arbiter, self.intensity, Arc::clone(&usage));
+        child.previous = previous.and_then(|mut previous| match (previous.previous.take(), &previous.occupant) {
+            // Callers never found the one in between.
+            (Some(entry), _) => {
+                self.retire(&previous.occupant);
+                Some(entry)
+            }
+            (None, Occupant::Idle) => None,
+            (None, _) => Some(previous.entry()),
+        });
+        self.children.insert(id, child);
+        // Who uses it goes on to use it.
+        if usage.is_idle() {
+            return None;
+        }
+        self.occupy(id, ctx);
+        self.children.get(&id).map(|child| (child.number, child.state.clone()))
+    }
+
+    /// Starts a fresh actor for the connection.
+    pub(super) fn occupy(&mut self, id: Uuid, ctx: &mut Context<Self>) {
+        let Some(child) = self.children.get_mut(&id) else { return };
+        let Some(arbiter) = self.arbiters.get(child.arbiter) else { return };
+        let (state, watched) = watch::channel(State::Connecting);
+        child.state = watched;
+        self.started += 1;
+        let number = self.started;
+        child.number = number;
+        let supervisor = ctx.address();
+        let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
+        let description = Arc::clone(&child.description);
+        let (open, openings) = (&child.connection.open, &self.openings);
+        let lazy = || Arc::new(LazySource::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
+        // The sessions of an actor that died are as good as before.
+        let source = Arc::clone(child.source.get_or_insert_with(lazy));
+        let observer = Arc::clone(&self.observer);
+        let address = ConnectionActor::start_in_arbiter(&arbiter.handle(), move |_| {
+            ConnectionActor::new(description, source, state, observer, obituary)
+        });
+        child.occupant = Occupant::Alive(address);
+        if let Some(timeout) = child.connection.idle_timeout {
+            Self::look_later(id, number, timeout, ctx);
+        }
+    }
+
+    pub(super) fn retire(&mut self, occupant: &Occupant) {
+        self.retired.retain(Addr::connected);
+        if let Occupant::Alive(address) = occupant {
+            address.do_send(Retire);
+            self.retired.push(address.clone());
+        }
+    }
+
+    /// Lets callers find the actor with this number, and retires the one that they found before.
+    fn reveal(&mut self, id: Uuid, number: u64) {
+        let previous = self.children.get_mut(&id).filter(|child| child.number == number);
+        if let Some(previous) = previous.and_then(|child| child.previous.take()) {
+            self.publish(id);
+            self.retire(&previous.standing.occupant);
+        }
+    }
+
+    /// Lets callers find one connection as it stands now.
+    pub(super) fn publish(&self, id: Uuid) {
+        if let Some(child) = self.children.get(&id)
+            && !self.snapshot.load().put(child.found())
+        {
+            self.publish_all();
+        }
+    }
+
+    /// Lets callers find what connections there are.
+    fn publish_all(&self) {
+        let names = self.children.values().map(|child| Arc::clone(&child.connection.name)).collect();
+        self.names.store(Arc::new(names));
+        self.snapshot.store(Arc::new(Snapshot::of(self.children.values().map(Child::found))));
+    }
+}
+
+impl Child {
+    fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
+        let description = Description {
+            id: connection.id,
+            name: Arc::clone(&connection.name),
+            dialect: connection.dialect,
+            access: connection.access,
+            names,
+            queue: Queue::new(connection.permits, connection.share, connection.queue),
+            queue_timeout: connection.queue_timeout,
+            reader_timeout: connection.reader_timeout,
+            trace_comments: connection.trace_comments,
+            instructions: connection.instructions.clone(),
+            refresh: connection.refresh,
+            identity: connection.identity.clone(),
+        };
+        let seed = u64::from_le_bytes(connection.id.as_bytes()[..8].try_into().unwrap_or_default());
+        Self {
+            description: Arc::new(description),
+            deaths: VecDeque::new(),
+            backoff: Backoff::new(intensity.backoff, RESTART_MAX, seed),
+            occupant: Occupant::Idle,
+            number: 0,
+            source: None,
+            state: watch::channel(State::Connecting).1,
+            arbiter,
+            previous: None,
+            usage,
+            connection,
+        }
+    }
+
+    /// What callers find.
+    pub(super) fn found(&self) -> Entry {
+        self.previous.clone().unwrap_or_else(|| self.entry())
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.connection.id,
+            name: Arc::clone(&self.connection.name),
+            kind: self.connection.kind,
+            access: self.connection.access,
+            standing: Arc::new(Standing {
+                queue: Arc::clone(&self.description.queue),
+                source: self.source.clone(),
+                state: self.state.clone(),
+                occupant: self.occupant.clone(),
+                usage: Arc::clone(&self.usage),
+            }),
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+}
+
+/// A connection's actor is gone.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Died {
+    id: Uuid,
+    number: u64,
+    panicked: bool,
+}
+
+impl Handler<Died> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, died: Died, ctx: &mut Self::Context) {
+        if self.draining {
+            return;
+        }
+        self.reveal(died.id, died.number);
+        // One that was retired or removed is nobody's loss.
+        let Some(child) = self.children.get_mut(&died.id).filter(|child| child.number == died.number) else { return };
+        let now = Instant::now();
+        child.deaths.push_back(now);
+        while child.deaths.front().is_some_and(|death| now.duration_since(*death) > self.intensity.within) {
+            child.deaths.pop_front();
+        }
+        if child.deaths.len() == 1 {
+            child.backoff.reset();
+        }
+        let restart_in = (child.deaths.len() < self.intensity.deaths).then(|| child.backoff.delay());
+        child.occupant = match restart_in {
+            Some(delay) => Occupant::Replaced(now + delay),
+            None => Occupant::GivenUp,
+        };
+        (self.observer)(&Event::ConnectionDied {
+            name: Arc::clone(&child.connection.name),
+            panicked: died.panicked,
+            restart_in,
+        });
+        self.publish(died.id);
+        if let Some(delay) = restart_in {
+            ctx.run_later(delay, move |supervisor, ctx| {
+                let waits = supervisor.children.get(&died.id).is_some_and(|child| child.number == died.number);
+                if waits && !supervisor.draining {
+                    supervisor.occupy(died.id, ctx);
+                    supervisor.publish(died.id);
+                }
+            });
+        }
+    }
+}
+
+/// The configuration has changed: some connections are started, anew or for the first time, and
+/// some are there no more. Answered when each of the started ones had its first attempt.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Reload {
+    pub(crate) start: Vec<Connection>,
+    pub(crate) remove: Vec<Uuid>,
+}
+
+impl Handler<Reload> for Supervisor {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, Reload { start, remove }: Reload, ctx: &mut Self::Context) -> Self::Result {
+        let mut begun = Vec::new();
+        if !self.draining {
+            let gone: Vec<Child> = remove.iter().filter_map(|id| self.children.remove(id)).collect();
+            for connection in start {
+                let id = connection.id;
+                let Some((number, state)) = self.adopt(connection, ctx) else { continue };
+                begun.push(async move {
+                    let mut state = state;
+                    // An actor that died has ended its attempt too.
+                    let _ = state.wait_for(|state| !matches!(state, State::Connecting)).await;
+                    (id, number)
+                });
+            }
+            self.publish_all();
+            // From here on no caller finds them.
+            for child in gone {
+                self.retire(&child.occupant);
+                if let Some(previous) = child.previous {
+                    self.retire(&previous.standing.occupant);
+                }
+            }
+        }
+        Box::pin(join_all(begun).into_actor(self).map(|begun, supervisor, _| {
+            for (id, number) in begun {
+                supervisor.reveal(id, number);
+            }
+        }))
+    }
+}
+
+/// No more restarts; every source lets go of its sessions.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Drain;
+
+impl Handler<Drain> for Supervisor {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, _: Drain, _: &mut Self::Context) -> Self::Result {
+        self.draining = true;
+        let mut actors = std::mem::take(&mut self.retired);
+        for child in self.children.values() {
+            let previous = child.previous.as_ref().map(|entry| &entry.standing.occupant);
+            for occupant in [Some(&child.occupant), previous].into_iter().flatten() {
+                if let Occupant::Alive(address) = occupant {
+                    actors.push(address.clone());
+                }
+            }
+        }
+        let closing: Vec<_> = actors.iter().map(|address| address.send(Close)).collect();
+        Box::pin(join_all(closing).into_actor(self).map(|_, supervisor, _| {
+            for arbiter in &supervisor.arbiters {
+                arbiter.stop();
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_threads_as_cores() {
+        let of = |cores| arbiters(NonZero::new(cores));
+        assert_eq!([of(0), of(1), of(2), of(8), of(1_000)], [2, 2, 2, 8, MOST_ARBITERS]);
+    }
+}

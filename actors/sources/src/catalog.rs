@@ -1,0 +1,142 @@
+//! The columns of the catalogue's facets, the same for every driver (`wire.md` §6; those of keys
+//! and indexes, and their numbers, are JDBC's `DatabaseMetaData`'s), and a batch
+//! of rows in memory for drivers that put such rows together themselves.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use portico_core::call::Facet;
+use portico_core::error::Result;
+use portico_core::reply::{Batch, Cell, Column, DataType};
+
+const VARCHAR: DataType = DataType::Varchar;
+const INTEGER: DataType = DataType::Integer;
+const BIGINT: DataType = DataType::BigInt;
+const BOOLEAN: DataType = DataType::Boolean;
+
+/// Labels and types of a facet's columns, in the order of the wire.
+pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
+    match facet {
+        Facet::Catalogs => &[("TABLE_CATALOG", VARCHAR)],
+        Facet::Schemas => &[("TABLE_CATALOG", VARCHAR), ("TABLE_SCHEMA", VARCHAR)],
+        Facet::Tables => &[
+            ("TABLE_CATALOG", VARCHAR),
+            ("TABLE_SCHEMA", VARCHAR),
+            ("TABLE_NAME", VARCHAR),
+            ("TABLE_TYPE", VARCHAR),
+            ("REMARKS", VARCHAR),
+        ],
+        Facet::Columns => &[
+            ("TABLE_CATALOG", VARCHAR),
+            ("TABLE_SCHEMA", VARCHAR),
+            ("TABLE_NAME", VARCHAR),
+            ("COLUMN_NAME", VARCHAR),
+            ("DATA_TYPE", INTEGER),
+            ("TYPE_NAME", VARCHAR),
+            ("COLUMN_SIZE", INTEGER),
+            ("PRECISION", INTEGER),
+            ("SCALE", INTEGER),
+            ("REMARKS", VARCHAR),
+            ("ORDINAL_POSITION", INTEGER),
+            ("IS_NULLABLE", BOOLEAN),
+            ("IS_KEY", BOOLEAN),
+            ("IS_AUTOINCREMENT", BOOLEAN),
+            ("IS_GENERATEDCOLUMN", BOOLEAN),
+        ],
+        Facet::Procedures => &[
+            ("PROCEDURE_CATALOG", VARCHAR),
+            ("PROCEDURE_SCHEMA", VARCHAR),
+            ("PROCEDURE_NAME", VARCHAR),
+            ("REMARKS", VARCHAR),
+            ("PROCEDURE_TYPE", INTEGER),
+        ],
+        Facet::ProcedureParameters => &[
+            ("PROCEDURE_CATALOG", VARCHAR),
+            ("PROCEDURE_SCHEMA", VARCHAR),
+            ("PROCEDURE_NAME", VARCHAR),
+            ("PARAM_NAME", VARCHAR),
+            ("PARAM_TYPE", INTEGER),
+            ("DATA_TYPE", INTEGER),
+            ("TYPE_NAME", VARCHAR),
+            ("COLUMN_SIZE", INTEGER),
+            ("PRECISION", INTEGER),
+            ("SCALE", INTEGER),
+            ("REMARKS", VARCHAR),
+            ("IS_NULLABLE", BOOLEAN),
+            ("ORDINAL_POSITION", INTEGER),
+        ],
+        Facet::PrimaryKeys => &[
+            ("TABLE_CAT", VARCHAR),
+            ("TABLE_SCHEM", VARCHAR),
+            ("TABLE_NAME", VARCHAR),
+            ("COLUMN_NAME", VARCHAR),
+            ("KEY_SEQ", INTEGER),
+            ("PK_NAME", VARCHAR),
+        ],
+        Facet::ImportedKeys | Facet::ExportedKeys => &[
+            ("PKTABLE_CAT", VARCHAR),
+            ("PKTABLE_SCHEM", VARCHAR),
+            ("PKTABLE_NAME", VARCHAR),
+            ("PKCOLUMN_NAME", VARCHAR),
+            ("FKTABLE_CAT", VARCHAR),
+            ("FKTABLE_SCHEM", VARCHAR),
+            ("FKTABLE_NAME", VARCHAR),
+            ("FKCOLUMN_NAME", VARCHAR),
+            ("KEY_SEQ", INTEGER),
+            ("UPDATE_RULE", INTEGER),
+            ("DELETE_RULE", INTEGER),
+            ("FK_NAME", VARCHAR),
+            ("PK_NAME", VARCHAR),
+            ("DEFERRABILITY", INTEGER),
+        ],
+        Facet::Indexes => &[
+            ("TABLE_CAT", VARCHAR),
+            ("TABLE_SCHEM", VARCHAR),
+            ("TABLE_NAME", VARCHAR),
+            ("NON_UNIQUE", BOOLEAN),
+            ("INDEX_QUALIFIER", VARCHAR),
+            ("INDEX_NAME", VARCHAR),
+            ("TYPE", INTEGER),
+            ("ORDINAL_POSITION", INTEGER),
+            ("COLUMN_NAME", VARCHAR),
+            ("ASC_OR_DESC", VARCHAR),
+            ("CARDINALITY", BIGINT),
+            ("PAGES", BIGINT),
+            ("FILTER_CONDITION", VARCHAR),
+        ],
+    }
+}
+
+/// A facet's columns as a result describes them.
+pub fn columns(facet: Facet) -> Arc<[Column]> {
+    labels(facet).iter().map(|(label, data_type)| Column::computed(*label, *data_type)).collect()
+}
+
+/// Rows that a driver put together in memory; only for answers whose size the catalogue bounds.
+#[derive(Debug)]
+pub struct Assembled(pub Vec<Vec<Cell<'static>>>);
+
+impl Batch for Assembled {
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    fn octets(&self) -> usize {
+        let value = |cell: &Cell<'_>| match cell {
+            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => text.len(),
+            Cell::Bytes(octets) => octets.len(),
+            _ => 0,
+        };
+        self.0.iter().flatten().map(|cell| size_of::<Cell<'_>>() + value(cell)).sum()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
+        Ok(match &self.0[row][column] {
+            Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),
+            Cell::Decimal(digits) => Cell::Decimal(Cow::Borrowed(digits)),
+            Cell::Json(json) => Cell::Json(Cow::Borrowed(json)),
+            Cell::Bytes(octets) => Cell::Bytes(Cow::Borrowed(octets)),
+            other => other.clone(),
+        })
+    }
+}

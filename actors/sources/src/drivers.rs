@@ -1,0 +1,42 @@
+//! The drivers that there are: one line for each. Nothing below this file names it.
+
+use crate::driver::Driver;
+use crate::{postgres, sqlite};
+
+/// Every driver.
+pub static DRIVERS: [&Driver; 2] = [&postgres::DRIVER, &sqlite::DRIVER];
+
+/// The driver whose URL this is.
+pub fn of_url(url: &str) -> Option<&'static Driver> {
+    DRIVERS.into_iter().find(|driver| (driver.recognizes)(url))
+}
+
+/// The driver of this name, as listings have it.
+pub fn named(name: &str) -> Option<&'static Driver> {
+    DRIVERS.into_iter().find(|driver| driver.name == name)
+}
+
+/// The products of the drivers of which `that` holds, as remedies name them.
+pub fn products(that: impl Fn(&Driver) -> bool) -> String {
+    listed(DRIVERS.into_iter().filter(|driver| that(driver)).map(|driver| driver.product))
+}
+
+/// The keys of a connection's configuration that not every driver knows, each once.
+pub fn keys() -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for key in DRIVERS.into_iter().flat_map(|driver| driver.keys) {
+        if !keys.contains(key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// How URLs are written.
+pub fn examples() -> String {
+    listed(DRIVERS.into_iter().map(|driver| driver.example))
+}
+
+fn listed(words: impl Iterator<Item = &'static str>) -> String {
+    words.collect::<Vec<_>>().join(" or ")
+}

@@ -1,0 +1,241 @@
+//! A source of which callers see a part: what its lists hide is in no listing, no profile and no
+//! hint, and a call of a procedure that is hidden is told that there is no such thing. Which names
+//! are hidden is in `exposure`. What a statement may use is judged by the drivers, which ask their
+//! engines.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+
+use crate::driver::Driver;
+use crate::exposure::Exposure;
+use crate::{Invocation, Plan, Pool, Procedure, Profile, Source, Task};
+use portico_core::call::Facet;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::finding::Finding;
+use portico_core::near;
+use portico_core::reply::{Batch, Cell, Part, Results};
+
+/// Shows of `source` what `exposure` lets pass.
+pub fn narrow(source: Arc<dyn Source>, exposure: Exposure, driver: &'static Driver) -> Arc<dyn Source> {
+    if exposure.is_everything() {
+        return source;
+    }
+    Arc::new(ExposedSource(Arc::new(Shared {
+        source,
+        exposure: Arc::new(exposure),
+        driver,
+        profile: Mutex::default(),
+    })))
+}
+
+struct ExposedSource(Arc<Shared>);
+
+struct Shared {
+    source: Arc<dyn Source>,
+    exposure: Arc<Exposure>,
+    driver: &'static Driver,
+    /// The source's own, whole.
+    profile: Mutex<Arc<Profile>>,
+}
+
+impl Source for ExposedSource {
+    fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { shared.ping().await })
+    }
+
+    fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { shared.run(plan).await })
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        self.0.source.reach()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        self.0.source.close()
+    }
+
+    fn pool(&self) -> Option<Pool> {
+        self.0.source.pool()
+    }
+}
+
+impl Shared {
+    async fn ping(&self) -> Result<Profile> {
+        let whole = self.source.ping().await?;
+        let shown = whole.procedures.iter().filter(|procedure| self.shows(procedure)).cloned().collect();
+        let tables = whole.tables.iter().filter(|table| self.exposure.shows_table(&table.schema, &table.name));
+        let narrowed = Profile { procedures: shown, tables: tables.cloned().collect(), ..whole.clone() };
+        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(whole);
+        Ok(narrowed)
+    }
+
+    fn profile(&self) -> Arc<Profile> {
+        Arc::clone(&self.profile.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shows(&self, procedure: &Procedure) -> bool {
+        self.exposure.shows_procedure(&procedure.schema, &procedure.name)
+    }
+
+    async fn run(&self, mut plan: Plan) -> Result<Results> {
+        // What the source says may name what is hidden.
+        plan.notices = None;
+        match &mut plan.task {
+            Task::Describe(facet, _) => {
+                let facet = *facet;
+                Ok(self.narrowed(facet, self.source.run(plan).await?))
+            }
+            Task::Statement(_) | Task::Statements(_) | Task::Columns(_) | Task::Batch(_) => {
+                self.check_schemas(&plan.task)?;
+                self.source.run(plan).await
+            }
+            Task::Procedure(invocation) => {
+                self.settle(invocation).await?;
+                let refused = self.no_procedure(invocation);
+                let answer = self.source.run(plan).await;
+                answer.map_err(|error| if error.kind == Kind::NotFound { refused } else { error })
+            }
+        }
+    }
+
+    /// The rows of a listing that callers may see.
+    fn narrowed(&self, facet: Facet, results: Results) -> Results {
+        let (exposure, driver) = (Arc::clone(&self.exposure), self.driver);
+        let parts = results.map(move |part| match part? {
+            Part::Rows(batch) => {
+                let mut kept = Vec::with_capacity(batch.rows());
+                for row in 0..batch.rows() {
+                    if is_shown(&exposure, driver, facet, batch.as_ref(), row)? {
+                        kept.push(row);
+                    }
+                }
+                Ok(Part::Rows(Box::new(RowSubset { batch, rows: kept })))
+            }
+            part => Ok(part),
+        });
+        // A batch without rows is none.
+        let parts =
+            parts.filter(|part| std::future::ready(!matches!(part, Ok(Part::Rows(batch)) if batch.rows() == 0)));
+        Results::new(false, parts)
+    }
+
+    /// Refuses a `defaultSchema` that callers do not see. Whose driver judges statements by what the server
+    /// understood, judges this too.
+    fn check_schemas(&self, task: &Task) -> Result<()> {
+        if self.driver.capabilities.judges_schemas {
+            return Ok(());
+        }
+        let prepared = match task {
+            Task::Statement(prepared) => std::slice::from_ref(prepared),
+            Task::Statements(all) | Task::Columns(all) => all.as_slice(),
+            Task::Batch(_) | Task::Describe(..) | Task::Procedure(_) => &[],
+        };
+        // What an administrator wrote may read what callers do not see.
+        let of_callers = prepared.iter().filter(|prepared| !prepared.by_administrator);
+        let batch = match task {
+            Task::Batch(batch) => batch.default_schema.as_ref(),
+            _ => None,
+        };
+        let mut schemas = of_callers.filter_map(|prepared| prepared.default_schema.as_ref()).chain(batch);
+        match schemas.find(|schema| !self.exposure.shows_schema(schema)) {
+            Some(schema) => {
+                Err(Error::not_found(format!("defaultSchema: there is no schema {schema}")).sqlstate("3F000"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the call name a procedure that callers may see, with its schema.
+    async fn settle(&self, invocation: &mut Invocation) -> Result<()> {
+        if !self.find(invocation) {
+            // It may have been made since we last asked.
+            self.ping().await?;
+            if !self.find(invocation) {
+                return Err(self.no_procedure(invocation));
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, invocation: &mut Invocation) -> bool {
+        let profile = self.profile();
+        let named = |known: &&Procedure| {
+            known.name.eq_ignore_ascii_case(&invocation.name)
+                && invocation.schema.as_ref().is_none_or(|schema| known.schema.eq_ignore_ascii_case(schema))
+                && self.shows(known)
+        };
+        let firsts = [invocation.default_schema.as_ref(), profile.default_schema.as_ref()];
+        let shown: Vec<&Procedure> = profile.procedures.iter().filter(named).collect();
+        let first = firsts.into_iter().flatten().find_map(|first| shown.iter().find(|known| known.schema == *first));
+        let Some(found) = first.or(shown.first()) else { return false };
+        invocation.schema = Some(found.schema.clone());
+        true
+    }
+
+    fn no_procedure(&self, invocation: &Invocation) -> Error {
+        let profile = self.profile();
+        let error =
+            Error::not_found(format!("there is no procedure or function {}", invocation.name)).sqlstate("42883");
+        let shown = profile.procedures.iter().filter(|known| self.shows(known)).map(|known| known.name.as_str());
+        match near::did_you_mean(&near::nearest(&invocation.name, shown)) {
+            Some(hint) => error.hint(hint),
+            None => error
+                .hint("no procedure or function has a name like it: look for the right one in the list of procedures"),
+        }
+    }
+}
+
+fn is_shown(exposure: &Exposure, driver: &Driver, facet: Facet, batch: &dyn Batch, row: usize) -> Result<bool> {
+    if facet == Facet::Catalogs {
+        return Ok(true);
+    }
+    let schema = text(batch, row, 1)?;
+    if (driver.is_system_schema)(&schema) {
+        return Ok(false);
+    }
+    Ok(match facet {
+        Facet::Catalogs | Facet::Schemas => exposure.shows_schema(&schema),
+        Facet::Tables | Facet::Columns | Facet::PrimaryKeys | Facet::Indexes => {
+            exposure.shows_table(&schema, &text(batch, row, 2)?)
+        }
+        // A foreign key tells of two tables.
+        Facet::ImportedKeys | Facet::ExportedKeys => {
+            exposure.shows_table(&schema, &text(batch, row, 2)?)
+                && exposure.shows_table(&text(batch, row, 5)?, &text(batch, row, 6)?)
+        }
+        Facet::Procedures | Facet::ProcedureParameters => exposure.shows_procedure(&schema, &text(batch, row, 2)?),
+    })
+}
+
+fn text(batch: &dyn Batch, row: usize, column: usize) -> Result<String> {
+    Ok(match batch.cell(row, column)? {
+        Cell::Text(text) => text.into_owned(),
+        _ => String::new(),
+    })
+}
+
+/// Some rows of a batch.
+struct RowSubset {
+    batch: Box<dyn Batch>,
+    rows: Vec<usize>,
+}
+
+impl Batch for RowSubset {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn octets(&self) -> usize {
+        self.batch.octets()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>> {
+        let row = self.rows.get(row).copied().ok_or_else(|| Error::internal("a row beyond the batch"))?;
+        self.batch.cell(row, column)
+    }
+}

@@ -1,0 +1,170 @@
+//! Which schemas, tables and procedures of a source exist for callers: the administrator's lists,
+//! and what they say of a name. How they are kept is in `exposed`.
+
+use portico_core::pattern;
+
+/// What exists for callers. Everything, unless lists say otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exposure {
+    /// Schemas.
+    pub schemas: Names,
+    /// Tables and views, by `table` or `schema.table`.
+    pub tables: Names,
+    /// Procedures and functions, by `procedure` or `schema.procedure`.
+    pub procedures: Names,
+}
+
+/// Names, or patterns in which `%` stands for anything, in any case. `_` is itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// What is shown; `None` shows all, an empty list nothing.
+    pub shown: Option<Vec<String>>,
+    /// What is hidden, also of what is shown.
+    pub hidden: Vec<String>,
+}
+
+impl Names {
+    /// Whether every name passes.
+    pub fn pass_all(&self) -> bool {
+        let all_shown = self.shown.as_ref().is_none_or(|shown| shown.iter().any(|pattern| pattern == "%"));
+        all_shown && self.hidden.is_empty()
+    }
+
+    /// Whether every name in `schema` passes, as far as that can be told without the names.
+    fn pass_all_of(&self, schema: &str) -> bool {
+        // A pattern with a plain schema in front speaks of that one alone.
+        let schema_of = |pattern: &String| {
+            let (schema, rest) = pattern.split_once('.')?;
+            (!schema.contains(['%', '\\'])).then(|| (schema.to_owned(), rest.to_owned()))
+        };
+        let all = |pattern: &String| {
+            pattern == "%"
+                || schema_of(pattern).is_some_and(|(named, rest)| named.eq_ignore_ascii_case(schema) && rest == "%")
+        };
+        let other = |pattern: &String| schema_of(pattern).is_some_and(|(named, _)| !named.eq_ignore_ascii_case(schema));
+        self.shown.as_ref().is_none_or(|shown| shown.iter().any(all)) && self.hidden.iter().all(other)
+    }
+
+    fn pass(&self, schema: Option<&str>, name: &str) -> bool {
+        self.shown.as_ref().is_none_or(|shown| any_fits(shown, schema, name)) && !self.hides(schema, name)
+    }
+
+    fn hides(&self, schema: Option<&str>, name: &str) -> bool {
+        any_fits(&self.hidden, schema, name)
+    }
+}
+
+fn any_fits(entries: &[String], schema: Option<&str>, name: &str) -> bool {
+    entries.iter().any(|entry| speaks_of(entry, schema, name))
+}
+
+/// Whether the entry of a list speaks of `name`, which is in `schema` if it is no schema itself.
+pub fn speaks_of(entry: &str, schema: Option<&str>, name: &str) -> bool {
+    // Only an entry with a dot speaks of the schema.
+    let qualified = || schema.is_some_and(|schema| pattern::speaks_of(entry, &format!("{schema}.{name}")));
+    pattern::speaks_of(entry, name) || (entry.contains('.') && qualified())
+}
+
+impl Exposure {
+    /// Whether nothing is hidden.
+    pub fn is_everything(&self) -> bool {
+        self.schemas.pass_all() && self.tables.pass_all() && self.procedures.pass_all()
+    }
+
+    /// Whether there is such a schema for callers.
+    pub fn shows_schema(&self, schema: &str) -> bool {
+        self.schemas.pass(None, schema)
+    }
+
+    /// Whether there is such a table or view for callers.
+    pub fn shows_table(&self, schema: &str, table: &str) -> bool {
+        self.shows_schema(schema) && self.tables.pass(Some(schema), table)
+    }
+
+    /// Whether the lists hide this table or view by its own name, or by its schema's.
+    pub fn hides_table(&self, schema: &str, table: &str) -> bool {
+        self.schemas.hides(None, schema) || self.tables.hides(Some(schema), table)
+    }
+
+    /// Whether the administrator's list of what is shown names this procedure or function.
+    pub fn names_procedure(&self, schema: &str, procedure: &str) -> bool {
+        self.procedures.shown.is_some() && self.shows_procedure(schema, procedure)
+    }
+
+    /// Whether every table of `schema`, whatever its name, is there for callers.
+    pub fn shows_every_table(&self, schema: &str) -> bool {
+        self.shows_schema(schema) && self.tables.pass_all_of(schema)
+    }
+
+    /// Whether every procedure and function of `schema`, whatever its name, is there for callers.
+    pub fn shows_every_procedure(&self, schema: &str) -> bool {
+        self.shows_schema(schema) && self.procedures.pass_all_of(schema)
+    }
+
+    /// Whether there is such a procedure or function for callers.
+    pub fn shows_procedure(&self, schema: &str, procedure: &str) -> bool {
+        self.shows_schema(schema) && self.procedures.pass(Some(schema), procedure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(shown: Option<&[&str]>, hidden: &[&str]) -> Names {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Names { shown: shown.map(owned), hidden: owned(hidden) }
+    }
+
+    #[test]
+    fn what_is_hidden_is_hidden_also_when_it_is_shown() {
+        let exposure = Exposure {
+            schemas: names(None, &["audit"]),
+            tables: names(Some(&["order%", "crm.people", "pub_x"]), &["%_secret", "old.orders"]),
+            procedures: names(Some(&[]), &[]),
+        };
+        for (schema, table, expected) in [
+            ("public", "orders", true),
+            ("public", "ORDERS", true),
+            ("old", "orders", false),
+            ("audit", "orders", false),
+            ("public", "order_secret", false),
+            ("public", "people", false),
+            ("crm", "people", true),
+            ("public", "pub_x", true),
+            ("public", "pubax", false),
+            ("public", "order1secret", true),
+        ] {
+            assert_eq!(exposure.shows_table(schema, table), expected, "{schema}.{table}");
+        }
+        assert!(!exposure.shows_procedure("public", "any"), "an empty list shows nothing");
+        assert!(Exposure::default().is_everything() && !exposure.is_everything());
+    }
+
+    #[test]
+    fn a_pattern_for_every_name_hides_nothing() {
+        let everything = |shown, hidden| {
+            let tables = names(Some(shown), hidden);
+            Exposure { tables, ..Exposure::default() }.is_everything()
+        };
+        assert!(everything(&["orders", "%"], &[]));
+        assert!(!everything(&["%"], &["orders"]) && !everything(&["%_"], &[]) && !everything(&[], &[]));
+    }
+
+    #[test]
+    fn a_schema_shows_every_name_only_where_no_list_could_hide_one() {
+        let every = |shown, hidden: &[&str], schema| {
+            let tables = names(shown, hidden);
+            Exposure { tables, ..Exposure::default() }.shows_every_table(schema)
+        };
+        assert!(every(None, &[], "public") && every(Some(&["%"]), &[], "public"));
+        assert!(every(Some(&["Public.%"]), &[], "public") && !every(Some(&["public.%"]), &[], "crm"));
+        assert!(every(None, &["audit.%"], "public") && !every(None, &["audit.log"], "audit"));
+        assert!(!every(None, &["secret"], "public") && !every(Some(&["o%"]), &[], "public"));
+        assert!(
+            !every(None, &["a%dit.%"], "audit")
+                && every(None, &["a_dit.%"], "audit")
+                && !every(Some(&[]), &[], "public")
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! The seam between a connection and its database, and the drivers behind it. What a driver needs
+//! beyond the values that pass through the seam lives in the driver's own folder.
+
+pub mod catalog;
+mod driver;
+pub mod drivers;
+mod endpoint;
+mod exposed_source;
+mod exposure;
+pub mod given;
+mod grants;
+mod lazy;
+mod plan;
+pub mod postgres;
+mod profile;
+pub mod sqlite;
+
+pub use self::driver::{Capabilities, Driver, Location, Pool, Settings, Source};
+pub use self::endpoint::{Endpoint, Login, Password, Pooler, ROLE, check_login_role, of_role};
+pub use self::exposed_source::narrow;
+pub use self::exposure::{Exposure, Names, speaks_of};
+pub use self::grants::{GrantRequest, GrantScript};
+pub use self::lazy::LazySource;
+pub use self::lazy::Open;
+pub use self::plan::{Access, Invocation, Plan, Prepared, Repeated, Task};
+pub use self::profile::{Declared, Direction, MOST_TABLES, Parameter, Procedure, Profile, Table};

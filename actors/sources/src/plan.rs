@@ -1,0 +1,128 @@
+//! What is to be done at a source.
+
+use tokio_util::sync::CancellationToken;
+
+use portico_core::call::{Argument, Facet, Limits, Narrow, Notices};
+use portico_core::error::Error;
+use portico_core::identity::Assumed;
+use portico_core::trace::TraceParent;
+use portico_sql::Statement;
+
+/// One thing to do at a source, ready to be carried out.
+#[derive(Debug)]
+pub struct Plan {
+    /// What to do.
+    pub task: Task,
+    /// Whether it may write. Drivers enforce it with the engine's own means.
+    pub access: Access,
+    /// How much may be spent on it.
+    pub limits: Limits,
+    /// Cancelled when nobody waits any more.
+    pub abandoned: CancellationToken,
+    /// Whether all of it is undone at its end, and answered as if it were kept: deferred
+    /// constraints are checked too.
+    pub dry_run: bool,
+    /// Hears what the source says beside the result, where it says anything.
+    pub notices: Option<Notices>,
+    /// Who the caller is to the source, where callers have identities there.
+    pub identity: Assumed,
+    /// Handed to the source as a comment on its statements, where it keeps comments.
+    pub trace: Option<TraceParent>,
+    /// Whether somebody is told which columns of which tables the results' columns are. Where nobody is,
+    /// drivers need not ask.
+    pub describes: bool,
+}
+
+impl Plan {
+    /// A plan that nobody bounds or leaves, that is kept, and that is the pool's own.
+    pub fn alone(task: Task, access: Access) -> Self {
+        let (limits, abandoned) = (Limits::default(), CancellationToken::new());
+        Self {
+            task,
+            access,
+            limits,
+            abandoned,
+            dry_run: false,
+            notices: None,
+            identity: None,
+            trace: None,
+            describes: true,
+        }
+    }
+}
+
+/// What to do at a source.
+#[derive(Debug)]
+pub enum Task {
+    /// Lists a facet of the catalogue, in the columns and the order of `wire.md` §6.
+    Describe(Facet, Narrow),
+    /// Runs one statement.
+    Statement(Prepared),
+    /// Runs several statements in order, in one transaction: a result for each, and nothing kept
+    /// when one fails.
+    Statements(Vec<Prepared>),
+    /// Runs one statement once for each set of values, in one transaction: a result for each.
+    Batch(Repeated),
+    /// Tells the columns of each statement and runs none of them.
+    Columns(Vec<Prepared>),
+    /// Runs a function or procedure.
+    Procedure(Invocation),
+}
+
+/// One statement in the source's own names, with its values.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The text and what is known about it. Placeholders stand as the source numbers them.
+    pub statement: Statement,
+    /// One value for each number, in order.
+    pub values: Vec<Argument>,
+    /// Goes in front of the search path for this statement alone.
+    pub default_schema: Option<String>,
+    /// Whether an administrator wrote it: what is hidden from callers exists for it.
+    pub by_administrator: bool,
+}
+
+/// One statement in the source's own names, with many sets of values.
+#[derive(Debug)]
+pub struct Repeated {
+    /// The text and what is known about it.
+    pub statement: Statement,
+    /// For each run one value for each placeholder.
+    pub sets: Vec<Vec<Argument>>,
+    /// Goes in front of the search path for this task alone.
+    pub default_schema: Option<String>,
+}
+
+impl Repeated {
+    /// The error of the set `number`, counted from 0, which it names.
+    pub fn failure(number: usize, mut error: Error) -> Error {
+        let message = error.message.strip_prefix("parameters: ").unwrap_or(&error.message);
+        error.message = format!("parameters[{number}]: {message}");
+        error
+    }
+}
+
+/// A procedure by name, and its arguments.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The schema as the caller named it.
+    pub schema: Option<String>,
+    /// The procedure's own name.
+    pub name: String,
+    /// Arguments by name or by position.
+    pub arguments: Vec<Argument>,
+    /// Where an unqualified name is looked for first.
+    pub default_schema: Option<String>,
+    /// The [signature](crate::Procedure::signature) of the one overload that is meant; absent where the arguments
+    /// are to choose it.
+    pub overload: Option<Vec<String>>,
+}
+
+/// Whether writing is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// The engine refuses every write.
+    ReadOnly,
+    /// Writing is allowed.
+    ReadWrite,
+}

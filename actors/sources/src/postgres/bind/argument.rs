@@ -1,0 +1,367 @@
+//! JSON values as bound parameters: each becomes the text that its inferred type reads, so that no
+//! digit is lost and nothing of a value ever stands in a statement.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::fmt;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::BytesMut;
+use serde_json::value::RawValue;
+use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
+
+use crate::given;
+use crate::postgres::decode::form::is_true_array;
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// Values of one statement at most: the protocol counts them in 16 bits.
+const MOST_VALUES: usize = 65_535;
+/// Dimensions of an array at most (PostgreSQL, `MAXDIM`).
+const MOST_DIMENSIONS: usize = 6;
+
+/// A value in its type's text form; `None` is NULL. Its `Debug` never prints the value, since the
+/// wire library logs what it binds.
+pub(crate) struct BoundValue(pub(crate) Option<String>);
+
+impl fmt::Debug for BoundValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BoundValue")
+    }
+}
+
+impl ToSql for BoundValue {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        Ok(match &self.0 {
+            Some(text) => {
+                out.extend_from_slice(text.as_bytes());
+                IsNull::No
+            }
+            None => IsNull::Yes,
+        })
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    to_sql_checked!();
+}
+
+/// The arguments in the order of `placeholders`, each named or numbered once.
+///
+/// # Errors
+/// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) for more than the protocol can carry,
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming what is missing or unknown.
+pub(crate) fn in_order(placeholders: &[String], arguments: Vec<Argument>) -> Result<Vec<Argument>> {
+    given::admit(placeholders.len().max(arguments.len()), MOST_VALUES)?;
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(arguments.len());
+    for (place, argument) in arguments.iter().enumerate() {
+        places.entry(argument.name.trim_start_matches('@').to_owned()).or_insert(place);
+    }
+    let mut left: Vec<Option<Argument>> = arguments.into_iter().map(Some).collect();
+    let mut take = |name: &str| places.get(name).and_then(|place| left.get_mut(*place)?.take());
+    let mut ordered = Vec::with_capacity(placeholders.len());
+    let mut missing = Vec::new();
+    for (index, name) in placeholders.iter().enumerate() {
+        match take(name).or_else(|| take(&(index + 1).to_string())) {
+            Some(argument) => ordered.push(argument),
+            None => missing.push(name.as_str()),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Error::invalid(format!("parameters: no value for {}", given::listed(missing))));
+    }
+    let mut unknown = left.iter().flatten().map(|argument| argument.name.as_str()).peekable();
+    if unknown.peek().is_some() {
+        return Err(Error::invalid(format!("parameters: the statement has no {}", given::listed(unknown))));
+    }
+    Ok(ordered)
+}
+
+/// The value as `type_` reads it.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) naming the parameter, its type and the form.
+pub(crate) fn bound(argument: &Argument, type_: &Type) -> Result<BoundValue> {
+    text(&argument.value, type_).map(BoundValue).map_err(|wrong| wrong_value(&argument.name, type_, wrong.0))
+}
+
+/// The error for a value that its type does not take.
+pub(crate) fn wrong_value(name: &str, type_: &Type, form: &str) -> Error {
+    let name = name.trim_start_matches('@');
+    Error::invalid(format!("parameter @{name}: {} expects {form}", type_.name().trim_start_matches('_')))
+}
+
+/// What a type would have taken.
+struct Expected(&'static str);
+
+fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
+    if let Kind::Domain(base) = type_.kind() {
+        return text(raw, base);
+    }
+    let json = raw.get().trim();
+    let value = Value::of(json)?;
+    if let Value::Null = value {
+        return Ok(None);
+    }
+    let form = match *type_ {
+        // A string is JSON text, as with every driver; anything else is that JSON value.
+        Type::JSON | Type::JSONB => match value {
+            Value::Text(text) => text,
+            _ => json.to_owned(),
+        },
+        Type::BYTEA => octets(&value)?,
+        Type::BOOL => match value {
+            Value::Boolean(truth) => truth.to_string(),
+            Value::Text(text) => text,
+            Value::Number("0") => "false".to_owned(),
+            Value::Number("1") => "true".to_owned(),
+            _ => return Err(Expected("true or false")),
+        },
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => match value {
+            Value::Number(digits) => integral(digits).into_owned(),
+            Value::Text(text) => text,
+            _ => return Err(Expected("a whole number")),
+        },
+        Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY => match value {
+            Value::Number(digits) => digits.to_owned(),
+            Value::Text(text) => text,
+            _ => return Err(Expected("a number")),
+        },
+        Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ | Type::UUID => match value {
+            Value::Text(text) => text,
+            _ => return Err(Expected("a string")),
+        },
+        _ => match (type_.kind(), value) {
+            // What a result shows of an array, which is JSON as text, goes back in.
+            (Kind::Array(element), Value::Text(text)) if is_true_array(type_) => {
+                match serde_json::from_str::<Vec<&RawValue>>(&text) {
+                    Ok(elements) => literal(&elements, element, 1)?,
+                    Err(_) => text,
+                }
+            }
+            (_, Value::Text(text)) => text,
+            (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element, 1)?,
+            (Kind::Array(_), _) if is_true_array(type_) => return Err(Expected("a JSON array")),
+            (_, Value::Number(digits)) => digits.to_owned(),
+            (_, Value::Boolean(truth)) => truth.to_string(),
+            _ => return Err(Expected("a string")),
+        },
+    };
+    Ok(Some(form))
+}
+
+/// A JSON value one level deep; what is inside stays JSON text.
+enum Value<'a> {
+    Null,
+    Boolean(bool),
+    Number(&'a str),
+    Text(String),
+    Array(Vec<&'a RawValue>),
+    Object,
+}
+
+impl<'a> Value<'a> {
+    fn of(json: &'a str) -> Result<Self, Expected> {
+        const BROKEN: Expected = Expected("a JSON value");
+        Ok(match json.as_bytes().first() {
+            Some(b'n') => Self::Null,
+            Some(b't') => Self::Boolean(true),
+            Some(b'f') => Self::Boolean(false),
+            // It was read as JSON before: what is left to be wrong is half of a surrogate pair.
+            Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| {
+                Expected("characters: an escape from \\ud800 to \\udfff is half of one, and stands in a pair")
+            })?),
+            Some(b'[') => Self::Array(serde_json::from_str(json).map_err(|_| BROKEN)?),
+            Some(b'{') => Self::Object,
+            Some(_) => Self::Number(json),
+            None => return Err(BROKEN),
+        })
+    }
+}
+
+/// Base64 in, standard or for URLs, padded or not; the source's own hexadecimal out.
+fn octets(value: &Value<'_>) -> Result<String, Expected> {
+    const EXPECTED: Expected = Expected("a base64 string");
+    let Value::Text(text) = value else { return Err(EXPECTED) };
+    let octets = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| EXPECTED)?;
+    Ok(octets.iter().fold(String::from("\\x"), |text, octet| text + &format!("{octet:02x}")))
+}
+
+/// `1.0` and `1e3` are whole numbers in JSON but not in the source's text form. What is not whole
+/// is left for the source to refuse.
+pub(crate) fn integral(digits: &str) -> Cow<'_, str> {
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let Ok(exponent) = exponent.trim_start_matches('+').parse::<usize>() else { return Cow::Borrowed(digits) };
+    let fraction = fraction.trim_end_matches('0');
+    // No integer type of the source has more than 19 digits.
+    if fraction.len() > exponent || exponent > 19 {
+        return Cow::Borrowed(digits);
+    }
+    Cow::Owned(format!("{whole}{fraction}{}", "0".repeat(exponent - fraction.len())))
+}
+
+/// An array literal; every element is quoted, so that none can be taken for syntax. `dimension` counts
+/// from 1: the source has six at most (`MAXDIM`), and a client may send any number.
+fn literal(elements: &[&RawValue], element: &Type, dimension: usize) -> Result<String, Expected> {
+    if dimension > MOST_DIMENSIONS {
+        return Err(Expected("an array of at most 6 dimensions"));
+    }
+    let delimiter = if *element == Type::BOX { ';' } else { ',' };
+    let mut out = String::from("{");
+    for (index, raw) in elements.iter().enumerate() {
+        if index > 0 {
+            out.push(delimiter);
+        }
+        // A nested array is a further dimension, except where the elements are JSON themselves.
+        let nested = match Value::of(raw.get().trim())? {
+            Value::Array(inner) if !matches!(*element, Type::JSON | Type::JSONB) => Some(inner),
+            _ => None,
+        };
+        match nested {
+            Some(inner) => out.push_str(&literal(&inner, element, dimension + 1)?),
+            // Of an array of JSON the elements are values, as a result shows them.
+            None if matches!(*element, Type::JSON | Type::JSONB) && raw.get().trim().starts_with('"') => {
+                quote(raw.get().trim(), &mut out);
+            }
+            None => match text(raw, element)? {
+                None => out.push_str("NULL"),
+                Some(text) => quote(&text, &mut out),
+            },
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// Appends an element of an array literal.
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(name: &str, json: &str) -> Argument {
+        Argument { name: name.to_owned(), value: RawValue::from_string(json.to_owned()).unwrap(), data_type: None }
+    }
+
+    fn form(json: &str, type_: &Type) -> Option<String> {
+        bound(&argument("a", json), type_).unwrap().0
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        let digits = "123456789012345678901234567890.000000000000000000001000";
+        assert_eq!(form(digits, &Type::NUMERIC).as_deref(), Some(digits));
+        assert_eq!(form("12.50e2", &Type::INT4).as_deref(), Some("1250"));
+        assert_eq!(form("-1.0", &Type::INT8).as_deref(), Some("-1"));
+        assert_eq!(form("1.5", &Type::INT4).as_deref(), Some("1.5"));
+        assert_eq!(form("1e999999999999", &Type::INT4).as_deref(), Some("1e999999999999"));
+    }
+
+    #[test]
+    fn elements_of_arrays_cannot_break_out() {
+        assert_eq!(
+            form(r#"["a\"b","c\\d","x,y{}",null]"#, &Type::TEXT_ARRAY).as_deref(),
+            Some(r#"{"a\"b","c\\d","x,y{}",NULL}"#)
+        );
+        assert_eq!(form("[[1,2],[3,4]]", &Type::INT4_ARRAY).as_deref(), Some(r#"{{"1","2"},{"3","4"}}"#));
+        assert_eq!(form(r#""[[1,2],[3,4]]""#, &Type::INT4_ARRAY).as_deref(), Some(r#"{{"1","2"},{"3","4"}}"#));
+        assert_eq!(form(r#""{1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("{1,2}"));
+        assert_eq!(form(r#""[2:3]={1,2}""#, &Type::INT4_ARRAY).as_deref(), Some("[2:3]={1,2}"));
+        assert_eq!(form(r#"[{"k":[1]}]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"{\"k\":[1]}"}"#));
+    }
+
+    #[test]
+    fn an_array_has_no_more_dimensions_than_the_source_knows() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(form(&nested(6), &Type::INT4_ARRAY).as_deref(), Some("{{{{{{}}}}}}"));
+        for depth in [7, 100_000] {
+            for json in [nested(depth), format!("\"{}\"", nested(depth))] {
+                let message = bound(&argument("a", &json), &Type::INT4_ARRAY).unwrap_err().message;
+                assert_eq!(message, "parameter @a: int4 expects an array of at most 6 dimensions");
+            }
+        }
+        let json = nested(100_000);
+        assert_eq!(form(&json, &Type::JSONB).as_deref(), Some(json.as_str()), "its own parser bounds it");
+    }
+
+    #[test]
+    fn a_string_for_json_is_json_text() {
+        for type_ in [&Type::JSON, &Type::JSONB] {
+            assert_eq!(form(r#""{\"a\": [1]}""#, type_).as_deref(), Some(r#"{"a": [1]}"#));
+            assert_eq!(form(r#""\"x\"""#, type_).as_deref(), Some(r#""x""#));
+            assert_eq!(form(r#""not json""#, type_).as_deref(), Some("not json"), "the source says what is wrong");
+            for value in [r#"{"a": "b"}"#, "[1, 2]", "7", "true"] {
+                assert_eq!(form(value, type_).as_deref(), Some(value));
+            }
+            assert_eq!(form("null", type_), None);
+        }
+        assert_eq!(form(r#"["a", 1, null]"#, &Type::JSONB_ARRAY).as_deref(), Some(r#"{"\"a\"","1",NULL}"#));
+    }
+
+    #[test]
+    fn base64_of_every_kind_is_read() {
+        for json in [r#""+/8=""#, r#""-_8""#, r#""+/8""#, r#""-_8=""#] {
+            assert_eq!(form(json, &Type::BYTEA).as_deref(), Some("\\xfbff"), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_form_names_the_parameter() {
+        let message = bound(&argument("@size", "{}"), &Type::INT4).unwrap_err().message;
+        assert_eq!(message, "parameter @size: int4 expects a whole number");
+    }
+
+    #[test]
+    fn names_decide_the_order() {
+        let placeholders = ["a".to_owned(), "b".to_owned()];
+        let ordered = in_order(&placeholders, vec![argument("@b", "2"), argument("a", "1")]).unwrap();
+        assert_eq!(ordered.iter().map(|a| a.value.get()).collect::<Vec<_>>(), ["1", "2"]);
+        let missing = in_order(&placeholders, vec![argument("a", "1")]).unwrap_err();
+        assert_eq!(missing.message, "parameters: no value for @b");
+        let unknown = in_order(&placeholders, vec![argument("a", "1"), argument("2", "2"), argument("c", "3")]);
+        assert_eq!(unknown.unwrap_err().message, "parameters: the statement has no @c");
+    }
+
+    #[test]
+    fn more_values_than_the_protocol_carries_are_refused() {
+        let names: Vec<String> = (0..=MOST_VALUES).map(|number| format!("p{number}")).collect();
+        let given = |count: usize| names.iter().take(count).rev().map(|name| argument(name, "1")).collect::<Vec<_>>();
+        let most = names.get(..MOST_VALUES).unwrap();
+        assert_eq!(in_order(most, given(MOST_VALUES)).unwrap().len(), MOST_VALUES);
+        let error = in_order(&names, given(MOST_VALUES + 1)).unwrap_err();
+        assert_eq!(error.kind, portico_core::error::Kind::TooLarge);
+        let error = in_order(&[], given(20)).unwrap_err();
+        assert!(error.message.ends_with("@p10 and 10 more"), "{}", error.message);
+    }
+
+    #[test]
+    fn half_a_character_is_told_as_such() {
+        let error = bound(&argument("x", r#""a\ud800""#), &Type::TEXT).unwrap_err();
+        assert!(error.message.contains("@x") && error.message.contains("half of one"), "{}", error.message);
+    }
+}

@@ -1,0 +1,101 @@
+//! The type that a caller's value has by itself, and which types take it (`wire.md` §4).
+
+use tokio_postgres::types::{Kind, Type};
+
+use crate::postgres::bind::argument::integral;
+use portico_core::call::Argument;
+
+/// The type that the value has by itself, as a literal would; unknown is that of its place.
+pub(crate) fn own(argument: &Argument) -> Type {
+    let json = argument.value.get().trim();
+    match json.as_bytes().first() {
+        Some(b't' | b'f') => Type::BOOL,
+        Some(b'-' | b'0'..=b'9') => of_number(json),
+        _ => Type::UNKNOWN,
+    }
+}
+
+fn of_number(digits: &str) -> Type {
+    if digits.parse::<i32>().is_ok() {
+        Type::INT4
+    } else if digits.parse::<i64>().is_ok() {
+        Type::INT8
+    } else {
+        Type::NUMERIC
+    }
+}
+
+/// The same, and where it has none the one that the caller names. Clients name the same one for every
+/// number, so that among numbers the value decides.
+pub(crate) fn named(argument: &Argument) -> Type {
+    let own = own(argument);
+    if own != Type::UNKNOWN {
+        return own;
+    }
+    let json = argument.value.get().trim();
+    match argument.data_type {
+        Some(1) => Type::BYTEA,
+        Some(5) => Type::TEXT,
+        Some(6 | 7) => Type::INT2,
+        Some(8) => match serde_json::from_str::<String>(json) {
+            Ok(text) if serde_json::from_str::<serde_json::Number>(&text).is_ok() => of_number(&text),
+            _ => Type::INT4,
+        },
+        Some(9) => Type::INT8,
+        Some(10) => Type::FLOAT4,
+        Some(11) => Type::FLOAT8,
+        Some(12 | 13) => Type::NUMERIC,
+        Some(14) => Type::BOOL,
+        Some(15) => Type::DATE,
+        Some(16) => Type::TIME,
+        Some(17) => Type::TIMESTAMP,
+        Some(18) => Type::UUID,
+        _ if json.starts_with('{') => Type::JSONB,
+        _ => Type::UNKNOWN,
+    }
+}
+
+/// The type of a value that nothing else gives one.
+pub(crate) fn at_last(argument: &Argument) -> Type {
+    match named(argument) {
+        Type::UNKNOWN => Type::TEXT,
+        named => named,
+    }
+}
+
+/// The same for strings alone.
+pub(crate) fn text_at_last(argument: &Argument) -> Type {
+    if argument.value.get().trim().starts_with('"') { at_last(argument) } else { named(argument) }
+}
+
+/// By what statements with such values are told apart.
+pub(crate) fn kind(argument: &Argument) -> [u32; 2] {
+    [own(argument).oid(), text_at_last(argument).oid()]
+}
+
+/// Whether a value of a type of its own goes where a statement was prepared for `type_`.
+pub(crate) fn fits(argument: &Argument, type_: &Type) -> bool {
+    own(argument) == *type_ || takes(argument, type_)
+}
+
+/// Whether the source's own inferred type takes a number or a truth value that it would not take as a
+/// literal.
+pub(crate) fn takes(argument: &Argument, type_: &Type) -> bool {
+    if let Kind::Domain(base) = type_.kind() {
+        return takes(argument, base);
+    }
+    let json = argument.value.get().trim();
+    let is_number = own(argument) != Type::BOOL;
+    match *type_ {
+        Type::JSON | Type::JSONB => true,
+        Type::BOOL => !is_number || matches!(json, "0" | "1"),
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => is_number && is_whole(json),
+        Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY => is_number,
+        _ => false,
+    }
+}
+
+/// Whether a number is whole, however it is written.
+fn is_whole(json: &str) -> bool {
+    integral(json).bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
+}

@@ -1,0 +1,193 @@
+//! What the driver remembers of its source between statements, so that most need no question of
+//! our own: its version, its path, its routines and its own types.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::catalog::relations;
+use crate::postgres::catalog::relations::{RecentTables, Relations, TableLookup};
+use crate::postgres::catalog::routines;
+use crate::postgres::catalog::routines::KnownRoutines;
+use crate::postgres::decode::form::Form;
+use crate::postgres::session::custom_types::CustomTypes;
+use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::walls::check::Walls;
+use crate::postgres::{failure, grants};
+use crate::{Profile, Settings};
+use portico_core::error::{Error, Result};
+use portico_core::finding::Finding;
+
+/// How long a statement waits for what it could also do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the shortest question may take before the source counts as away.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// All questions of one ping together, beyond the time to connect.
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
+
+const IDENTITY: &str = "SELECT pg_catalog.current_setting('server_version'), pg_catalog.current_schema()::text, \
+    pg_catalog.current_schemas(false)::text[]";
+
+const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientWrite', false) \
+    FROM pg_catalog.pg_stat_activity WHERE pid = $1";
+
+/// Everything remembered.
+pub(crate) struct CatalogCache {
+    housekeeping: Arc<Housekeeping>,
+    types: Arc<CustomTypes>,
+    recent_tables: RecentTables,
+    routines: ArcSwap<KnownRoutines>,
+    stale: AtomicBool,
+    /// The roles that callers may have, as a part of a query; absent where they have none.
+    roles: Option<&'static str>,
+    walls: Arc<Walls>,
+    /// Whether the server, as one before 17, knows no infinite intervals.
+    finite_intervals: AtomicBool,
+}
+
+impl CatalogCache {
+    /// Nothing is known yet.
+    pub(crate) fn new(
+        housekeeping: Arc<Housekeeping>,
+        types: Arc<CustomTypes>,
+        roles: Option<&'static str>,
+        walls: Arc<Walls>,
+    ) -> Self {
+        Self {
+            housekeeping,
+            types,
+            recent_tables: RecentTables::default(),
+            routines: ArcSwap::default(),
+            stale: AtomicBool::new(false),
+            roles,
+            walls,
+            finite_intervals: AtomicBool::new(false),
+        }
+    }
+
+    /// `forms` as this server's values have them.
+    pub(crate) fn forms(&self, forms: Vec<Form>) -> Arc<[Form]> {
+        let finite = self.finite_intervals.load(Ordering::Relaxed);
+        forms.into_iter().map(|form| if finite { form.finite() } else { form }).collect()
+    }
+
+    /// Asks the source for everything anew.
+    pub(crate) async fn refresh(&self) -> Result<Profile> {
+        let client = self.housekeeping.client().await?;
+        // What changes while we ask is to be asked for again.
+        self.stale.store(false, Ordering::Release);
+        let answer = match timeout(PING_TIMEOUT, self.ask(&client)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(failure::unavailable("the source did not answer in time")),
+        };
+        if answer.is_err() {
+            self.stale.store(true, Ordering::Release);
+            self.housekeeping.forget();
+        }
+        answer.map_err(|error| if client.is_closed() { failure::unavailable(&error) } else { error })
+    }
+
+    /// Refreshes what a statement of ours may have changed; a failure waits for the next ping.
+    pub(crate) async fn freshen(&self) {
+        if self.stale.load(Ordering::Acquire) {
+            let _ = timeout(PATIENCE, self.refresh()).await;
+        }
+    }
+
+    /// A statement of ours may have changed types, tables or routines: they are read anew.
+    pub(crate) fn mark_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+        self.walls.forget();
+    }
+
+    /// What statements are held against.
+    pub(crate) fn walls(&self) -> &Walls {
+        &self.walls
+    }
+
+    /// The routines as last read.
+    pub(crate) fn routines(&self) -> Arc<KnownRoutines> {
+        self.routines.load_full()
+    }
+
+    /// Asks what is to be told of `tables`, which a statement holds.
+    pub(crate) fn ask_of(&self, tables: Vec<Oid>) -> TableLookup {
+        TableLookup::beside(&self.housekeeping, tables)
+    }
+
+    /// The same for the tables of a statement of this shape, if it was seen before.
+    pub(crate) fn prefetch(&self, fingerprint: &QueryFingerprint) -> Option<TableLookup> {
+        Some(TableLookup::before(&self.housekeeping, self.recent_tables.of(fingerprint)?))
+    }
+
+    /// What is to be told of `tables`, which a statement has just begun to answer from. What was asked
+    /// meanwhile is enough, if it is of these.
+    pub(crate) async fn relations(
+        &self,
+        asked: Option<TableLookup>,
+        fingerprint: Option<QueryFingerprint>,
+        tables: Vec<Oid>,
+    ) -> Relations {
+        if let Some(asked) = asked.filter(|asked| asked.is_of(&tables)) {
+            return asked.answer().await;
+        }
+        if let Some(fingerprint) = fingerprint {
+            self.recent_tables.keep(fingerprint, &tables);
+        }
+        self.ask_of(tables).answer().await
+    }
+
+    /// Whether a session that is silent towards us has in truth answered: it waits for us to read
+    /// on, or has already finished.
+    pub(crate) async fn is_stuck(&self, process: i32) -> bool {
+        let asked = timeout(PATIENCE, async {
+            let client = self.housekeeping.client().await.ok()?;
+            let row = client.query_typed_opt(STUCK, &[(&process, Type::INT4)]).await.ok()??;
+            row.try_get(0).ok()
+        });
+        asked.await.ok().flatten().unwrap_or(false)
+    }
+
+    /// What the connection's user can do beyond what is exposed.
+    pub(crate) async fn reach(&self, settings: &Settings) -> Result<Vec<Finding>> {
+        let client = self.housekeeping.client().await?;
+        match timeout(PING_TIMEOUT, grants::reach(&client, settings, None)).await {
+            Ok(found) => found,
+            Err(_) => Err(failure::unavailable("the source did not answer in time")),
+        }
+    }
+
+    /// Lets go of the housekeeping session.
+    pub(crate) fn close(&self) {
+        self.housekeeping.forget();
+    }
+
+    async fn ask(&self, client: &Client) -> Result<Profile> {
+        let identity = timeout(SIGN_OF_LIFE, client.query_typed_one(IDENTITY, &[])).await;
+        let identity = identity
+            .map_err(|_| failure::unavailable("the source gave no sign of life"))?
+            .map_err(|error| failure::connecting(&error))?;
+        let version: String = identity.try_get(0).map_err(Error::internal)?;
+        let default_schema: Option<String> = identity.try_get(1).map_err(Error::internal)?;
+        let path: Vec<String> = identity.try_get(2).map_err(Error::internal)?;
+        // Distributors append their own words to the version.
+        let number = version.split_whitespace().next().unwrap_or_default();
+        let digits = number.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(number.len());
+        let before_17 =
+            number.get(..digits).and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major < 17);
+        self.finite_intervals.store(before_17, Ordering::Relaxed);
+
+        self.types.refresh(client).await?;
+        let routines = routines::read(client, self.roles).await?;
+        let procedures = routines.iter().map(|routine| routine.procedure.clone()).collect();
+        self.routines.store(Arc::new(KnownRoutines { routines, path }));
+        let tables = relations::definitions(client, self.roles).await?;
+        Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
+    }
+}

@@ -1,0 +1,94 @@
+//! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. The
+//! parameters of their queries are those of `facets.rs`.
+
+use crate::postgres::catalog::fragments::visible_table;
+
+/// The columns of primary keys.
+pub(crate) fn primary(catalog: &str, schema: &str, table: &str) -> String {
+    let visible = visible_table("c");
+    format!(
+        "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, k.place::int4, x.conname::text
+FROM pg_catalog.pg_constraint x
+JOIN pg_catalog.pg_class c ON c.oid = x.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL unnest(x.conkey) WITH ORDINALITY AS k(number, place)
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
+WHERE x.contype = 'p' AND {catalog} AND {schema} AND {table} AND {visible}
+ORDER BY n.nspname, c.relname, k.place"
+    )
+}
+
+/// The foreign keys of the tables asked for, ordered by what they refer to.
+pub(crate) fn imported(catalog: &str, schema: &str, table: &str) -> String {
+    let from = "n.nspname::text, c.relname::text, a.attname::text";
+    let to = "o.nspname::text, p.relname::text, b.attname::text";
+    let tables = "JOIN pg_catalog.pg_class c ON c.oid = x.conrelid
+JOIN pg_catalog.pg_class p ON p.oid = x.confrelid";
+    let columns = "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.theirs
+JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.ours";
+    foreign(to, from, tables, columns, &format!("{catalog} AND {schema} AND {table}"))
+}
+
+/// The foreign keys that refer to the tables asked for, ordered by who has them.
+pub(crate) fn exported(catalog: &str, schema: &str, table: &str) -> String {
+    let from = "o.nspname::text, p.relname::text, b.attname::text";
+    let to = "n.nspname::text, c.relname::text, a.attname::text";
+    let tables = "JOIN pg_catalog.pg_class c ON c.oid = x.confrelid
+JOIN pg_catalog.pg_class p ON p.oid = x.conrelid";
+    let columns = "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.ours
+JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.theirs";
+    foreign(to, from, tables, columns, &format!("{catalog} AND {schema} AND {table}"))
+}
+
+/// `c` is the table asked for, `p` the one at the key's other end. A key that refers to a
+/// partitioned table has a shadow for each partition, which is left out.
+fn foreign(to: &str, from: &str, tables: &str, columns: &str, wanted: &str) -> String {
+    let (visible, visible_other) = (visible_table("c"), visible_table("p"));
+    let (update, delete) = (rule("x.confupdtype"), rule("x.confdeltype"));
+    format!(
+        "SELECT $1, {to}, $1, {from}, k.place::int4, {update}, {delete}, x.conname::text,
+    (SELECT u.conname::text FROM pg_catalog.pg_constraint u
+        WHERE u.conrelid = x.confrelid AND u.conindid = x.conindid AND u.contype IN ('p', 'u') LIMIT 1),
+    CASE WHEN x.condeferred THEN 5 WHEN x.condeferrable THEN 6 ELSE 7 END
+FROM pg_catalog.pg_constraint x
+{tables}
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace
+CROSS JOIN LATERAL unnest(x.conkey, x.confkey) WITH ORDINALITY AS k(theirs, ours, place)
+{columns}
+WHERE x.contype = 'f' AND {wanted} AND {visible} AND {visible_other}
+    AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint q
+        WHERE q.oid = x.conparentid AND q.conrelid = x.conrelid)
+ORDER BY n.nspname, c.relname, o.nspname, p.relname, x.conname, k.place"
+    )
+}
+
+/// `importedKeyCascade` 0, `importedKeyRestrict` 1, `importedKeySetNull` 2, `importedKeyNoAction`
+/// 3, `importedKeySetDefault` 4.
+fn rule(column: &str) -> String {
+    format!("CASE {column} WHEN 'c' THEN 0 WHEN 'r' THEN 1 WHEN 'n' THEN 2 WHEN 'd' THEN 4 ELSE 3 END")
+}
+
+/// The key columns of indexes; an expression stands in place of a name. `TYPE` is
+/// `tableIndexClustered` 1, `tableIndexHashed` 2 or `tableIndexOther` 3.
+pub(crate) fn indexes(catalog: &str, schema: &str, table: &str) -> String {
+    let visible = visible_table("c");
+    format!(
+        "SELECT $1, n.nspname::text, c.relname::text, NOT i.indisunique, NULL::text, x.relname::text,
+    CASE WHEN i.indisclustered THEN 1 WHEN m.amname = 'hash' THEN 2 ELSE 3 END,
+    k.place, COALESCE(a.attname::text, pg_catalog.pg_get_indexdef(x.oid, k.place, true)),
+    CASE WHEN m.amname = 'btree' THEN CASE WHEN i.indoption[k.place - 1] & 1 = 1 THEN 'D' ELSE 'A' END END,
+    CASE WHEN x.reltuples >= 0 THEN x.reltuples::int8 END, x.relpages::int8,
+    pg_catalog.pg_get_expr(i.indpred, i.indrelid)
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+JOIN pg_catalog.pg_am m ON m.oid = x.relam
+JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL generate_series(1, i.indnkeyatts::int4) AS k(place)
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[k.place - 1] AND a.attnum > 0
+WHERE {catalog} AND {schema} AND {table} AND {visible}
+ORDER BY n.nspname, c.relname, i.indisunique DESC, 7, x.relname, k.place"
+    )
+}

@@ -1,0 +1,198 @@
+//! Which table and column a result's column comes from: names by the numbers that PostgreSQL sends
+//! with every row description.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::time::timeout;
+use tokio_postgres::types::{Oid, Type};
+use tokio_postgres::{Client, Row};
+
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::catalog::fragments::visible_table;
+use crate::postgres::connect::wire::Wire;
+use crate::postgres::decode::columns::ColumnDescription;
+use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::session::own::ask;
+use crate::{MOST_TABLES, Table};
+use portico_core::error::{Error, Result};
+
+/// What a foreign table says of NULL nobody enforces; a table that inherits may take NULL where its parent
+/// does not; and a constraint may have been added without a look at the rows that there are.
+const RELATIONS: &str = "\
+SELECT c.oid, n.nspname::text, c.relname::text, a.attnum, a.attname::text,
+    a.attnotnull AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) AND a.attnum <> ALL (x.unproven)
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT ARRAY(SELECT pg_catalog.unnest(k.conkey) FROM pg_catalog.pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated) AS unproven OFFSET 0) x
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+WHERE c.oid = ANY ($1)";
+
+/// What of each table's definition callers are shown, as one word.
+fn definitions_query(roles: Option<&str>) -> String {
+    let visible = if let Some(roles) = roles {
+        format!(
+            "c.relkind IN ('r', 'p', 'v', 'm', 'f') AND EXISTS (SELECT {roles}
+        AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
+        AND (pg_catalog.has_table_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE')
+            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE')))"
+        )
+    } else {
+        format!("pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND {}", visible_table("c"))
+    };
+    format!(
+        "SELECT n.nspname::text, c.relname::text, pg_catalog.md5(pg_catalog.concat_ws(chr(1), c.relkind,
+    pg_catalog.obj_description(c.oid, 'pg_class'), a.columns))
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (
+    SELECT pg_catalog.string_agg(pg_catalog.concat_ws(chr(2), a.attname, a.atttypid, a.atttypmod, a.attnotnull,
+        a.attidentity, pg_catalog.col_description(c.oid, a.attnum)), chr(3) ORDER BY a.attnum) AS columns
+    FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+) a
+WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+    AND {visible}
+ORDER BY n.nspname, c.relname
+LIMIT {MOST_TABLES}"
+    )
+}
+
+/// The tables and views that callers are shown, and a digest of each one's definition.
+/// Where callers have `roles`, these are the tables that any of them is shown.
+pub(crate) async fn definitions(client: &Client, roles: Option<&str>) -> Result<Arc<[Table]>> {
+    let rows = ask(client, &definitions_query(roles), &[]).await?;
+    let table = |row: &Row| -> std::result::Result<Table, tokio_postgres::Error> {
+        Ok(Table::new(row.try_get(0)?, row.try_get(1)?, row.try_get::<_, String>(2)?))
+    };
+    rows.iter().map(|row| table(row).map_err(Error::internal)).collect()
+}
+
+/// A table or view as descriptors name it.
+#[derive(Debug, Default)]
+pub(crate) struct Relation {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// Name and NOT NULL by attribute number.
+    pub(crate) columns: HashMap<i16, (String, bool)>,
+}
+
+/// Tables and views by their numbers.
+pub(crate) type Relations = HashMap<Oid, Relation>;
+
+/// The tables that `columns` come from, each once.
+pub(crate) fn tables(columns: &[ColumnDescription]) -> Vec<Oid> {
+    let mut tables: Vec<Oid> = columns.iter().filter_map(|column| column.table).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    tables
+}
+
+/// What the catalogue says of `tables`, as `client` sees it.
+pub(crate) async fn seen_by(client: &Client, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
+    if tables.is_empty() {
+        return Ok(Relations::new());
+    }
+    read(&client.query_typed(RELATIONS, &[(&tables, Type::OID_ARRAY)]).await?)
+}
+
+/// What the catalogue says of `tables` now: the question that is asked most often, prepared once.
+async fn current(wire: &Wire, tables: Vec<Oid>) -> Result<Relations, tokio_postgres::Error> {
+    let question = wire.relations.get_or_try_init(|| wire.prepare_typed(RELATIONS, &[Type::OID_ARRAY])).await?;
+    read(&wire.query(question, &[&tables]).await?)
+}
+
+fn read(rows: &[Row]) -> Result<Relations, tokio_postgres::Error> {
+    let mut found = Relations::new();
+    for row in rows {
+        let relation = found.entry(row.try_get(0)?).or_default();
+        relation.schema = row.try_get(1)?;
+        relation.name = row.try_get(2)?;
+        relation.columns.insert(row.try_get(3)?, (row.try_get(4)?, row.try_get(5)?));
+    }
+    Ok(found)
+}
+
+/// A stream may wait so long for names that it could also do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What was asked before the statement had its tables holds so long: whoever changed one that the statement
+/// waited for has changed it since.
+const PREFETCH_LIFETIME: Duration = Duration::from_millis(50);
+
+/// What is to be told of a result's tables: asked beside the statement, so that nothing waits for it.
+///
+/// Another session may change a table at any time, so that nothing is remembered of it. A statement holds
+/// its tables from when it is prepared until its transaction ends, and what is asked meanwhile is true of
+/// its rows.
+pub(crate) struct TableLookup {
+    tables: Vec<Oid>,
+    /// Until when an answer counts for a statement that has not answered yet.
+    until: Option<Instant>,
+    answer: BoxFuture<'static, Option<Relations>>,
+}
+
+impl TableLookup {
+    /// Asked on a session of our own, at once.
+    pub(crate) fn beside(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
+        let (housekeeping, asked) = (Arc::clone(housekeeping), tables.clone());
+        if tables.is_empty() {
+            return Self::within(tables, std::future::ready(Some(Relations::new())));
+        }
+        let asking = tokio::spawn(timeout(PATIENCE, async move {
+            let client = housekeeping.client().await.ok()?;
+            current(client.wire(), asked).await.ok()
+        }));
+        Self::within(tables, async move { asking.await.ok()?.ok()? })
+    }
+
+    /// The same for a statement that is about to be sent.
+    pub(crate) fn before(housekeeping: &Arc<Housekeeping>, tables: Vec<Oid>) -> Self {
+        Self { until: Some(Instant::now() + PREFETCH_LIFETIME), ..Self::beside(housekeeping, tables) }
+    }
+
+    /// Asked in the statement's own transaction.
+    pub(crate) fn within(tables: Vec<Oid>, answer: impl Future<Output = Option<Relations>> + Send + 'static) -> Self {
+        Self { tables, until: None, answer: answer.boxed() }
+    }
+
+    /// Whether its answer says what there is to say of `tables`, whose statement has just answered.
+    pub(crate) fn is_of(&self, tables: &[Oid]) -> bool {
+        self.until.is_none_or(|until| Instant::now() <= until) && tables.iter().all(|table| self.tables.contains(table))
+    }
+
+    /// Without the names the columns are still right, only less well described.
+    pub(crate) async fn answer(self) -> Relations {
+        self.answer.await.unwrap_or_default()
+    }
+}
+
+/// Statements of one connection whose tables are remembered at most.
+const MOST_STATEMENTS: usize = 4_096;
+
+/// Which tables the columns of statements came from lately, to ask for them before the next one answers.
+#[derive(Default)]
+pub(crate) struct RecentTables(Mutex<HashMap<QueryFingerprint, Arc<[Oid]>>>);
+
+impl RecentTables {
+    /// The tables of the statement of `fingerprint`, if one was seen.
+    pub(crate) fn of(&self, fingerprint: &QueryFingerprint) -> Option<Vec<Oid>> {
+        self.lock().get(fingerprint).map(|tables| tables.to_vec())
+    }
+
+    /// Remembers what was seen.
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, tables: &[Oid]) {
+        let mut recent_tables = self.lock();
+        if recent_tables.len() >= MOST_STATEMENTS {
+            recent_tables.clear();
+        }
+        recent_tables.insert(fingerprint, tables.into());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<QueryFingerprint, Arc<[Oid]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,166 @@
+//! The functions and procedures that a connection exposes, as read from the catalogue. How one is
+//! chosen and called is in `execute/procedure.rs`.
+
+use tokio_postgres::types::Oid;
+use tokio_postgres::{Client, Row};
+
+use crate::postgres::catalog::fragments::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
+use crate::postgres::decode::types;
+use crate::postgres::session::own::ask;
+use crate::{Direction, Parameter, Procedure};
+use portico_core::error::{Error, Result};
+
+/// A function or procedure with what a call of it needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Routine {
+    /// As callers see it.
+    pub(crate) procedure: Procedure,
+    /// `CALL`, not `SELECT`.
+    pub(crate) is_procedure: bool,
+    /// The arguments that a call names, in order.
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// One argument of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) name: String,
+    pub(crate) direction: Direction,
+    /// The type's full name, safe to stand in a statement; empty for a pseudo-type, to which nothing
+    /// can be cast.
+    pub(crate) cast: String,
+    pub(crate) optional: bool,
+    pub(crate) variadic: bool,
+}
+
+/// The routines, and the schemas in which an unqualified name is looked for.
+#[derive(Default)]
+pub(crate) struct KnownRoutines {
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) path: Vec<String>,
+}
+
+impl KnownRoutines {
+    /// What a caller with `role` may run.
+    pub(crate) fn seen_by(&self, role: &str) -> Self {
+        let routines = self.routines.iter().filter(|routine| routine.procedure.is_for(Some(role))).cloned().collect();
+        Self { routines, path: self.path.clone() }
+    }
+}
+
+/// Reads all of them, ordered by schema and name; at most 2,000.
+/// Where callers have `roles`, these are the routines that any of them may run.
+pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Routine>> {
+    let rows = ask(client, &statement(roles), &[]).await?;
+    let mut routines = rows.iter().map(routine).collect::<Result<Vec<_>>>()?;
+    routines.retain(|routine| routine.procedure.roles.as_ref().is_none_or(|roles| !roles.is_empty()));
+    Ok(routines)
+}
+
+fn statement(roles: Option<&str>) -> String {
+    let (exposed, roles) = if let Some(roles) = roles {
+        let may = "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
+        AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')";
+        (ANY_ROUTINE, format!("ARRAY(SELECT r.rolname::text {roles} AND {may})"))
+    } else {
+        (EXPOSED_ROUTINE, "NULL::text[]".to_owned())
+    };
+    let element = base_type("t");
+    let result = base_type("rt");
+    format!(
+        "SELECT n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
+    p.prokind = 'p', p.prokind = 'f' AND p.provolatile IN ('i', 's'), p.pronargdefaults::int4,
+    COALESCE(a.names, '{{}}'), COALESCE(a.modes, '{{}}'), COALESCE(a.shown, '{{}}'),
+    COALESCE(a.casts, '{{}}'), COALESCE(a.oids, '{{}}'),
+    pg_catalog.format_type(p.prorettype, NULL), {result}, rt.typname = 'void', {roles}
+FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
+CROSS JOIN LATERAL (
+    SELECT array_agg(COALESCE(p.proargnames[u.i], '') ORDER BY u.i) AS names,
+        array_agg(COALESCE(p.proargmodes[u.i]::text, 'i') ORDER BY u.i) AS modes,
+        array_agg(pg_catalog.format_type(u.type, NULL) ORDER BY u.i) AS shown,
+        array_agg(CASE t.typtype WHEN 'p' THEN '' ELSE pg_catalog.format('%I.%I', tn.nspname, t.typname) END
+            ORDER BY u.i) AS casts,
+        array_agg({element} ORDER BY u.i) AS oids
+    FROM unnest(COALESCE(p.proallargtypes, p.proargtypes::oid[])) WITH ORDINALITY AS u(type, i)
+    JOIN pg_catalog.pg_type t ON t.oid = u.type
+    JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
+) a
+WHERE {exposed} AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ORDER BY n.nspname, p.proname, p.oid
+LIMIT 2000"
+    )
+}
+
+fn routine(row: &Row) -> Result<Routine> {
+    read_row(row).map_err(Error::internal)
+}
+
+fn read_row(row: &Row) -> Result<Routine, tokio_postgres::Error> {
+    let is_procedure = row.try_get(3)?;
+    let defaults = usize::try_from(row.try_get::<_, i32>(5)?).unwrap_or(0);
+    let names: Vec<String> = row.try_get(6)?;
+    let modes: Vec<String> = row.try_get(7)?;
+    let shown: Vec<String> = row.try_get(8)?;
+    let casts: Vec<String> = row.try_get(9)?;
+    let oids: Vec<Oid> = row.try_get(10)?;
+
+    let inputs = modes.iter().filter(|mode| matches!(mode.as_str(), "i" | "b" | "v")).count();
+    let mut inputs_seen = 0;
+    let mut parameters = Vec::with_capacity(names.len() + 1);
+    let mut slots = Vec::with_capacity(names.len());
+    for ((((name, mode), shown), cast), oid) in names.into_iter().zip(modes).zip(shown).zip(casts).zip(oids) {
+        let direction = match mode.as_str() {
+            "b" => Direction::InOut,
+            "o" => Direction::Out,
+            "t" => Direction::Return,
+            _ => Direction::In,
+        };
+        let mut optional = false;
+        if matches!(direction, Direction::In | Direction::InOut) {
+            inputs_seen += 1;
+            // Defaults belong to the last of the inputs.
+            optional = inputs_seen + defaults > inputs || mode == "v";
+        }
+        // A function's OUT parameters are its result; a procedure's stand in its CALL.
+        if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
+            slots.push(Slot { name: name.clone(), direction, cast, optional, variadic: mode == "v" });
+        }
+        let data_type = types::traits_of(oid, -1).data_type;
+        parameters.push(Parameter {
+            name,
+            direction,
+            data_type,
+            type_name: shown,
+            optional,
+            remarks: None,
+            default: None,
+        });
+    }
+    let returns_nothing: bool = row.try_get(13)?;
+    let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);
+    if !is_procedure && !returns_nothing && !has_results {
+        parameters.push(Parameter {
+            name: "returnValue".to_owned(),
+            direction: Direction::Return,
+            data_type: types::traits_of(row.try_get(12)?, -1).data_type,
+            type_name: row.try_get(11)?,
+            optional: false,
+            remarks: None,
+            default: None,
+        });
+    }
+    Ok(Routine {
+        procedure: Procedure {
+            schema: row.try_get(0)?,
+            name: row.try_get(1)?,
+            remarks: row.try_get(2)?,
+            reads_only: row.try_get(4)?,
+            parameters,
+            roles: row.try_get::<_, Option<Vec<String>>>(14)?.map(Into::into),
+        },
+        is_procedure,
+        slots,
+    })
+}

@@ -1,0 +1,377 @@
+//! How a session comes about: which host, under which protection, with which password, and whether
+//! it is one that will do. What is told to it afterwards is in `session/setup.rs`.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::lookup_host;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use tokio_postgres::Config;
+use tokio_postgres::config::{SslMode, SslNegotiation};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::postgres::address::Address;
+use crate::postgres::connect::cancel::ServerAddress;
+use crate::postgres::connect::invalid::refusal;
+use crate::postgres::connect::lending::Lending;
+use crate::postgres::connect::login;
+use crate::postgres::connect::messages::Pin;
+use crate::postgres::connect::notices;
+use crate::postgres::connect::notices::MessageListener;
+use crate::postgres::connect::options;
+use crate::postgres::connect::options::{Host, Mode, Options, Target};
+use crate::postgres::connect::parameters::Parameters;
+use crate::postgres::connect::password::{KnownPasswords, Passwords};
+use crate::postgres::connect::stream::{Below, Bounded, Socket};
+use crate::postgres::connect::tls::Connectors;
+use crate::postgres::connect::wire::Wire;
+use crate::postgres::failure;
+use crate::{Login, Password, Pooler, check_login_role, of_role};
+use portico_core::budget::Budget;
+use portico_core::error::{Error, Result};
+
+/// Is asked of a session when not every one will do.
+const SUITS: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
+    pg_catalog.current_setting('transaction_read_only') = 'on'";
+
+/// Makes sessions at one address.
+pub(crate) struct Connector {
+    options: Options,
+    passwords: Passwords,
+    tls: Connectors,
+    /// How callers sign in as roles of their own.
+    login: Option<Login>,
+    /// The role that it signs in as; `None` for the user of the address.
+    role: Option<Arc<str>>,
+    /// What stands between us and the source.
+    pub(crate) pooler: Pooler,
+    /// What the large rows of its sessions share.
+    budget: Budget,
+}
+
+impl Connector {
+    /// Understands `address`; nothing is connected yet. Each attempt may take `connect_timeout`,
+    /// unless the URL says otherwise.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] naming the parameter and the remedy, and no secret.
+    pub(crate) fn new(address: &Address, connect_timeout: Duration) -> Result<Self> {
+        let mut parameters = Parameters::of_url(address.url.expose_secret())?;
+        parameters.add_service(&address.files.services)?;
+        let mut options = Options::of(parameters, &address.files.base, connect_timeout, address.pooler)?;
+        let passwords = match (options.password.take(), &address.password) {
+            // As libpq does: the URL goes before the environment.
+            (None, Some(Password::Value(password))) => Passwords::Given(password.clone()),
+            (Some(password), Some(Password::Value(_))) => Passwords::Given(SecretString::from(password)),
+            (Some(_), Some(_)) => {
+                let remedy = "keep one of the two";
+                return Err(refusal("url", "a password stands here and in password_file or password_command", remedy));
+            }
+            (Some(password), None) => Passwords::Given(SecretString::from(password)),
+            (None, Some(place)) => Passwords::Kept(place.clone(), tokio::sync::Mutex::new(None)),
+            (None, None) => match options.passfile.take().or_else(|| address.files.passfile.clone()) {
+                Some(path) => Passwords::Listed(path),
+                None => Passwords::None,
+            },
+        };
+        let tls = Connectors::new(Arc::clone(&options.tls))?;
+        let (login, pooler) = (address.login.clone(), address.pooler);
+        Ok(Self { options, passwords, tls, login, role: None, pooler, budget: Budget::default() })
+    }
+
+    /// The same for sessions whose large rows share `budget` with others.
+    pub(crate) fn within(self, budget: &Budget) -> Self {
+        Self { budget: budget.clone(), ..self }
+    }
+
+    /// How callers sign in as roles of their own, where they do.
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// The same address for sessions of a caller's own role. The address's own password is not offered
+    /// in the role's name; its certificate is, unless roles have their own.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`] when no file or program may be asked with the role's name.
+    pub(crate) fn for_role(&self, role: &Arc<str>) -> Result<Self> {
+        check_login_role(role).map_err(|why| login::refused(role, why))?;
+        let mut options = self.options.clone();
+        options.user = role.to_string();
+        options.template.user(&**role);
+        let mut passwords = Passwords::None;
+        if let Some(login) = &self.login {
+            if let Some(place) = &login.password {
+                passwords = Passwords::Kept(place.of_role(role), tokio::sync::Mutex::new(None));
+            }
+            if let Some((certificate, key)) = &login.certificate {
+                let client = Some((of_role(certificate, role), of_role(key, role)));
+                options.tls = Arc::new(options::Tls { client, ..options.tls.as_ref().clone() });
+            }
+        }
+        let tls = Connectors::unread(Arc::clone(&options.tls));
+        let (role, budget) = (Some(Arc::clone(role)), self.budget.clone());
+        Ok(Self { options, passwords, tls, login: None, role, pooler: self.pooler, budget })
+    }
+
+    /// The database that sessions lead to.
+    pub(crate) fn database(&self) -> &str {
+        &self.options.database
+    }
+
+    /// Whether the address asks for sessions that can write.
+    pub(crate) fn wants_writer(&self) -> bool {
+        matches!(self.options.target, Target::ReadWrite | Target::Primary)
+    }
+
+    /// A session that will do, of the first host that has one.
+    ///
+    /// # Errors
+    /// [`Kind::Unavailable`]; the cause tells what each host said.
+    pub(crate) async fn connect(&self) -> Result<Wire> {
+        let tls = match (self.tls.current().await, &self.role) {
+            // The configuration is right, and a role's file is not.
+            (Err(error), Some(_)) => return Err(failure::unavailable(error.message)),
+            (tls, _) => tls?,
+        };
+        let known = self.passwords.read(None).await?;
+        match self.first_that_will_do(&known, &tls).await {
+            Err(Failure { refused: Some(password), .. }) if self.passwords.may_change() => {
+                let known = self.passwords.read(Some(&password)).await?;
+                self.first_that_will_do(&known, &tls).await
+            }
+            made => made,
+        }
+        .map_err(|failure| match (known, &self.role) {
+            (_, Some(role)) if failure.is_of_us() => login::refused(role, "cannot sign in to the database")
+                .because(failure.error(None).cause().unwrap_or_default()),
+            (KnownPasswords::None(Some(why)), _) => failure.error(Some(why)),
+            _ => failure.error(None),
+        })
+    }
+
+    async fn first_that_will_do(&self, known: &KnownPasswords, tls: &MakeRustlsConnect) -> Result<Wire, Failure> {
+        let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
+        if self.options.shuffled {
+            hosts.shuffle(&mut rand::rng());
+        }
+        let passes: &[Target] = match self.options.target {
+            Target::PreferStandby => &[Target::Standby, Target::Any],
+            _ => &[self.options.target],
+        };
+        let mut failure = Failure::default();
+        for target in passes {
+            for host in &hosts {
+                let password = known.of(host, &self.options.database, &self.options.user);
+                let addresses = match self.addresses(host).await {
+                    Ok(addresses) => addresses,
+                    Err(why) => {
+                        failure.add(host, &why);
+                        continue;
+                    }
+                };
+                for address in addresses {
+                    match self.attempt(host, address, password.as_ref(), *target, tls).await {
+                        Ok(wire) => return Ok(wire),
+                        Err(refusal) => {
+                            failure.add(host, &refusal.why);
+                            failure.sqlstate = refusal.sqlstate();
+                            // As libpq does: who is refused here would be refused everywhere.
+                            if refusal.is_of_us() {
+                                failure.refused = password;
+                                return Err(failure);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Err(failure)
+    }
+
+    /// The addresses of a host; one without an address for a socket in the file system.
+    async fn addresses(&self, host: &Host) -> Result<Vec<Option<IpAddr>>, String> {
+        if host.socket().is_some() {
+            return Ok(vec![None]);
+        }
+        if let Some(address) = host.address {
+            return Ok(vec![Some(address)]);
+        }
+        let found = timeout(self.options.connect_timeout, lookup_host((host.name.as_str(), host.port)));
+        let found = found.await.map_err(|_| "its name could not be looked up in time".to_owned())?;
+        let mut addresses: Vec<_> = found.map_err(|error| error.to_string())?.map(|found| Some(found.ip())).collect();
+        addresses.dedup();
+        if self.options.shuffled {
+            addresses.shuffle(&mut rand::rng());
+        }
+        Ok(addresses)
+    }
+
+    /// One attempt at one address, under each protection that the mode allows.
+    async fn attempt(
+        &self,
+        host: &Host,
+        address: Option<IpAddr>,
+        password: Option<&SecretString>,
+        target: Target,
+        tls: &MakeRustlsConnect,
+    ) -> Result<Wire, Refusal> {
+        let modes: &[SslMode] = match self.options.tls.mode {
+            // There is no TLS on a socket in the file system, whatever the mode (§34.19.3).
+            _ if host.socket().is_some() => &[SslMode::Disable],
+            Mode::Disable => &[SslMode::Disable],
+            Mode::Allow => &[SslMode::Disable, SslMode::Require],
+            Mode::Prefer => &[SslMode::Prefer, SslMode::Disable],
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => &[SslMode::Require],
+        };
+        let mut refusal: Option<Refusal> = None;
+        for mode in modes {
+            let config = self.config(host, address, password, *mode);
+            let place = match (host.socket(), address) {
+                (Some(folder), _) => ServerAddress::Socket(folder.join(format!(".s.PGSQL.{}", host.port))),
+                (None, Some(address)) => ServerAddress::Network((address, host.port).into()),
+                (None, None) => return Err(Refusal::new("it has no address")),
+            };
+            let session = self.session(&config, (place, &host.name), target, tls);
+            let attempt = timeout(self.options.connect_timeout, session);
+            let error = match attempt.await {
+                Ok(Ok(wire)) => return Ok(wire),
+                Ok(Err(refused)) => refused,
+                Err(_) => Refusal::new("it did not answer in time"),
+            };
+            // What `pg_hba.conf` refuses under one protection it may allow under the other.
+            let another = error.in_handshake || error.code == Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+            refusal.get_or_insert(error);
+            if !another {
+                break;
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Refusal::new("no mode is left")))
+    }
+
+    fn config(&self, host: &Host, address: Option<IpAddr>, password: Option<&SecretString>, mode: SslMode) -> Config {
+        let mut config = self.options.template.clone();
+        config.port(host.port).ssl_mode(mode);
+        match host.socket() {
+            Some(folder) => config.host_path(folder),
+            None => config.host(&host.name),
+        };
+        if let Some(address) = address {
+            config.hostaddr(address);
+        }
+        if let Some(password) = password {
+            config.password(password.expose_secret());
+        }
+        config
+    }
+
+    async fn session(
+        &self,
+        config: &Config,
+        (place, name): (ServerAddress, &str),
+        target: Target,
+        tls: &MakeRustlsConnect,
+    ) -> Result<Wire, Refusal> {
+        let unreached = |error| Refusal::new(&format!("error connecting to server: {error}"));
+        let socket = Socket::connect(&place, config).await.map_err(unreached)?;
+        let pin = Arc::<Pin>::default();
+        // Whether TLS is asked for: the answer is one octet.
+        let asks =
+            config.get_ssl_mode() != SslMode::Disable && config.get_ssl_negotiation() == SslNegotiation::Postgres;
+        let lending = Lending::of(self.budget.clone());
+        let lent = Arc::clone(&lending.lent);
+        let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
+        let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
+        let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
+        let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
+        let messages = Arc::<MessageListener>::default();
+        // The task ends with the client or with the connection, whichever goes first.
+        let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
+        let pooled = self.pooler == Pooler::Transaction;
+        let (tls, name) = (tls.clone(), name.to_owned());
+        let wire = Wire { client, driver, messages, tls, pin, lent, place, name, pooled, relations: OnceCell::new() };
+        if target == Target::Any {
+            return Ok(wire);
+        }
+        let row = wire.query_typed_one(SUITS, &[]).await.map_err(|error| Refusal::of(&error))?;
+        let read = |column| row.try_get::<_, bool>(column).map_err(|error| Refusal::of(&error));
+        let (standby, read_only) = (read(0)?, read(1)?);
+        let unsuited = match target {
+            Target::ReadWrite if standby || read_only => "it does not allow writes",
+            Target::ReadOnly if !standby && !read_only => "it allows writes",
+            Target::Primary if standby => "it is a standby",
+            Target::Standby if !standby => "it is a primary",
+            _ => return Ok(wire),
+        };
+        Err(Refusal::new(unsuited))
+    }
+}
+
+/// Why one attempt failed.
+struct Refusal {
+    why: String,
+    code: Option<SqlState>,
+    /// Whether TLS could not be agreed upon.
+    in_handshake: bool,
+}
+
+impl Refusal {
+    fn new(why: &str) -> Self {
+        Self { why: why.to_owned(), code: None, in_handshake: false }
+    }
+
+    fn of(error: &tokio_postgres::Error) -> Self {
+        // The wire library tells its kinds of failure apart by these words alone.
+        let in_handshake = error.to_string().contains("TLS handshake");
+        Self { why: failure::chain(error), code: error.code().cloned(), in_handshake }
+    }
+
+    /// Whether it is who we are that was refused.
+    fn is_of_us(&self) -> bool {
+        self.sqlstate().is_some_and(|code| code.starts_with("28"))
+    }
+
+    fn sqlstate(&self) -> Option<String> {
+        self.code.as_ref().map(|code| code.code().to_owned())
+    }
+}
+
+/// Why no host had a session that will do.
+#[derive(Default)]
+struct Failure {
+    said: Vec<String>,
+    /// What the last host said.
+    sqlstate: Option<String>,
+    /// The password that was refused.
+    refused: Option<SecretString>,
+}
+
+impl Failure {
+    fn add(&mut self, host: &Host, why: &str) {
+        let said = format!("{}:{}: {why}", host.name, host.port);
+        if !self.said.contains(&said) {
+            self.said.push(said);
+        }
+    }
+
+    /// Whether the last host refused who we are.
+    fn is_of_us(&self) -> bool {
+        self.sqlstate.as_ref().is_some_and(|code| code.starts_with("28"))
+    }
+
+    fn error(self, more: Option<&str>) -> Error {
+        let error =
+            failure::unavailable(self.said.iter().map(String::as_str).chain(more).collect::<Vec<_>>().join("; "));
+        match self.sqlstate {
+            // The source is there, and will have room again.
+            Some(code) if code == failure::TOO_MANY => error.sqlstate(code).retry_after(Duration::from_secs(1)),
+            _ => error,
+        }
+    }
+}

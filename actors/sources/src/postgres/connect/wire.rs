@@ -1,0 +1,69 @@
+//! A session with the server, and the task that drives it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::postgres::connect::cancel::{Canceller, ServerAddress};
+use crate::postgres::connect::lending::Lent;
+use crate::postgres::connect::messages::Pin;
+use crate::postgres::connect::notices::MessageListener;
+
+/// A session, with the task that drives it.
+pub(crate) struct Wire {
+    pub(crate) client: Client,
+    pub(crate) driver: JoinHandle<()>,
+    pub(crate) messages: Arc<MessageListener>,
+    pub(crate) tls: MakeRustlsConnect,
+    pub(crate) pin: Arc<Pin>,
+    pub(crate) lent: Arc<Lent>,
+    /// Where it leads, and the name that its certificate has to bear.
+    pub(crate) place: ServerAddress,
+    pub(crate) name: String,
+    /// Behind a pooler that hands out server sessions by the transaction.
+    pub(crate) pooled: bool,
+    /// What is asked of tables (`catalog/relations.rs`), where it was prepared.
+    pub(crate) relations: OnceCell<Statement>,
+}
+
+impl Wire {
+    /// Cancels what runs on this session, also after it has gone.
+    pub(crate) fn canceller(&self) -> Canceller {
+        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
+        Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
+    }
+
+    /// From now on the session is closed when the source reports another encoding, or other rules for
+    /// strings, than every session is told.
+    pub(crate) fn pin(&self) {
+        self.pin.set(self.pooled);
+    }
+
+    /// What its large rows were lent.
+    pub(crate) fn lent(&self) -> &Lent {
+        &self.lent
+    }
+
+    /// Hears what the source says beside its answers.
+    pub(crate) fn messages(&self) -> Arc<MessageListener> {
+        Arc::clone(&self.messages)
+    }
+}
+
+impl Deref for Wire {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

@@ -1,0 +1,353 @@
+//! One statement run once for each set of values: prepared once for all sets of values of the same
+//! kinds, its runs sent ahead of their answers, all in one transaction. Single runs are in `statement.rs`.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use futures_util::future::{self, BoxFuture, MaybeDone, join, join_all, maybe_done};
+use futures_util::{FutureExt, StreamExt, stream};
+use tokio_postgres::Statement;
+
+use crate::postgres::bind::argument;
+use crate::postgres::bind::argument_types;
+use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::catalog::relations;
+use crate::postgres::catalog::relations::TableLookup;
+use crate::postgres::decode::form::Form;
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::options::TransactionPosition;
+use crate::postgres::execute::prepared::{PreparedExecution, bound, make_ready};
+use crate::postgres::execute::rows;
+use crate::postgres::execute::rows::Rows;
+use crate::postgres::execute::running;
+use crate::postgres::execute::running::{RowBatch, Rows as Answer};
+use crate::postgres::execute::shared::{CallOptions, Shared};
+use crate::postgres::execute::statement::admit;
+use crate::postgres::execute::text_fallback::TextFallback;
+use crate::postgres::execute::transaction::{PREPARED, closing, undoing};
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use crate::postgres::walls::policy::{PendingCheck, StatementUse};
+use crate::{Access, Prepared, Repeated};
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+use portico_core::reply::{Column, Part, Results};
+use portico_sql::Class;
+
+/// Runs that were sent and not yet read.
+const AHEAD: usize = 64;
+/// Variants that are prepared at once.
+const MOST_PREPARED: usize = 128;
+
+/// Runs `repeated`, a result for each set.
+pub(crate) async fn results(
+    shared: &Shared,
+    repeated: Repeated,
+    asked: CallOptions<'_>,
+    context: CallContext,
+) -> Result<Results> {
+    let Repeated { statement, sets, default_schema } = repeated;
+    let mut waiting = VecDeque::with_capacity(sets.len());
+    let (mut variants, mut known) = (Vec::new(), HashMap::new());
+    for (number, set) in sets.into_iter().enumerate() {
+        let values = argument::in_order(&statement.placeholders, set);
+        let values = values.map_err(|error| Repeated::failure(number, error))?;
+        let kinds: Vec<_> = values.iter().map(argument_types::kind).collect();
+        let variant = match known.entry(kinds) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                variants.push(Variant { values: values.clone(), first: number, made: None });
+                *new.insert(variants.len() - 1)
+            }
+        };
+        waiting.push_back((variant, values));
+    }
+    let position = TransactionPosition { begins: true, ends: false, pooled: shared.pooled };
+    let execution = |variant: &Variant| {
+        let (statement, values) = (statement.clone(), variant.values.clone());
+        let default_schema = default_schema.clone();
+        let prepared = Prepared { statement, values, default_schema, by_administrator: false };
+        Ok::<Execution, Error>(Execution { position, ..shared.execution(prepared, asked, StatementUse::Repeated)? })
+    };
+    let Some(first) = variants.first() else {
+        return Err(Error::invalid("parameters: give at least one set of values"));
+    };
+    let first = execution(first)?;
+    let session = context.bound(shared.sessions.take(&context)).await??;
+    // Each is judged before the transaction begins.
+    for (number, variant) in variants.iter().enumerate() {
+        let made = if number == 0 { None } else { Some(execution(variant)?) };
+        let execution = made.as_ref().unwrap_or(&first);
+        admit(&shared.cache, &session, execution, &context).await.map_err(|error| {
+            // Told as it would be of what does not exist: but for what does not parse, when it runs.
+            let runs = execution.guarded.as_ref().is_some_and(PendingCheck::is_definition)
+                && error.get_sqlstate() != Some("42601");
+            let error = context.judge(error);
+            if runs { Repeated::failure(variant.first, error) } else { error }
+        })?;
+    }
+    let mut runs = BatchRun {
+        session,
+        name: Arc::clone(&shared.name),
+        execution: Arc::new(first),
+        variants,
+        made: VecDeque::new(),
+        waiting,
+        sent: VecDeque::new(),
+        reading: None,
+        begun: false,
+        complete: false,
+        number: 0,
+        context,
+        cache: Arc::clone(&shared.cache),
+        over: false,
+    };
+    runs.make(0).await?;
+    let parts = stream::unfold(runs, |mut runs| async move { runs.next().await.map(|part| (part, runs)) });
+    Ok(Results::new(asked.options.access == Access::ReadWrite, parts))
+}
+
+/// The statement as it is prepared for sets whose values are of the same kinds.
+struct Variant {
+    /// The first of those sets, and its number.
+    values: Vec<Argument>,
+    first: usize,
+    made: Option<Ready>,
+}
+
+/// A variant that is prepared.
+#[derive(Clone)]
+struct Ready {
+    execution: Arc<Execution>,
+    statement: Statement,
+    apart: Option<Arc<SplitParameters>>,
+    /// Set where each run is several messages, of which none can be sent ahead.
+    fallback: Option<Arc<TextFallback>>,
+    columns: future::Shared<BoxFuture<'static, Arc<[Column]>>>,
+    forms: Arc<[Form]>,
+    shift: usize,
+}
+
+type Sent = MaybeDone<BoxFuture<'static, Result<Answer, tokio_postgres::Error>>>;
+
+/// The runs of one statement. Dropped before their end they leave a session that nobody vouches
+/// for: it is closed, and with it everything undone.
+struct BatchRun {
+    name: Arc<str>,
+    /// The statement with the values of the first set.
+    execution: Arc<Execution>,
+    variants: Vec<Variant>,
+    /// Those of the variants that are prepared; the one that was so first comes first.
+    made: VecDeque<usize>,
+    waiting: VecDeque<(usize, Vec<Argument>)>,
+    /// With what was prepared for them.
+    sent: VecDeque<(Ready, Sent)>,
+    reading: Option<(Ready, Answer)>,
+    /// The transaction was begun.
+    begun: bool,
+    /// Its last row was read.
+    complete: bool,
+    /// The set that is being read, counted from 0.
+    number: usize,
+    context: CallContext,
+    cache: Arc<crate::postgres::catalog::cache::CatalogCache>,
+    over: bool,
+    /// The last of them to be dropped: what was prepared on it is closed before it goes to the next caller.
+    session: Arc<Session>,
+}
+
+impl BatchRun {
+    async fn next(&mut self) -> Option<Result<Part>> {
+        if self.over {
+            return None;
+        }
+        let part = self.step().await;
+        self.over |= part.is_err();
+        Some(part)
+    }
+
+    async fn step(&mut self) -> Result<Part> {
+        let Some((ready, mut rows)) = self.reading.take() else { return self.open().await };
+        let mut batch = RowBatch::default();
+        while !self.complete && !batch.is_full() {
+            match self.context.bound(rows.next()).await? {
+                Some(Ok(row)) => batch.push(row, &self.session),
+                Some(Err(error)) => return Err(self.failure(&error, &ready).await),
+                None => self.complete = true,
+            }
+        }
+        if !batch.is_empty() {
+            let part = Part::Rows(Box::new(Rows::new(batch, Arc::clone(&ready.forms))));
+            self.reading = Some((ready, rows));
+            return Ok(part);
+        }
+        let affected = rows.affected();
+        drop(rows);
+        self.number += 1;
+        if self.waiting.is_empty() && self.sent.is_empty() {
+            self.close().await?;
+            self.over = true;
+        }
+        Ok(Part::Done { affected: self.execution.affected(affected, !ready.forms.is_empty()) })
+    }
+
+    /// Prepares a variant while nothing is under way, and has its columns described.
+    async fn make(&mut self, variant: usize) -> Result<()> {
+        let begins = !std::mem::replace(&mut self.begun, true);
+        let Some(Variant { values, first, .. }) = self.variants.get(variant) else { return Ok(()) };
+        let execution = Arc::new(self.execution.again(values.clone(), begins));
+        let made = self.context.bound(async {
+            let made = make_ready(&self.session, &execution, &self.context).await?;
+            let tables = if execution.options.describes { relations::tables(&made.columns) } else { Vec::new() };
+            let released =
+                async { if execution.position.begins { Ok(()) } else { self.session.batch_execute(PREPARED).await } };
+            let asked = if execution.asks_within() {
+                let (released, found) = join(released, relations::seen_by(&self.session, tables.clone())).await;
+                let found = released.and(found).map_err(|error| execution.failure(&error, 0))?;
+                TableLookup::within(tables, std::future::ready(Some(found)))
+            } else {
+                released.await.map_err(|error| execution.failure(&error, 0))?;
+                self.cache.ask_of(tables)
+            };
+            Ok::<(PreparedExecution, TableLookup), Error>((made, asked))
+        });
+        let (made, asked) = match made.await? {
+            Ok(made) => made,
+            Err(error) => {
+                let of_a_set = !execution.position.begins || error.message.starts_with("parameter @");
+                let first = *first;
+                let error = self.context.judge(error);
+                let error = if of_a_set { Repeated::failure(first, error) } else { error };
+                self.undo().await;
+                return Err(error);
+            }
+        };
+        let PreparedExecution { ready: statement, apart, columns, forms, shift, fallback, .. } = made;
+        let (name, text) = (Arc::clone(&self.name), Arc::clone(&execution));
+        // The runs need not wait for what is told of them.
+        let described = async move { rows::columns(&columns, &text.text, &name, &asked.answer().await) };
+        let columns = described.boxed().shared();
+        let apart = apart.map(Arc::new);
+        let ready = Ready { execution, statement, apart, fallback, columns, forms: self.cache.forms(forms), shift };
+        if self.made.len() >= MOST_PREPARED
+            && let Some(oldest) = self.made.pop_front().and_then(|oldest| self.variants.get_mut(oldest))
+        {
+            oldest.made = None;
+        }
+        self.made.push_back(variant);
+        if let Some(variant) = self.variants.get_mut(variant) {
+            variant.made = Some(ready);
+        }
+        Ok(())
+    }
+
+    /// Sends the next run, if its variant is prepared and nothing forbids to send it ahead.
+    fn send(&mut self) -> Result<bool> {
+        let Some(ready) = self.waiting.front().and_then(|(variant, _)| self.variants.get(*variant)?.made.clone())
+        else {
+            return Ok(false);
+        };
+        if ready.fallback.is_some() && !self.sent.is_empty() {
+            return Ok(false);
+        }
+        let number = self.number + self.sent.len();
+        let Some((_, values)) = self.waiting.pop_front() else { return Ok(false) };
+        let values = bound(&values, &ready.statement, ready.apart.as_deref());
+        let values = values.map_err(|error| Repeated::failure(number, error))?;
+        let (session, made) = (Arc::clone(&self.session), ready.clone());
+        let run = async move {
+            match made.fallback {
+                Some(fallback) => fallback.run(session, values).await,
+                None => session.query_raw(&made.statement, values).await.map(running::rows),
+            }
+        };
+        self.sent.push_back((ready, maybe_done(run.boxed())));
+        Ok(true)
+    }
+
+    /// Sends what may be sent ahead, and waits until the next run begins to answer.
+    async fn open(&mut self) -> Result<Part> {
+        if self.sent.is_empty()
+            && let Some((variant, _)) = self.waiting.front()
+            && self.variants.get(*variant).is_some_and(|variant| variant.made.is_none())
+        {
+            self.make(*variant).await?;
+        }
+        // Half a window at a time: few wakes, and the source never waits for us.
+        if self.sent.len() <= AHEAD / 2 {
+            while self.sent.len() < AHEAD {
+                match self.send() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.undo().await;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        // The first poll of each sends it.
+        let mut sent = std::mem::take(&mut self.sent);
+        let opened = self.context.bound(std::future::poll_fn(|cx| {
+            for (_, run) in &mut sent {
+                let _ = run.poll_unpin(cx);
+            }
+            match sent.front_mut().and_then(|(_, first)| std::pin::Pin::new(first).take_output()) {
+                Some(opened) => std::task::Poll::Ready(opened),
+                None => std::task::Poll::Pending,
+            }
+        }));
+        let opened = opened.await?;
+        let first = sent.pop_front();
+        self.sent = sent;
+        let Some((ready, _)) = first else { return Err(Error::internal("a set of values was not sent")) };
+        match opened {
+            Ok(rows) => {
+                let columns = self.context.bound(ready.columns.clone()).await?;
+                self.reading = Some((ready, rows));
+                self.complete = false;
+                Ok(Part::Columns(columns))
+            }
+            Err(error) => Err(self.failure(&error, &ready).await),
+        }
+    }
+
+    /// Keeps what all runs did.
+    async fn close(&mut self) -> Result<()> {
+        let ended = self.context.bound(closing(&self.session, self.execution.mode())).await?;
+        if ended.clean {
+            self.session.settle();
+        }
+        ended.outcome.map_err(|error| self.context.judge(self.execution.failure(&error, 0)))?;
+        if matches!(self.execution.class, Class::Ddl | Class::Call | Class::Other) {
+            self.cache.mark_stale();
+        }
+        Ok(())
+    }
+
+    /// What the source said of the run that is being read; everything before it is undone.
+    async fn failure(&mut self, error: &tokio_postgres::Error, ready: &Ready) -> Error {
+        let failure = self.context.judge(ready.execution.failure(error, ready.shift));
+        let failure = Repeated::failure(self.number, failure);
+        self.undo().await;
+        failure
+    }
+
+    /// Ends the transaction, of which nothing stays.
+    async fn undo(&mut self) {
+        let sent = std::mem::take(&mut self.sent);
+        self.waiting.clear();
+        let mode = self.execution.mode();
+        // The source refuses each of them at once: their transaction has failed.
+        let refused = async {
+            drop(join_all(sent.into_iter().map(|(_, run)| run)).await);
+            undoing(&self.session, mode).await
+        };
+        if let Ok(ended) = self.context.bound(refused).await
+            && ended.clean
+        {
+            self.session.settle();
+        }
+    }
+}

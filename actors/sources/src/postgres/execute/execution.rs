@@ -1,0 +1,193 @@
+//! One statement for the server, and its failures in the caller's terms.
+
+use crate::Access;
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::execute::identity;
+use crate::postgres::execute::options::{ExecOptions, TransactionMode, TransactionPosition};
+use crate::postgres::failure;
+use crate::postgres::quote::quoted;
+use crate::postgres::walls::names::redaction;
+use crate::postgres::walls::policy::PendingCheck;
+use portico_core::call::{Argument, Facet};
+use portico_core::error::{Error, Kind};
+use portico_core::identity::Assumed;
+use portico_core::trace::TraceParent;
+use portico_sql::{Class, Statement};
+
+/// In place of a shift: what was sent has other numbers of parameters than the statement, so that no
+/// position in it leads back.
+pub(crate) const APART: usize = usize::MAX;
+
+/// In place of a shift: no position in what was sent leads back.
+pub(crate) const ELSEWHERE: usize = usize::MAX - 1;
+
+/// How the statement begins that reads a cursor to its end.
+pub(crate) const FETCH_ALL: &str = "FETCH ALL ";
+
+/// One statement for the source.
+pub(crate) struct Execution {
+    pub(crate) text: String,
+    pub(crate) class: Class,
+    /// Whether it may return rows.
+    pub(crate) returns_rows: bool,
+    pub(crate) options: ExecOptions,
+    pub(crate) values: Values,
+    /// In front of the search path, for this statement alone.
+    pub(crate) default_schema: Option<String>,
+    /// The caller's statement, for positions in it.
+    pub(crate) origin: Option<Statement>,
+    /// Where it stands in its transaction.
+    pub(crate) position: TransactionPosition,
+    /// Whether the values of type refcursor that it answers with are results of their own.
+    pub(crate) opens_cursors: bool,
+    /// Who runs it, where callers have identities at the source.
+    pub(crate) identity: Assumed,
+    /// What has to be judged before it runs.
+    pub(crate) guarded: Option<PendingCheck>,
+}
+
+/// What is bound to a statement's parameters.
+pub(crate) enum Values {
+    /// A query of ours for a facet; its parameters are texts.
+    Facet(Facet, Vec<Option<String>>),
+    /// A caller's values, for types that the source infers.
+    Inferred(Vec<Argument>),
+}
+
+impl Execution {
+    /// What its transaction is.
+    pub(crate) fn mode(&self) -> TransactionMode {
+        match self.options.mode() {
+            TransactionMode::ReadWrite if self.class == Class::Call && self.position == TransactionPosition::ALONE => {
+                TransactionMode::Unattended
+            }
+            mode => mode,
+        }
+    }
+
+    /// Whether it can be sent without knowing anything about it: nothing to bind, and either
+    /// nothing to decode or nothing done that could not be done again.
+    pub(crate) fn goes_direct(&self) -> bool {
+        match (&self.values, self.options.access) {
+            _ if self.position != TransactionPosition::ALONE => false,
+            (Values::Facet(..), _) => true,
+            (Values::Inferred(values), Access::ReadOnly) => values.is_empty(),
+            (Values::Inferred(values), Access::ReadWrite) => {
+                let no_rows = !self.returns_rows && matches!(self.class, Class::Insert | Class::Update | Class::Ddl);
+                values.is_empty() && no_rows
+            }
+        }
+    }
+
+    /// By what the tables of its columns are foreseen, where somebody is told of them.
+    pub(crate) fn fingerprint(&self) -> Option<QueryFingerprint> {
+        let is_told = self.options.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
+        let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
+        let text = TraceParent::uncommented(&self.text).unwrap_or(&self.text);
+        is_told.then(|| QueryFingerprint::of(text, &[self.default_schema.as_deref().unwrap_or_default(), role]))
+    }
+
+    /// Whether what is told of its tables has to be asked in its own transaction: behind a pooler a session
+    /// of our own is another connection, and what ran before it may have changed them.
+    pub(crate) fn asks_within(&self) -> bool {
+        self.position.pooled || (!self.position.begins && self.options.access == Access::ReadWrite)
+    }
+
+    /// The rows of a cursor that the transaction has open.
+    pub(crate) fn fetching(cursor: &str, options: ExecOptions) -> Self {
+        Self {
+            text: format!("{FETCH_ALL}FROM {}", quoted(cursor)),
+            class: Class::Session,
+            returns_rows: true,
+            options,
+            values: Values::Inferred(Vec::new()),
+            default_schema: None,
+            origin: None,
+            position: TransactionPosition::WITHIN,
+            opens_cursors: false,
+            identity: None,
+            guarded: None,
+        }
+    }
+
+    /// The same statement, which was judged, with other values.
+    pub(crate) fn again(&self, values: Vec<Argument>, begins: bool) -> Self {
+        Self {
+            text: self.text.clone(),
+            values: Values::Inferred(values),
+            default_schema: self.default_schema.clone(),
+            origin: self.origin.clone(),
+            position: TransactionPosition { begins, ..self.position },
+            identity: self.identity.clone(),
+            guarded: None,
+            ..*self
+        }
+    }
+
+    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    pub(crate) fn is_judged_beforehand(&self) -> bool {
+        self.guarded.as_ref().is_none_or(PendingCheck::is_alone)
+    }
+
+    /// What is told of the `count` of rows that the source gave at the end: −1 for what returns rows of its
+    /// own, which it counts too.
+    pub(crate) fn affected(&self, count: u64, has_rows: bool) -> i64 {
+        if self.origin.as_ref().is_some_and(|statement| statement.counts) {
+            i64::try_from(count).unwrap_or(i64::MAX)
+        } else if has_rows || matches!(self.class, Class::Select | Class::Insert | Class::Update) {
+            -1
+        } else {
+            0
+        }
+    }
+
+    /// The caller's values.
+    pub(crate) fn arguments(&self) -> &[Argument] {
+        match &self.values {
+            Values::Facet(..) => &[],
+            Values::Inferred(values) => values,
+        }
+    }
+
+    /// Whether a value means what the same literal would: in a caller's own statement.
+    pub(crate) fn means_literals(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// What is bound to the parameter of this number, from 1.
+    fn argument(&self, number: usize, apart: bool) -> Option<&Argument> {
+        let index = number.checked_sub(1)?;
+        let apart = if apart { Some(SplitParameters::of(&self.text, self.arguments())?) } else { None };
+        match apart {
+            Some(apart) => apart.arguments(self.arguments()).get(index).copied(),
+            None => self.arguments().get(index),
+        }
+    }
+
+    /// What the source said, in the caller's terms.
+    pub(crate) fn failure(&self, error: &tokio_postgres::Error, shift: usize) -> Error {
+        if let Some(identity) = self.identity.as_ref().filter(|identity| identity.is_refused()) {
+            return identity::refused(identity, error);
+        }
+        let mut failure = failure::statement(error, self.origin.as_ref(), shift);
+        // Behind a pooler it cannot be run in earnest either, and the hint says so.
+        let alone = self.options.dry_run && !self.position.pooled;
+        if alone && failure.get_sqlstate() == Some(failure::ENDS_TRANSACTION) {
+            failure.message = format!("dryRun: {}; what ends its own transaction cannot be undone", failure.message);
+            return failure.hint("nothing was changed; leave dryRun out to run it");
+        }
+        let refused = failure::refused_parameter(error).and_then(|number| self.argument(number, shift == APART));
+        if let Some(argument) = refused.filter(|_| failure.kind == Kind::Rejected) {
+            failure.kind = Kind::Invalid;
+            failure.message = format!("parameter @{}: {}", argument.name.trim_start_matches('@'), failure.message);
+        }
+        // Without a context it is not said from within a function or a trigger.
+        let own = error.as_db_error().is_some_and(|error| error.where_().is_none());
+        if own && self.guarded.as_ref().is_some_and(PendingCheck::hides) {
+            redaction::uttered(failure)
+        } else {
+            failure
+        }
+    }
+}

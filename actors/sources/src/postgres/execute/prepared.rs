@@ -1,0 +1,236 @@
+//! A statement that is prepared before it runs: its parameters' types are asked for, its values
+//! bound, and columns that only the source can print are asked for as text.
+
+use crate::postgres::execute::transaction::begun;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{join, join3};
+use tokio::sync::oneshot;
+use tokio_postgres::Statement;
+
+use crate::postgres::bind::argument;
+use crate::postgres::bind::argument::BoundValue;
+use crate::postgres::bind::inference::{Inferred, inferred};
+use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::catalog::cache::CatalogCache;
+use crate::postgres::catalog::relations;
+use crate::postgres::catalog::relations::TableLookup;
+use crate::postgres::decode::columns::{ColumnDescription, descriptions};
+use crate::postgres::decode::form::{Form, printed};
+use crate::postgres::execute::execution::{APART, ELSEWHERE, Execution};
+use crate::postgres::execute::response::{Progress, Response, finish};
+use crate::postgres::execute::running;
+use crate::postgres::execute::running::RunningStatement;
+use crate::postgres::execute::text_fallback::TextFallback;
+use crate::postgres::execute::transaction::{PREPARED, ending, give_up, held};
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use portico_core::call::Argument;
+use portico_core::error::{Error, Kind, Result};
+use portico_sql::Class;
+
+/// Prepares `execution` on `session` and runs it up to its first rows.
+pub(crate) async fn prepared(
+    session: Arc<Session>,
+    cache: &CatalogCache,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Response> {
+    let mode = execution.mode();
+    let made = match context.bound(make_ready(&session, execution, context)).await? {
+        Ok(made) => made,
+        Err(error) => {
+            if context.bound(give_up(&session, mode, execution.position)).await? {
+                session.settle();
+            }
+            return Err(error);
+        }
+    };
+    let PreparedExecution { ready, text, bound, columns, forms, shift, fallback, .. } = made;
+    let tables = if execution.options.describes { relations::tables(&columns) } else { Vec::new() };
+    let (asked, within) = if tables.is_empty() {
+        (None, None)
+    } else if execution.asks_within() {
+        let (tell, told) = oneshot::channel();
+        (Some(TableLookup::within(tables.clone(), told.map(Result::ok))), Some((tables, tell)))
+    } else {
+        (Some(cache.ask_of(tables)), None)
+    };
+    let opening = {
+        let session = Arc::clone(&session);
+        let begins = execution.position.begins;
+        let text = text.unwrap_or_else(|| execution.text.clone());
+        let fallback = fallback.clone();
+        async move {
+            // In front of the statement's rows: it holds its tables already.
+            let described = async {
+                if let Some((tables, tell)) = within {
+                    let _ = tell.send(relations::seen_by(&session, tables).await?);
+                }
+                Ok(())
+            };
+            if let Some(fallback) = fallback {
+                drop(ready);
+                if !begins {
+                    session.batch_execute(PREPARED).await?;
+                }
+                described.await?;
+                return fallback.run(Arc::clone(&session), bound).await;
+            }
+            let rows = if session.pooled {
+                // Its rows would keep the named statement, and close it at any time: also between the
+                // end of the transaction and its answer, where a pooler takes that for another client's.
+                let types = ready.params().to_vec();
+                drop(ready);
+                session.query_typed_raw(&text, bound.into_iter().zip(types)).left_future()
+            } else {
+                session.query_raw(&ready, bound).right_future()
+            };
+            if begins {
+                let (described, rows) = join(described, rows).await;
+                return described.and(rows).map(running::rows);
+            }
+            let (released, described, rows) = join3(session.batch_execute(PREPARED), described, rows).await;
+            released.and(described).and(rows).map(running::rows)
+        }
+        .boxed()
+    };
+    let holds_rows = !columns.is_empty();
+    // Several messages, each sent when the one before is answered: the end cannot be sent ahead.
+    let end = if fallback.is_some() {
+        held(&session, mode, execution.position)
+    } else {
+        ending(&session, mode, holds_rows, execution.position)
+    };
+    let mut running = RunningStatement::new(Arc::clone(&session), opening, end);
+    drop(session);
+    let failed = |error| execution.failure(&error, shift);
+    let first = context.bound(running.batch()).await?.map_err(failed)?;
+    let progress = if first.is_some() {
+        Progress::RunningStatement(running)
+    } else {
+        let (affected, session) = finish(running, context, execution.position).await?.map_err(failed)?;
+        Progress::Over(affected, session)
+    };
+    Ok(Response { columns, forms, first, progress, shift, asked, fingerprint: None })
+}
+
+/// A prepared statement with its values, its transaction open.
+pub(crate) struct PreparedExecution {
+    pub(crate) ready: Statement,
+    /// What was prepared, where that is not the statement's own text.
+    text: Option<String>,
+    pub(crate) bound: Vec<BoundValue>,
+    pub(crate) columns: Vec<ColumnDescription>,
+    pub(crate) forms: Vec<Form>,
+    pub(crate) shift: usize,
+    pub(crate) apart: Option<SplitParameters>,
+    /// Set where the statement has to be run for the source's own text.
+    pub(crate) fallback: Option<Arc<TextFallback>>,
+}
+
+/// Begins the transaction, or goes on with it, and prepares the statement of `execution`.
+pub(crate) async fn make_ready(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<PreparedExecution> {
+    let Inferred { statement: ready, apart } = inferred(session, execution, context).await?;
+    let bound = bound(execution.arguments(), &ready, apart.as_ref())?;
+    let columns = descriptions(ready.columns());
+    let text = apart.as_ref().map(|apart| apart.text.clone());
+    let shift = if apart.is_some() { APART } else { 0 };
+    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    if let Some(forms) = natively {
+        return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None });
+    }
+    let own = text.as_deref().unwrap_or(&execution.text);
+    if matches!(execution.class, Class::Call | Class::Session) {
+        // Nothing can stand around a CALL, or a FETCH.
+        let fallback = Some(Arc::new(TextFallback::new(own, ready.params(), &columns)));
+        return Ok(PreparedExecution {
+            ready,
+            text,
+            bound,
+            forms: text_forms(&columns),
+            columns,
+            shift,
+            apart,
+            fallback,
+        });
+    }
+    let (text, before) = as_text(own, execution.class, &columns);
+    let ready = session.prepare_typed(&text, ready.params()).await.map_err(|error| {
+        let names: Vec<&str> =
+            columns.iter().filter(|c| Form::of(&c.type_).is_none()).map(|c| c.label.as_str()).collect();
+        Error::new(Kind::Rejected, format!("the values of {} can only be read as text", names.join(", ")))
+            .hint("cast these columns to text")
+            .because(error)
+    })?;
+    let shift = if shift == APART { APART } else { before };
+    Ok(PreparedExecution {
+        ready,
+        text: Some(text),
+        bound,
+        forms: text_forms(&columns),
+        columns,
+        shift,
+        apart,
+        fallback: None,
+    })
+}
+
+/// The values as the types of the parameters read them.
+pub(crate) fn bound(
+    arguments: &[Argument],
+    ready: &Statement,
+    apart: Option<&SplitParameters>,
+) -> Result<Vec<BoundValue>> {
+    let given = apart.map_or_else(|| arguments.iter().collect(), |apart| apart.arguments(arguments));
+    if ready.params().len() != given.len() {
+        let (needs, given) = (ready.params().len(), given.len());
+        return Err(Error::invalid(format!("parameters: the statement takes {needs} values, {given} were given")));
+    }
+    given.into_iter().zip(ready.params()).map(|(argument, type_)| argument::bound(argument, type_)).collect()
+}
+
+/// The columns of a reader whose answer was empty.
+pub(crate) async fn described(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Vec<ColumnDescription>, tokio_postgres::Error> {
+    let (ready, clean) = join(begun(session, execution, context, &execution.text, &[]), session.after_reading()).await;
+    if clean {
+        session.settle();
+    }
+    ready.map(|ready| descriptions(ready.columns()))
+}
+
+/// The statement with every column that has no native form as the source's own text, and how many
+/// characters now stand in front of it.
+fn as_text(text: &str, class: Class, columns: &[ColumnDescription]) -> (String, usize) {
+    let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
+    let shown: Vec<String> = columns
+        .iter()
+        .zip(&names)
+        .map(|(column, name)| match Form::of(&column.type_) {
+            Some(_) => name.clone(),
+            None => printed(name, &column.type_).0,
+        })
+        .collect();
+    // What changes data stands in the outermost WITH alone: its list becomes that of the frame.
+    let behind = if class == Class::Select { None } else { portico_sql::query_behind_with(text) };
+    let (list, query) = text.split_at(behind.unwrap_or_default());
+    let head = if list.is_empty() { "WITH ".to_owned() } else { format!("{list}, ") };
+    let prefix = format!("{head}portico_answer({}) AS (\n", names.join(", "));
+    // The line ends also end a comment that the statement may close with.
+    let wrapped = format!("{prefix}{query}\n) SELECT {} FROM portico_answer", shown.join(", "));
+    (wrapped, if list.is_empty() { prefix.chars().count() } else { ELSEWHERE })
+}
+
+/// Forms of columns, of which those without a native one come as text.
+fn text_forms(columns: &[ColumnDescription]) -> Vec<Form> {
+    columns.iter().map(|column| Form::of(&column.type_).unwrap_or_else(|| printed("", &column.type_).1)).collect()
+}

@@ -1,0 +1,255 @@
+//! Calling a function or procedure by name: which overload the arguments mean, and the statement
+//! that calls it.
+
+use std::fmt::Write;
+
+use serde_json::value::RawValue;
+
+use crate::postgres::catalog::routines::KnownRoutines;
+use crate::postgres::catalog::routines::{Routine, Slot};
+use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
+use crate::postgres::quote::quoted;
+use crate::{Direction, Invocation, Parameter};
+use portico_core::call::Argument;
+use portico_core::error::{Error, Kind, Result};
+use portico_core::near;
+use portico_sql::Class;
+
+/// Names in a message at most.
+const MOST_NAMES: usize = 10;
+
+/// The statement for `invocation`.
+///
+/// # Errors
+/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when nothing has that name,
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when no overload, or more than one, takes the arguments.
+pub(crate) fn execution(known: &KnownRoutines, invocation: &Invocation, options: ExecOptions) -> Result<Execution> {
+    let overloads = named(known, invocation);
+    if overloads.is_empty() {
+        return Err(not_found(known, invocation));
+    }
+    let meant: Vec<&Routine> = overloads
+        .iter()
+        .copied()
+        .filter(|routine| routine.procedure.is_overload(invocation.overload.as_deref()))
+        .collect();
+    if meant.is_empty() {
+        return Err(mismatch(&overloads, "the overload that was meant is no longer there"));
+    }
+    let fitting: Vec<(&Routine, Vec<Option<usize>>)> = meant
+        .iter()
+        .filter_map(|routine| fit(routine, &invocation.arguments).map(|places| (*routine, places)))
+        .collect();
+    // Of several the one that leaves the fewest of its own parameters to their defaults.
+    let left_out = |places: &[Option<usize>]| places.iter().filter(|place| place.is_none()).count();
+    let least = fitting.iter().map(|(_, places)| left_out(places)).min();
+    let mut best = fitting.iter().filter(|(_, places)| Some(left_out(places)) == least);
+    match (best.next(), best.next()) {
+        (Some((routine, places)), None) => Ok(call(routine, places, invocation, options)),
+        (None, _) => Err(mismatch(&meant, "no overload takes these arguments")),
+        (Some(_), Some(_)) => Err(mismatch(&meant, "more than one overload takes these arguments")),
+    }
+}
+
+/// Whether a call may have failed because the routine is no longer what it was when it was read: there is
+/// none with these arguments, or it is of the other kind, or a value is not of the type that it had.
+pub(crate) fn may_be_changed(error: &Error) -> bool {
+    matches!(error.get_sqlstate(), Some("42883" | "42725" | "42809" | "42704" | "3F000")) || error.kind == Kind::Invalid
+}
+
+/// The overloads that the name means: of the named schema, or else of the first schema on the
+/// path that has any.
+fn named<'a>(known: &'a KnownRoutines, invocation: &Invocation) -> Vec<&'a Routine> {
+    let schemas: Vec<&String> = match &invocation.schema {
+        Some(schema) => vec![schema],
+        None => invocation.default_schema.iter().chain(&known.path).collect(),
+    };
+    // As the caller wrote it, or as the source folds names that are not quoted.
+    for name in [invocation.name.clone(), invocation.name.to_lowercase()] {
+        for schema in &schemas {
+            let found: Vec<&Routine> =
+                known.routines.iter().filter(|r| r.procedure.schema == **schema && r.procedure.name == name).collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// For each slot the argument that fills it, if all arguments have a slot and all slots that need
+/// one an argument.
+fn fit(routine: &Routine, arguments: &[Argument]) -> Option<Vec<Option<usize>>> {
+    let mut places: Vec<Option<usize>> = vec![None; routine.slots.len()];
+    for (index, argument) in arguments.iter().enumerate() {
+        let name = argument.name.trim_start_matches('@');
+        if argument.value.get() == "null" && names_output(routine, name) {
+            continue;
+        }
+        let slot = slot_of(&routine.slots, name)?;
+        let place = places.get_mut(slot)?;
+        match *place {
+            None => *place = Some(index),
+            // Further values for the list that begins with that one.
+            Some(_) if name.parse::<usize>().is_ok() && routine.slots.get(slot).is_some_and(|slot| slot.variadic) => {}
+            Some(_) => return None,
+        }
+    }
+    let complete = routine
+        .slots
+        .iter()
+        .zip(&places)
+        .all(|(slot, place)| place.is_some() || slot.optional || slot.direction == Direction::Out);
+    complete.then_some(places)
+}
+
+/// Clients may also list what comes out, without a value.
+fn names_output(routine: &Routine, name: &str) -> bool {
+    let mut outputs = routine.procedure.parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
+    outputs.any(|output| output.name.eq_ignore_ascii_case(name))
+}
+
+fn slot_of(slots: &[Slot], name: &str) -> Option<usize> {
+    let given = |slot: &Slot| slot.direction != Direction::Out;
+    slots
+        .iter()
+        .position(|slot| given(slot) && slot.name == name)
+        .or_else(|| slots.iter().position(|slot| given(slot) && slot.name.eq_ignore_ascii_case(name)))
+        .or_else(|| {
+            let number: usize = name.parse().ok()?;
+            let mut inputs = slots.iter().enumerate().filter(|(_, slot)| given(slot));
+            let numbered = inputs.clone().nth(number.checked_sub(1)?);
+            // Whatever comes behind the last input belongs to a list that takes any number.
+            numbered.or_else(|| inputs.next_back().filter(|(_, last)| last.variadic)).map(|(index, _)| index)
+        })
+}
+
+/// The value of a VARIADIC parameter: a JSON array as it is, else all values that belong to it.
+fn gathered(routine: &Routine, first: &Argument, invocation: &Invocation) -> Argument {
+    if first.value.get().starts_with('[') || first.value.get() == "null" {
+        return first.clone();
+    }
+    let belongs = |argument: &&Argument| {
+        let slot = slot_of(&routine.slots, argument.name.trim_start_matches('@'));
+        slot.and_then(|slot| routine.slots.get(slot)).is_some_and(|slot| slot.variadic)
+    };
+    let mut elements: Vec<&Argument> = invocation.arguments.iter().filter(belongs).collect();
+    // By number, where they have one: an object's members come in any order.
+    elements.sort_by_key(|element| element.name.trim_start_matches('@').parse::<usize>().unwrap_or(0));
+    let elements: Vec<&str> = elements.iter().map(|element| element.value.get()).collect();
+    let list = RawValue::from_string(format!("[{}]", elements.join(",")));
+    // A list of JSON values is JSON.
+    list.map_or_else(|_| first.clone(), |value| Argument { value, ..first.clone() })
+}
+
+/// Whether the caller gave the value of a slot by its name, not by its place.
+fn is_named(slot: &Slot, argument: &Argument) -> bool {
+    !slot.name.is_empty() && slot.name.eq_ignore_ascii_case(argument.name.trim_start_matches('@'))
+}
+
+/// What a caller names is written by name: the server itself finds its place. What was remembered of the
+/// signature may be out of date, and must then fail and not give another answer.
+fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, options: ExecOptions) -> Execution {
+    let mut values = Vec::new();
+    let mut written = Vec::new();
+    let cast = |value: &str, slot: &Slot| match slot.cast.as_str() {
+        "" => value.to_owned(),
+        type_ => format!("{value}::{type_}"),
+    };
+    let given: Vec<(&Slot, Option<&Argument>)> = (routine.slots.iter().zip(places))
+        .map(|(slot, place)| (slot, place.and_then(|index| invocation.arguments.get(index))))
+        .collect();
+    // Behind a name nothing can be told by its place.
+    let nameless = given.iter().rposition(|(slot, argument)| slot.name.is_empty() && argument.is_some());
+    let mut by_name = false;
+    for (index, (slot, argument)) in given.into_iter().enumerate() {
+        let may_be_named = nameless.is_none_or(|nameless| index > nameless);
+        by_name |= may_be_named && argument.is_some_and(|argument| is_named(slot, argument));
+        let value = match (argument, slot.direction) {
+            (Some(argument), _) => {
+                values.push(if slot.variadic { gathered(routine, argument, invocation) } else { argument.clone() });
+                cast(&format!("${}", values.len()), slot)
+            }
+            (None, Direction::Out) => cast("NULL", slot),
+            // No arguments at all are an empty list of them.
+            (None, _) if slot.variadic => cast("'{}'", slot),
+            // Left to its default; what follows can only be told by name.
+            (None, _) => {
+                by_name = true;
+                continue;
+            }
+        };
+        let variadic = if slot.variadic { "VARIADIC " } else { "" };
+        written.push(if by_name && !slot.name.is_empty() {
+            format!("{variadic}{} => {value}", quoted(&slot.name))
+        } else {
+            format!("{variadic}{value}")
+        });
+    }
+    let procedure = &routine.procedure;
+    let is_cursor = |p: &Parameter| p.direction != Direction::In && p.type_name == "refcursor";
+    let opens_cursors = procedure.parameters.iter().any(is_cursor);
+    let target = format!("{}.{}({})", quoted(&procedure.schema), quoted(&procedure.name), written.join(", "));
+    let (text, class) = if routine.is_procedure {
+        (format!("CALL {target}"), Class::Call)
+    } else {
+        (format!("SELECT * FROM {target}"), Class::Select)
+    };
+    Execution {
+        text,
+        class,
+        returns_rows: true,
+        options,
+        values: Values::Inferred(values),
+        default_schema: invocation.default_schema.clone(),
+        origin: None,
+        // Cursors live as long as their transaction.
+        position: if opens_cursors {
+            TransactionPosition { begins: true, ..TransactionPosition::WITHIN }
+        } else {
+            TransactionPosition::ALONE
+        },
+        opens_cursors,
+        identity: None,
+        guarded: None,
+    }
+}
+
+fn mismatch(overloads: &[&Routine], message: &str) -> Error {
+    let candidates: Vec<String> = overloads.iter().take(MOST_NAMES).map(|routine| signature(routine)).collect();
+    Error::invalid(format!("parameters: {message}; candidates: {}", candidates.join("; ")))
+}
+
+/// `schema.name(a integer, b text = default)`.
+fn signature(routine: &Routine) -> String {
+    let mut text = format!("{}.{}(", routine.procedure.schema, routine.procedure.name);
+    let given = routine.procedure.parameters.iter().filter(|p| matches!(p.direction, Direction::In | Direction::InOut));
+    for (index, parameter) in given.enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        let default = if parameter.optional { " = default" } else { "" };
+        let name = if parameter.name.is_empty() { format!("{}:", index + 1) } else { parameter.name.clone() };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{comma}{name} {}{default}", parameter.type_name);
+    }
+    text.push(')');
+    text
+}
+
+fn not_found(known: &KnownRoutines, invocation: &Invocation) -> Error {
+    let shown = match &invocation.schema {
+        Some(schema) => format!("{schema}.{}", invocation.name),
+        None => invocation.name.clone(),
+    };
+    let error = Error::not_found(format!("there is no procedure or function {shown}"));
+    let names: Vec<(&str, &str)> = (known.routines.iter())
+        .map(|routine| (routine.procedure.schema.as_str(), routine.procedure.name.as_str()))
+        .collect();
+    let near = near::nearest_qualified(invocation.schema.as_deref(), &invocation.name, &names);
+    let offered: Vec<String> = near.iter().map(|(schema, name)| format!("{schema}.{name}")).collect();
+    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+    match near::did_you_mean(&offered) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,181 @@
+//! One statement from its text to its first rows: in one round trip where nothing must be known
+//! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
+
+use crate::postgres::decode::columns::descriptions;
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::execution::Values;
+use crate::postgres::execute::response::Progress;
+use crate::postgres::execute::response::Response;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::join4;
+use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use crate::Access;
+use crate::postgres::catalog::cache::CatalogCache;
+use crate::postgres::decode::form::Form;
+use crate::postgres::execute::identity;
+use crate::postgres::execute::options::TransactionPosition;
+use crate::postgres::execute::prepared::{described, prepared};
+use crate::postgres::execute::running;
+use crate::postgres::execute::running::RunningStatement;
+use crate::postgres::execute::shared::Shared;
+use crate::postgres::execute::transaction::{beginning, ending, give_up, search_path};
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use portico_core::error::{Kind, Result};
+
+/// How long a silent statement goes on before we look whether it is the wire that is stuck.
+const SILENCE: Duration = Duration::from_secs(1);
+/// A last look before a statement is held to be stuck.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// Runs `execution` up to its first rows. A reader that meets a dead session tries once more.
+pub(crate) async fn execute(shared: &Shared, execution: &Execution, context: &CallContext) -> Result<Response> {
+    let sessions = &shared.sessions;
+    let session = context.bound(sessions.take(context)).await??;
+    let may_repeat = execution.options.access == Access::ReadOnly && session.is_reused();
+    let answer = match attempt(session, shared, execution, context).await {
+        Err(error) if may_repeat && error.kind == Kind::Unavailable => {
+            sessions.forget_idle();
+            let session = context.bound(sessions.take(context)).await??;
+            attempt(session, shared, execution, context).await
+        }
+        answer => answer,
+    };
+    answer.map_err(|error| context.judge(error))
+}
+
+/// Judges the statement of `execution` on the session that it will run on; behind a refusal its transaction is
+/// ended.
+pub(crate) async fn admit(
+    cache: &CatalogCache,
+    session: &Arc<Session>,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<()> {
+    if execution.guarded.is_none() {
+        return Ok(());
+    }
+    let judged = context.bound(cache.walls().check(session, execution, context)).await?;
+    if judged.is_err() && context.bound(give_up(session, execution.mode(), execution.position)).await? {
+        session.settle();
+    }
+    judged
+}
+
+async fn attempt(
+    session: Arc<Session>,
+    shared: &Shared,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Response> {
+    let (sessions, cache) = (&shared.sessions, &*shared.cache);
+    admit(cache, &session, execution, context).await?;
+    // Of a role's own session nobody else is told whether it is stuck (`cache.rs`).
+    if !execution.goes_direct() || (session.is_login() && matches!(execution.values, Values::Inferred(_))) {
+        return prepared(session, cache, execution, context).await;
+    }
+    let again = match direct(session, cache, execution, context).await? {
+        Direct::Answered(answer) => return Ok(answer),
+        Direct::NeedsText(running) => context.bound(running.stop()).await?,
+        Direct::Stuck => None,
+    };
+    let session = match again {
+        Some(session) => session,
+        None => context.bound(sessions.take(context)).await??,
+    };
+    prepared(session, cache, execution, context).await
+}
+
+enum Direct {
+    Answered(Response),
+    /// A column's type can only be told by the source itself.
+    NeedsText(RunningStatement),
+    /// The wire library waits for a type behind an answer that nobody reads (`session/custom_types.rs`).
+    Stuck,
+}
+
+async fn direct(
+    session: Arc<Session>,
+    cache: &CatalogCache,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<Direct> {
+    let mode = execution.mode();
+    // Our own queries hold nothing that would need it.
+    let may_repeat = execution.options.access == Access::ReadOnly && matches!(execution.values, Values::Inferred(_));
+    let fingerprint = execution.fingerprint();
+    let asked = fingerprint.and_then(|fingerprint| cache.prefetch(&fingerprint));
+    let opening = {
+        let begin = beginning(mode, context, session.pooled);
+        let (session, text) = (Arc::clone(&session), execution.text.clone());
+        let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
+        let values: Vec<(Option<String>, Type)> = match &execution.values {
+            Values::Facet(_, texts) => texts.iter().map(|text| (text.clone(), Type::TEXT)).collect(),
+            Values::Inferred(_) => Vec::new(),
+        };
+        async move {
+            let path = search_path(&session, schema.as_deref(), mode);
+            let rows = session.query_typed_raw(&text, values);
+            let role = identity::assume(&session, &by, mode);
+            let (opened, role, path, rows) = join4(session.batch_execute(&begin), role, path, rows).await;
+            opened.and(role).and(path).and(rows).map(running::rows)
+        }
+        .boxed()
+    };
+    let mut running =
+        RunningStatement::new(Arc::clone(&session), opening, ending(&session, mode, false, TransactionPosition::ALONE));
+    let first = loop {
+        match context.bound(timeout(SILENCE, running.batch())).await? {
+            Ok(first) => break first,
+            Err(_) if may_repeat && cache.is_stuck(session.process()).await => {
+                if let Ok(first) = timeout(LAST_LOOK, running.batch()).await {
+                    break first;
+                }
+                running.discard();
+                return Ok(Direct::Stuck);
+            }
+            Err(_) => {}
+        }
+    };
+    let first = match first {
+        Err(error) if may_repeat && error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => {
+            // Also said of a type without a binary form; preparing shows whether it is that.
+            return Ok(Direct::NeedsText(running));
+        }
+        first => first.map_err(|error| execution.failure(&error, 0))?,
+    };
+    let mut columns =
+        first.as_ref().and_then(|rows| rows.first()).map(|row| descriptions(row.columns())).unwrap_or_default();
+    let progress = if first.is_some() {
+        Progress::RunningStatement(running)
+    } else {
+        let (affected, session) = context.bound(running.end()).await?.map_err(|error| execution.failure(&error, 0))?;
+        match (&execution.values, session) {
+            // No row told the columns' names and types.
+            (Values::Inferred(_), Some(session)) if execution.returns_rows => {
+                let described = context.bound(described(&session, execution, context)).await?;
+                columns = described.map_err(|error| execution.failure(&error, 0))?;
+            }
+            (_, Some(session)) => session.settle(),
+            (_, None) => {}
+        }
+        Progress::Over(affected, None)
+    };
+    let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    Ok(match (natively, progress) {
+        (Some(forms), progress) => {
+            Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint })
+        }
+        (None, Progress::RunningStatement(running)) if may_repeat => Direct::NeedsText(running),
+        (None, progress) => {
+            let forms = columns.iter().map(|column| Form::of(&column.type_).unwrap_or(Form::Opaque)).collect();
+            Direct::Answered(Response { columns, forms, first, progress, shift: 0, asked, fingerprint })
+        }
+    })
+}

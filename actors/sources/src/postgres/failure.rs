@@ -1,0 +1,199 @@
+//! What the source or the network said, in the house's own kinds. The one place that reads
+//! SQLSTATEs.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use tokio_postgres::error::{DbError, ErrorPosition, Severity, SqlState};
+
+use crate::postgres::connect::messages::TOO_LARGE;
+use portico_core::error::{Error, Kind};
+use portico_core::trace::TraceParent;
+use portico_sql::Statement;
+
+/// `query_canceled`: a statement timeout, a cancel request of ours, or an administrator's.
+pub(crate) const CANCELLED: &str = "57014";
+/// `invalid_transaction_termination`: a procedure with COMMIT or ROLLBACK inside a transaction.
+pub(crate) const ENDS_TRANSACTION: &str = "2D000";
+/// `read_only_sql_transaction`.
+pub(crate) const READ_ONLY: &str = "25006";
+/// `too_many_connections`.
+pub(crate) const TOO_MANY: &str = "53300";
+
+/// The kind of a failure by its SQLSTATE (PostgreSQL, appendix A).
+pub(crate) fn kind(sqlstate: &str) -> Kind {
+    match sqlstate {
+        "40001" | "40P01" => Kind::Conflict,
+        CANCELLED => Kind::TimedOut,
+        TOO_MANY => Kind::Unavailable,
+        "42501" | READ_ONLY => Kind::Forbidden,
+        "42P01" | "3F000" | "3D000" => Kind::NotFound,
+        // A violation of the protocol, such as a wrong number of parameters: the statement's fault.
+        "08P01" => Kind::Rejected,
+        _ if sqlstate.starts_with("23") => Kind::Conflict,
+        _ if sqlstate.starts_with("08") || sqlstate.starts_with("57P0") => Kind::Unavailable,
+        _ => Kind::Rejected,
+    }
+}
+
+/// Whether the source ended the statement because somebody asked it to, or its time was up.
+pub(crate) fn is_cancelled(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code() == CANCELLED)
+}
+
+/// The words for a source that cannot be reached or has gone; they name no host.
+pub(crate) fn unavailable(cause: impl std::fmt::Display) -> Error {
+    Error::new(Kind::Unavailable, "the source is unavailable").because(cause)
+}
+
+/// A failed attempt to connect: the caller learns that the source is away, the log learns why.
+pub(crate) fn connecting(error: &tokio_postgres::Error) -> Error {
+    unavailable(chain(error))
+}
+
+/// A failed statement. `shift` is how many characters stand in front of the statement's own text
+/// in what was sent.
+pub(crate) fn statement(error: &tokio_postgres::Error, statement: Option<&Statement>, shift: usize) -> Error {
+    let Some(source) = error.as_db_error() else {
+        return if error.is_closed() || is_input_output(error) {
+            unavailable(chain(error))
+        } else {
+            Error::internal(chain(error))
+        };
+    };
+    let sqlstate = source.code().code();
+    if is_standby(source) {
+        return Error::new(Kind::Forbidden, "the server is a standby, where nothing can be written")
+            .sqlstate(READ_ONLY)
+            .hint("this connection has to lead to the primary; an administrator can write target_session_attrs=read-write into its URL");
+    }
+    if is_too_large(source) {
+        let failure = Error::new(Kind::TooLarge, source.message()).sqlstate(sqlstate);
+        return failure.hint(source.hint().unwrap_or("ask for less at once"));
+    }
+    // A pooler has one SQLSTATE for everything that ends a session; the severity tells.
+    let fatal = matches!(source.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+    let kind = match kind(sqlstate) {
+        // A caller may raise whatever SQLSTATE it likes, and a foreign server's loss is not the source's.
+        Kind::Unavailable if !fatal => Kind::Rejected,
+        _ if is_out_of_reach(source) => Kind::Rejected,
+        kind => kind,
+    };
+    if fatal && matches!(kind, Kind::Unavailable | Kind::Rejected) {
+        let failure = unavailable(chain(error)).sqlstate(sqlstate);
+        return if sqlstate == TOO_MANY { failure.retry_after(Duration::from_secs(1)) } else { failure };
+    }
+    let mut failure = Error::new(kind, source.message()).sqlstate(sqlstate);
+    if let Some(detail) = source.detail() {
+        failure = failure.detail(detail);
+    }
+    if let Some(hint) = source.hint() {
+        failure = failure.hint(hint);
+    } else if sqlstate == ENDS_TRANSACTION {
+        failure = failure.hint(
+            "a procedure that commits by itself has to be called alone, and not behind a pooler in transaction mode",
+        );
+    } else if sqlstate.starts_with("53") && sqlstate != TOO_MANY {
+        failure = failure.hint("the source ran out of a resource for this statement; narrow it, or try again later");
+    } else if sqlstate == READ_ONLY {
+        failure = failure.hint("this access is read-only; nothing was changed");
+    }
+    match (position(source, shift), statement) {
+        (Some(position), Some(statement)) => {
+            let position = TraceParent::position_without_comment(&statement.text, position);
+            failure.position(statement.original_position(position))
+        }
+        _ => failure,
+    }
+}
+
+/// A failed question of our own about the catalogue. What befalls any statement is told as of any; what
+/// is wrong with the question is our fault.
+pub(crate) fn of_own(error: &tokio_postgres::Error) -> Error {
+    let failure = statement(error, None, 0);
+    match failure.kind {
+        Kind::Unavailable | Kind::TimedOut | Kind::Abandoned | Kind::Busy | Kind::TooLarge => failure,
+        _ => Error::internal(chain(error)),
+    }
+}
+
+/// Whether a message of the source was refused while it was read, for its size.
+fn is_too_large(source: &DbError) -> bool {
+    source.routine() == Some(TOO_LARGE) && *source.code() == SqlState::PROGRAM_LIMIT_EXCEEDED
+}
+
+/// Whether a transaction that may write was refused because the server replays another's log. There
+/// is no SQLSTATE for that; the place in the server's code that says it looks at one setting, and
+/// the words are in the server's language.
+fn is_standby(source: &DbError) -> bool {
+    *source.code() == SqlState::FEATURE_NOT_SUPPORTED && source.routine() == Some("call_bool_check_hook")
+}
+
+/// Whether a table is there and the statement does not list it in its FROM clause. The SQLSTATE is
+/// that of a table that is missing; the place in the server's code tells them apart.
+fn is_out_of_reach(source: &DbError) -> bool {
+    *source.code() == SqlState::UNDEFINED_TABLE && source.routine() == Some("errorMissingRTE")
+}
+
+/// The number of the parameter whose value the source refused, counted from 1.
+pub(crate) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> {
+    let context = error.as_db_error()?.where_()?;
+    let digits = context.split('$').nth(1)?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    context.contains("portal").then(|| digits.get(..end)?.parse().ok())?
+}
+
+fn position(source: &DbError, shift: usize) -> Option<usize> {
+    match source.position()? {
+        ErrorPosition::Original(position) => {
+            usize::try_from(*position).ok()?.checked_sub(shift).filter(|position| *position > 0)
+        }
+        // Inside a function's own text, which the caller did not write.
+        ErrorPosition::Internal { .. } => None,
+    }
+}
+
+fn is_input_output(error: &tokio_postgres::Error) -> bool {
+    error.source().is_some_and(<dyn StdError>::is::<std::io::Error>)
+}
+
+/// What an error says, with its causes; for the log.
+pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlstates_have_the_kinds_of_the_contract() {
+        let cases = [
+            ("23505", Kind::Conflict),
+            ("40001", Kind::Conflict),
+            ("57014", Kind::TimedOut),
+            ("57P01", Kind::Unavailable),
+            ("08006", Kind::Unavailable),
+            ("08P01", Kind::Rejected),
+            ("53300", Kind::Unavailable),
+            ("25006", Kind::Forbidden),
+            ("42501", Kind::Forbidden),
+            ("42P01", Kind::NotFound),
+            ("42703", Kind::Rejected),
+            // Said of operators and of arguments' types too; `execute/procedure.rs` looks for routines itself.
+            ("42883", Kind::Rejected),
+            ("22012", Kind::Rejected),
+            ("P0001", Kind::Rejected),
+        ];
+        for (sqlstate, expected) in cases {
+            assert_eq!(kind(sqlstate), expected, "{sqlstate}");
+        }
+    }
+}

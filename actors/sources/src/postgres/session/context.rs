@@ -1,0 +1,117 @@
+//! How long a call may go on: its time limit, its caller's patience, and the connection's end.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use portico_core::call::{Limits, Notices};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::identity::Assumed;
+
+/// The source enforces the time limit; this is how much later we lose patience with the source.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The source's clock is not ours.
+const TOLERANCE: Duration = Duration::from_millis(50);
+
+/// One call's bounds, who hears of it, and who it is to the source.
+#[derive(Clone, Debug)]
+pub(crate) struct CallContext {
+    started: Instant,
+    timeout: Duration,
+    abandoned: CancellationToken,
+    closing: CancellationToken,
+    notices: Option<Notices>,
+    role: Option<Arc<str>>,
+}
+
+impl CallContext {
+    /// Starts now.
+    pub(crate) fn start(limits: Limits, abandoned: CancellationToken, closing: CancellationToken) -> Self {
+        Self { started: Instant::now(), timeout: limits.timeout, abandoned, closing, notices: None, role: None }
+    }
+
+    /// The same, with who hears what the source says meanwhile.
+    pub(crate) fn hearing(self, notices: Option<Notices>) -> Self {
+        Self { notices, ..self }
+    }
+
+    /// The same for a caller with an identity at the source.
+    pub(crate) fn of(self, identity: &Assumed) -> Self {
+        Self { role: identity.as_ref().map(|identity| Arc::from(identity.role.as_str())), ..self }
+    }
+
+    /// The caller's role at the source, where callers have one.
+    pub(crate) fn role(&self) -> Option<&Arc<str>> {
+        self.role.as_ref()
+    }
+
+    /// Who hears what the source says.
+    pub(crate) fn notices(&self) -> Option<Notices> {
+        self.notices.clone()
+    }
+
+    /// `work`, unless one of the bounds is reached before it is done.
+    pub(crate) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        let patience = self.started.checked_add(self.timeout).and_then(|end| end.checked_add(GRACE));
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            () = self.abandoned.cancelled() => Err(abandoned()),
+            () = self.closing.cancelled() => Err(closing()),
+            () = reached(patience) => Err(self.timed_out()),
+        }
+    }
+
+    /// What is left of the time limit as the source counts it, in milliseconds; 0 would mean none.
+    pub(crate) fn milliseconds(&self) -> i32 {
+        let left = self.timeout.saturating_sub(self.started.elapsed());
+        i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1)
+    }
+
+    /// How long to wait for a session.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Tells apart what the source reports with one SQLSTATE: our time limit, our own cancel
+    /// request, and somebody else's.
+    pub(crate) fn judge(&self, mut failure: Error) -> Error {
+        if failure.kind != Kind::TimedOut {
+            failure
+        } else if self.abandoned.is_cancelled() {
+            abandoned()
+        } else if self.closing.is_cancelled() {
+            closing()
+        } else if self.started.elapsed() + TOLERANCE >= self.timeout {
+            self.timed_out().sqlstate(crate::postgres::failure::CANCELLED)
+        } else {
+            failure.kind = Kind::Rejected;
+            failure
+        }
+    }
+
+    fn timed_out(&self) -> Error {
+        let seconds = self.timeout.as_secs_f64();
+        Error::new(Kind::TimedOut, format!("the statement took longer than {seconds} s and was cancelled"))
+            .hint("narrow the statement, or ask for a longer timeout")
+    }
+}
+
+fn abandoned() -> Error {
+    Error::new(Kind::Abandoned, "nobody waits for the answer any more; the statement was cancelled")
+}
+
+fn closing() -> Error {
+    Error::new(Kind::Unavailable, "the connection is being closed")
+}
+
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,162 @@
+//! A session: what every fresh one is told, and what is undone before the next caller gets it. Where
+//! sessions come from is in `pool.rs`, what runs on one in `execute/`.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::postgres::bind::parameter_types::ParameterTypeCache;
+use crate::postgres::connect::lending::Lent;
+use crate::postgres::connect::notices::MessageListener;
+use crate::postgres::connect::wire::Wire;
+use crate::postgres::session::pool_state::{PoolState, PooledSession};
+use crate::postgres::session::pooled;
+use crate::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
+use portico_core::call::Notices;
+
+/// Ends a reader. ROLLBACK also undoes `set_config(…, false)`; advisory locks and statements that
+/// a function prepared survive it.
+const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
+    SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
+
+/// A session that is out. It goes back to the pool only when somebody vouches for its state;
+/// dropped otherwise it is closed, and whatever it may still run is cancelled.
+pub(crate) struct Session {
+    /// Behind a pooler that hands out server sessions by the transaction.
+    pub(crate) pooled: bool,
+    object: Option<PooledSession>,
+    /// Its place among those that may be out; given back once it is idle or closed.
+    slot: Option<OwnedSemaphorePermit>,
+    number: u64,
+    messages: Arc<MessageListener>,
+    sessions: Arc<PoolState>,
+    runtime: Handle,
+    settled: AtomicBool,
+}
+
+impl Session {
+    /// A session that is handed out as `number`, and who hears what the source says on it.
+    pub(crate) fn new(
+        object: PooledSession,
+        slot: OwnedSemaphorePermit,
+        number: u64,
+        sessions: Arc<PoolState>,
+        notices: Option<Notices>,
+    ) -> Self {
+        let messages = object.wire.messages();
+        messages.set(notices);
+        let (pooled, runtime, settled) = (object.wire.pooled, Handle::current(), AtomicBool::new(false));
+        Self { pooled, object: Some(object), slot: Some(slot), number, messages, sessions, runtime, settled }
+    }
+
+    /// Vouches that nothing runs and nothing is left of the last caller.
+    pub(crate) fn settle(&self) {
+        self.settled.store(true, Ordering::Release);
+    }
+
+    /// Whether the session was used before this time.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.reused)
+    }
+
+    /// Whether it was opened as the caller's own role.
+    pub(crate) fn is_login(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.role.is_some())
+    }
+
+    /// Its process at the source.
+    pub(crate) fn process(&self) -> i32 {
+        self.object.as_ref().map_or(0, |object| object.process)
+    }
+
+    /// Where work for this session is spawned: the runtime that drives its connection.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// How statements were prepared lately.
+    pub(crate) fn parameter_types(&self) -> &ParameterTypeCache {
+        &self.sessions.parameter_types
+    }
+
+    /// What its large rows were lent.
+    pub(crate) fn lent(&self) -> &Lent {
+        self.wire().lent()
+    }
+
+    /// Asks the source to cancel what runs.
+    pub(crate) async fn cancel(&self) -> std::io::Result<()> {
+        self.wire().canceller().cancel().await
+    }
+
+    /// Ends a reader's transaction; whether the session is as good as new.
+    pub(crate) async fn after_reading(&self) -> bool {
+        let text = if self.pooled { pooled::AFTER_ROLLBACK } else { AFTER_READING };
+        self.simple_query(&reseeding(text)).await.is_ok_and(|answer| holds_no_row_of_ours(&answer))
+    }
+
+    /// Undoes what a writer may have left behind; whether the session is as good as new.
+    pub(crate) async fn after_writing(&self) -> bool {
+        let text = reseeding(AFTER_WRITING);
+        let (reset, _) = join(self.simple_query(&text), self.batch_execute(NOTICE_OUR_END)).await;
+        reset.is_ok_and(|answer| holds_no_row_of_ours(&answer))
+    }
+
+    /// Commits behind a pooler, and leaves nothing in the server's session; whether it stays done,
+    /// and whether our session is as good as new.
+    pub(crate) async fn commit_pooled(&self) -> (Result<(), tokio_postgres::Error>, bool) {
+        let text = reseeding(pooled::COMMIT);
+        let (before, commit) = join(self.simple_query(pooled::BEFORE_COMMIT), self.batch_execute(&text)).await;
+        let clean = commit.is_ok() && before.is_ok_and(|answer| holds_no_row_of_ours(&answer));
+        (commit, clean)
+    }
+
+    fn wire(&self) -> &Wire {
+        &self.object.as_ref().expect("the session is there until it is dropped").wire
+    }
+}
+
+impl Deref for Session {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        self.wire()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.sessions.forget_running(self.number);
+        self.messages.set(None);
+        let (Some(object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
+        object.wire.lent().clear();
+        if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
+            return self.sessions.put_back(object, slot, &self.runtime);
+        }
+        self.runtime.spawn(async move {
+            // Best effort: the closed socket ends the session in any case. A pooler forgets whose
+            // statement it was as soon as the socket is closed, so that comes last.
+            let _ = timeout(CANCEL_TIMEOUT, object.wire.canceller().cancel()).await;
+            drop(object);
+            drop(slot);
+        });
+    }
+}
+
+/// `text` with a seed for `random()` that nobody chose: what a caller's `setseed` began would go on for the
+/// next one, and no ROLLBACK or RESET ends it.
+fn reseeding(text: &str) -> String {
+    format!("{text}; SET seed = {}", rand::random::<f64>())
+}
+
+/// The last query that is no `SET` finds statements that a function prepared; `pg_advisory_unlock_all`
+/// alone answers with one row.
+fn holds_no_row_of_ours(answer: &[SimpleQueryMessage]) -> bool {
+    answer.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() == 1
+}

@@ -1,0 +1,93 @@
+//! The sessions of one connection: so many at once, each of the connection's own user or, where
+//! callers sign in as roles of their own, of a role's. What a session is told is in `session/setup.rs`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::postgres::bind::parameter_types::ParameterTypeCache;
+use crate::postgres::connect::cancel::Canceller;
+use crate::postgres::connect::connector::Connector;
+use crate::postgres::failure;
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::custom_types::CustomTypes;
+use crate::postgres::session::handle::Session;
+use crate::postgres::session::pool_state::PoolState;
+use crate::postgres::session::setup::CANCEL_TIMEOUT;
+use portico_core::error::{Error, Kind, Result};
+
+/// The sessions of one connection. Those that nobody uses are kept for the next call of the same
+/// role; where there is no room for another, the one that was idle longest makes way.
+pub(crate) struct SessionPool(Arc<PoolState>);
+
+impl SessionPool {
+    /// At most `most` sessions; none is opened yet.
+    pub(crate) fn new(connector: Arc<Connector>, most: usize, types: &Arc<CustomTypes>) -> Self {
+        let most = most.max(1);
+        Self(Arc::new(PoolState {
+            role_idle: connector.login().map(|login| login.idle_timeout),
+            connector,
+            types: Arc::clone(types),
+            parameter_types: ParameterTypeCache::default(),
+            most,
+            slots: Arc::new(Semaphore::new(most)),
+            open: Arc::default(),
+            generation: AtomicU64::new(0),
+            idle: Mutex::default(),
+            roles: Mutex::default(),
+            running: Mutex::default(),
+            next: AtomicU64::new(0),
+        }))
+    }
+
+    /// The sessions that are open now.
+    pub(crate) fn count(&self) -> crate::Pool {
+        let idle = self.0.idle().sessions.len();
+        crate::Pool { open: self.0.open.load(Ordering::Acquire).max(idle), idle, most: self.0.most }
+    }
+
+    /// One session for the call of `context`, waited for as long as that allows.
+    pub(crate) async fn take(&self, context: &CallContext) -> Result<Arc<Session>> {
+        let shared = &self.0;
+        let slot = timeout(context.timeout(), Arc::clone(&shared.slots).acquire_owned()).await.map_err(|_| {
+            Error::new(Kind::Busy, "every session of this connection is in use").retry_after(Duration::from_secs(1))
+        })?;
+        let slot = slot.map_err(|_| failure::unavailable("the connection is being closed"))?;
+        // A connection whose callers sign in by themselves has no session of its own user's for them.
+        let role = context.role().filter(|_| shared.role_idle.is_some());
+        let mut pooled = match shared.reuse(role).await {
+            Some(pooled) => pooled,
+            None => shared.connect(role).await?,
+        };
+        pooled.out = Instant::now();
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        shared.running().insert(number, pooled.wire.canceller());
+        Ok(Arc::new(Session::new(pooled, slot, number, Arc::clone(shared), context.notices())))
+    }
+
+    /// Forgets the idle sessions: when one turned out dead, the others are likely to be.
+    pub(crate) fn forget_idle(&self) {
+        let forgotten = std::mem::take(&mut self.0.idle().sessions);
+        drop(forgotten);
+    }
+
+    /// Forgets every session, those that are out as soon as they come back: the server behind them
+    /// is no longer the one that was asked for.
+    pub(crate) fn renounce(&self) {
+        self.0.generation.fetch_add(1, Ordering::AcqRel);
+        self.forget_idle();
+    }
+
+    /// Lets nobody in any more and cancels what runs.
+    pub(crate) async fn close(&self) {
+        self.0.slots.close();
+        self.forget_idle();
+        let cancels: Vec<Canceller> = self.0.running().drain().map(|(_, cancel)| cancel).collect();
+        // Where the source cannot be reached, nothing of ours runs there for long either.
+        join_all(cancels.into_iter().map(|canceller| timeout(CANCEL_TIMEOUT, canceller.cancel()))).await;
+    }
+}

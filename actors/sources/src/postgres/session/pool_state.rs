@@ -1,0 +1,220 @@
+//! The sessions that are open: how one is opened, reused, and given back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::postgres::bind::parameter_types::ParameterTypeCache;
+use crate::postgres::connect::cancel::Canceller;
+use crate::postgres::connect::connector::Connector;
+use crate::postgres::connect::login;
+use crate::postgres::connect::wire::Wire;
+use crate::postgres::failure;
+use crate::postgres::session::custom_types::CustomTypes;
+use crate::postgres::session::setup::{GREETING_TIMEOUT, introduce};
+use portico_core::error::Result;
+
+/// How long an idle session may take to become ready for its next caller.
+const RECYCLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What all sessions of one connection share.
+pub(crate) struct PoolState {
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) types: Arc<CustomTypes>,
+    /// How statements are prepared that need more than their values' own types.
+    pub(crate) parameter_types: ParameterTypeCache,
+    pub(crate) most: usize,
+    /// How long a role's session is kept that nobody uses; `None` where no role has sessions.
+    pub(crate) role_idle: Option<Duration>,
+    /// One for each session that may be out.
+    pub(crate) slots: Arc<Semaphore>,
+    /// Those that are open, out or idle.
+    pub(crate) open: Arc<AtomicUsize>,
+    pub(crate) generation: AtomicU64,
+    pub(crate) idle: Mutex<IdleSessions>,
+    /// How roles connect, with the passwords that were read for them.
+    pub(crate) roles: Mutex<HashMap<Arc<str>, Arc<Connector>>>,
+    /// How to cancel what runs on the sessions that are out, for the end of the whole connection.
+    pub(crate) running: Mutex<HashMap<u64, Canceller>>,
+    pub(crate) next: AtomicU64,
+}
+
+#[derive(Default)]
+pub(crate) struct IdleSessions {
+    /// The one that came back last is the last one.
+    pub(crate) sessions: Vec<PooledSession>,
+    /// Whether somebody looks for those that are idle too long.
+    pub(crate) watched: bool,
+}
+
+/// A session of the pool.
+pub(crate) struct PooledSession {
+    pub(crate) wire: Wire,
+    /// Whose it is; `None` for the connection's own user.
+    pub(crate) role: Option<Arc<str>>,
+    /// Its process at the source. Behind a pooler it is nobody's.
+    pub(crate) process: i32,
+    /// Whether it was used before.
+    pub(crate) reused: bool,
+    pub(crate) generation: u64,
+    /// When it was handed out last.
+    pub(crate) out: Instant,
+    /// When it came back.
+    pub(crate) back: Instant,
+    _open: Counted,
+}
+
+/// Counts what is open until it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl PoolState {
+    /// The sessions that nobody uses.
+    pub(crate) fn idle(&self) -> MutexGuard<'_, IdleSessions> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How to cancel what runs.
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<u64, Canceller>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing has to be cancelled any more on the session `number`.
+    pub(crate) fn forget_running(&self, number: u64) {
+        self.running().remove(&number);
+    }
+
+    /// Whether a session is what one would open now.
+    fn is_good(&self, pooled: &PooledSession) -> bool {
+        !pooled.wire.is_closed() && pooled.generation == self.generation.load(Ordering::Acquire)
+    }
+
+    /// An idle session of `role`, the last one that came back.
+    pub(crate) async fn reuse(&self, role: Option<&Arc<str>>) -> Option<PooledSession> {
+        loop {
+            let mut pooled = {
+                let mut idle = self.idle();
+                let place = idle.sessions.iter().rposition(|pooled| pooled.role.as_ref() == role)?;
+                idle.sessions.remove(place)
+            };
+            if !self.is_good(&pooled) {
+                continue;
+            }
+            if !pooled.wire.pooled && self.types.changed_since(pooled.out) {
+                let warmed = timeout(RECYCLE_TIMEOUT, self.types.warm_types(&pooled.wire)).await;
+                if warmed.is_err() {
+                    continue;
+                }
+            }
+            pooled.reused = true;
+            return Some(pooled);
+        }
+    }
+
+    /// A fresh session of `role`.
+    pub(crate) async fn connect(&self, role: Option<&Arc<str>>) -> Result<PooledSession> {
+        let generation = self.generation.load(Ordering::Acquire);
+        let open = self.make_room();
+        let connector = match role {
+            None => Arc::clone(&self.connector),
+            Some(role) => self.connector_of(role)?,
+        };
+        let wire = connector.connect().boxed().await?;
+        let greeting = timeout(GREETING_TIMEOUT, introduce(&wire)).await;
+        let process = greeting
+            .map_err(|_| failure::unavailable("a fresh session did not answer in time"))?
+            .map_err(|error| failure::connecting(&error))?;
+        if let Some(role) = role {
+            let verified = timeout(GREETING_TIMEOUT, login::verify(&wire, role)).await;
+            verified.map_err(|_| failure::unavailable("a fresh session did not answer in time"))??;
+        }
+        if !wire.pooled {
+            self.types.warm_types(&wire).await;
+        }
+        let now = Instant::now();
+        let role = role.cloned();
+        Ok(PooledSession { wire, role, process, reused: false, generation, out: now, back: now, _open: open })
+    }
+
+    /// Counts one more session, and closes idle ones where that is more than there may be. Each session
+    /// that is out or on its way has a slot, so that as many as are too many are idle.
+    fn make_room(&self) -> Counted {
+        let mut idle = self.idle();
+        let open = Counted::new(&self.open);
+        let excess = self.open.load(Ordering::Acquire).saturating_sub(self.most).min(idle.sessions.len());
+        let closed: Vec<PooledSession> = idle.sessions.drain(..excess).collect();
+        drop(idle);
+        drop(closed);
+        open
+    }
+
+    fn connector_of(&self, role: &Arc<str>) -> Result<Arc<Connector>> {
+        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connector) = roles.get(role) {
+            return Ok(Arc::clone(connector));
+        }
+        // There may be as many roles as callers.
+        if roles.len() > self.most.saturating_mul(8) {
+            roles.clear();
+        }
+        let connector = Arc::new(self.connector.for_role(role)?);
+        roles.insert(Arc::clone(role), Arc::clone(&connector));
+        Ok(connector)
+    }
+
+    /// Takes a session back that somebody vouches for.
+    pub(crate) fn put_back(self: &Arc<Self>, mut pooled: PooledSession, slot: OwnedSemaphorePermit, runtime: &Handle) {
+        if self.is_good(&pooled) && !self.slots.is_closed() {
+            pooled.back = Instant::now();
+            let mut idle = self.idle();
+            idle.sessions.push(pooled);
+            let watch = self.role_idle.filter(|_| !std::mem::replace(&mut idle.watched, true));
+            drop(idle);
+            if let Some(patience) = watch {
+                self.watch(patience, runtime);
+            }
+        }
+        drop(slot);
+    }
+
+    /// Closes sessions that nobody uses, as long as there are any.
+    fn watch(self: &Arc<Self>, patience: Duration, runtime: &Handle) {
+        let shared = Arc::downgrade(self);
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(patience / 2).await;
+                let Some(shared) = shared.upgrade() else { return };
+                let mut idle = shared.idle();
+                let kept = idle.sessions.iter().position(|pooled| pooled.back.elapsed() < patience);
+                let last = kept.unwrap_or(idle.sessions.len());
+                // They stand in the order in which they came back.
+                let closed: Vec<PooledSession> = idle.sessions.drain(..last).collect();
+                let over = idle.sessions.is_empty();
+                idle.watched = !over;
+                drop(idle);
+                drop(closed);
+                if over {
+                    return;
+                }
+            }
+        });
+    }
+}

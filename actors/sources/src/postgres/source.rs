@@ -1,0 +1,204 @@
+//! PostgreSQL as a source: what is asked of it, in which order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::Pooler;
+use crate::postgres::address::Address;
+use crate::postgres::catalog::cache::CatalogCache;
+use crate::postgres::catalog::facets;
+use crate::postgres::catalog::fragments;
+use crate::postgres::connect::connector::Connector;
+use crate::postgres::execute::execution::{Execution, Values};
+use crate::postgres::execute::options::ExecOptions;
+use crate::postgres::execute::shared::{CallOptions, Shared};
+use crate::postgres::execute::{batch, procedure, rows, script, statement};
+use crate::postgres::failure;
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::custom_types::CustomTypes;
+use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::session::pool::SessionPool;
+use crate::postgres::walls::check::Walls;
+use crate::postgres::walls::names::redaction;
+use crate::postgres::walls::policy::{PendingCheck, StatementUse};
+use crate::{Access, Invocation, Plan, Pool, Profile, Settings, Source, Task};
+use portico_core::error::Result;
+use portico_core::finding::Finding;
+use portico_core::identity::Assumed;
+use portico_core::reply::Results;
+use portico_sql::Class;
+
+/// A PostgreSQL database behind a pool of sessions.
+pub(crate) struct Postgres {
+    shared: Arc<Shared>,
+}
+
+impl Postgres {
+    /// Understands the connection's address; nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when it cannot be honoured.
+    pub(crate) fn open(settings: Settings, address: &Address) -> Result<Self> {
+        let connector = Arc::new(Connector::new(address, settings.connect_timeout)?.within(&settings.budget));
+        let types = Arc::new(CustomTypes::new());
+        let roles = if address.login.is_some() { fragments::LOGINS } else { fragments::MEMBERS };
+        let roles = settings.has_roles.then_some(roles);
+        let wants_writer = connector.wants_writer() && settings.access == Access::ReadWrite;
+        let housekeeping = Arc::new(Housekeeping::new(Arc::clone(&connector)));
+        let walls = Arc::new(Walls::new(Arc::clone(&settings.exposure), Arc::clone(&housekeeping)));
+        let sessions = SessionPool::new(connector, settings.pool, &types);
+        let shared = Shared {
+            name: Arc::clone(&settings.name),
+            access: settings.access,
+            pooled: address.pooler == Pooler::Transaction,
+            wants_writer,
+            sessions,
+            cache: Arc::new(CatalogCache::new(housekeeping, types, roles, Arc::clone(&walls))),
+            walls,
+            closing: CancellationToken::new(),
+            settings,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+}
+
+impl Source for Postgres {
+    fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.cache.refresh().await }.boxed()
+    }
+
+    fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
+        let shared = Arc::clone(&self.shared);
+        async move { Box::pin(shared.run(plan)).await }.boxed()
+    }
+
+    fn reach(&self) -> BoxFuture<'static, Result<Vec<Finding>>> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.cache.reach(&shared.settings).await }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            shared.closing.cancel();
+            shared.sessions.close().await;
+            shared.cache.close();
+        }
+        .boxed()
+    }
+
+    fn pool(&self) -> Option<Pool> {
+        Some(self.shared.sessions.count())
+    }
+}
+
+impl Shared {
+    /// Carries out a plan. A server that was asked to be one that can write, and is so no longer,
+    /// is left for good: nothing was changed, and the next attempt looks for its successor.
+    async fn run(&self, plan: Plan) -> Result<Results> {
+        // A reader is refused by its own transaction, whatever the server is.
+        let writes = plan.access == Access::ReadWrite;
+        let results = match Box::pin(self.carry_out(plan)).await {
+            Ok(results) if self.walls.hides() => {
+                let walls = Arc::clone(&self.walls);
+                Ok(results.mend(move |error| {
+                    let walls = Arc::clone(&walls);
+                    async move { walls.mend(error).await }.boxed()
+                }))
+            }
+            Err(error) => Err(self.walls.mend(error).await),
+            results => results,
+        };
+        match results {
+            Err(error) if writes && self.wants_writer && error.get_sqlstate() == Some(failure::READ_ONLY) => {
+                self.sessions.renounce();
+                self.cache.close();
+                Err(failure::unavailable(&error.message)
+                    .sqlstate(failure::READ_ONLY)
+                    .retry_after(std::time::Duration::from_secs(1))
+                    .hint("the server has become a standby, and another one is looked for; nothing was changed"))
+            }
+            results => results,
+        }
+    }
+
+    async fn carry_out(&self, plan: Plan) -> Result<Results> {
+        let dry_run = plan.dry_run;
+        let context = CallContext::start(plan.limits, plan.abandoned, self.closing.clone())
+            .hearing(plan.notices)
+            .of(&plan.identity);
+        let access = if self.access == Access::ReadOnly { Access::ReadOnly } else { plan.access };
+        let options = ExecOptions { access, dry_run, describes: plan.describes };
+        context.bound(self.cache.freshen()).await?;
+        let (by, trace) = (plan.identity, plan.trace);
+        let asked = CallOptions { options, by: &by, trace };
+        let execution = match plan.task {
+            Task::Describe(facet, narrow) => facets::execution(facet, narrow, &self.name),
+            Task::Statement(prepared) => self.execution(prepared, asked, StatementUse::Alone)?,
+            Task::Statements(prepared) => return script::results(self, prepared, asked, context).await,
+            Task::Columns(prepared) => return script::columns(self, prepared, asked, context).await,
+            Task::Batch(repeated) => return batch::results(self, repeated, asked, context).await,
+            Task::Procedure(invocation) => return Box::pin(self.call(&invocation, asked, context)).await,
+        };
+        self.start(execution, asked, context).await
+    }
+
+    /// Calls a routine, and once more where it is no longer what it was when it was read.
+    async fn call(&self, invocation: &Invocation, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
+        let execution = context.bound(self.invoke(invocation, asked.options, asked.by)).await??;
+        let (text, is_function) = (execution.text.clone(), execution.class == Class::Select);
+        match self.start(execution, asked, context.clone()).await {
+            Err(error) if procedure::may_be_changed(&error) => {
+                // What failed of a function was undone; a procedure may have committed.
+                context.bound(self.cache.refresh()).await??;
+                match context.bound(self.invoke(invocation, asked.options, asked.by)).await?? {
+                    execution if is_function && execution.text != text => self.start(execution, asked, context).await,
+                    _ => Err(error),
+                }
+            }
+            results => results,
+        }
+    }
+
+    /// Runs `execution` up to its first rows.
+    async fn start(&self, mut execution: Execution, asked: CallOptions<'_>, context: CallContext) -> Result<Results> {
+        let CallOptions { options, by, trace } = asked;
+        execution.identity.clone_from(by);
+        // Our own questions for a facet hold nothing that would have to be prepared.
+        execution.position.pooled = self.pooled && matches!(execution.values, Values::Inferred(_));
+        if let (Some(trace), None) = (trace, &execution.origin) {
+            trace.comment(&mut execution.text);
+        }
+        if execution.opens_cursors {
+            return script::run(self, VecDeque::from([execution]), options, context).await;
+        }
+        let redaction = context.bound(self.walls.redaction(&execution)).await??;
+        let answer = statement::execute(self, &execution, &context).await?;
+        let brief = execution.guarded.as_ref().is_some_and(PendingCheck::is_brief);
+        let results = rows::results(answer, execution, context, &self.name, Arc::clone(&self.cache)).await;
+        Ok(match redaction {
+            Some(names) => redaction::redacted(results, names, brief),
+            None => results,
+        })
+    }
+
+    /// The call of a routine; what is not known may have been made since we last asked.
+    async fn invoke(&self, invocation: &Invocation, options: ExecOptions, by: &Assumed) -> Result<Execution> {
+        let execution = || match by {
+            None => procedure::execution(&self.cache.routines(), invocation, options),
+            Some(identity) => procedure::execution(&self.cache.routines().seen_by(&identity.role), invocation, options),
+        };
+        match execution() {
+            Err(_) => {
+                self.cache.refresh().await?;
+                execution()
+            }
+            execution => execution,
+        }
+    }
+}

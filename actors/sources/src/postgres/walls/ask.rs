@@ -1,0 +1,195 @@
+//! Asks the server what it understood of a statement: the statement is the body of a temporary function
+//! that is made, read and undone. The server resolves every name and infers every type for that, and
+//! runs nothing (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use futures_util::future::{join, join4, join5};
+use tokio_postgres::error::{ErrorPosition, SqlState};
+use tokio_postgres::types::Type;
+
+use crate::postgres::bind::inference::inferred;
+use crate::postgres::bind::split_parameters::SplitParameters;
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::identity;
+use crate::postgres::execute::options::TransactionMode;
+use crate::postgres::execute::transaction::{beginning, search_path, step_back};
+use crate::postgres::quote::quoted;
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use portico_core::error::{Error, Kind, Result};
+
+/// Characters of a tree that is read; a longer one is not judged.
+const LONGEST: usize = 16 << 20;
+const READ: &str = "SELECT pg_catalog.left(p.prosqlbody::text, $1) FROM pg_catalog.pg_proc p \
+    WHERE p.proname = 'portico_check' AND p.pronamespace = pg_catalog.pg_my_temp_schema()";
+const SAVE: &str = "SAVEPOINT portico_check";
+/// The judge's questions mean the server's own operators and functions. They are small, and to compile
+/// them would take far longer than they do.
+const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off";
+/// Undoes the question in a transaction that goes on.
+pub(crate) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
+
+/// What the server said.
+pub(crate) enum Analysis {
+    /// The analysed tree, with the question's transaction still open.
+    Tree(String),
+    /// It does not take the statement.
+    Refused(tokio_postgres::Error),
+    /// The statement is no query.
+    NoQuery,
+}
+
+/// Asks for the query that `text` is: the statement of `execution`, or the part of it from `start` on. Behind
+/// a failure the transaction is the caller's to end.
+///
+/// # Errors
+/// What the driver itself refuses, and a session that is lost.
+pub(crate) async fn ask(
+    session: &Session,
+    execution: &Execution,
+    text: &str,
+    context: &CallContext,
+) -> Result<Analysis> {
+    let (mut text, mut types) = (Cow::Borrowed(text), Vec::new());
+    if !execution.arguments().is_empty() {
+        let inferred = inferred(session, execution, context).await?;
+        types = inferred.statement.params().to_vec();
+        // No parameter stands in front of the part: their numbers are the same in it.
+        if let (Some(_), Some(apart)) = (inferred.apart, SplitParameters::of(&text, execution.arguments())) {
+            text = Cow::Owned(apart.text);
+        }
+        step_back(session, execution.mode(), execution.position).await;
+    }
+    let question = question(&text, &types);
+    let made = if execution.position.begins {
+        let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
+        let (opened, role, path, made, (tree, _)) = join5(
+            session.batch_execute(&begin),
+            identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+            search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
+            session.execute_typed(&question, &[]),
+            join(read(session), session.batch_execute(OWN_PATH)),
+        )
+        .await;
+        opened.and(role).and(path).and(made).map(|_| tree)
+    } else {
+        let (saved, made, tree, _) = join4(
+            session.batch_execute(SAVE),
+            session.execute_typed(&question, &[]),
+            read(session),
+            session.batch_execute(OWN_PATH),
+        )
+        .await;
+        saved.and(made).map(|_| tree)
+    };
+    let tree = match made {
+        Ok(tree) => tree,
+        Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
+        Err(error) => return Ok(Analysis::Refused(error)),
+    };
+    let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, 0))?;
+    if tree.chars().count() > LONGEST {
+        return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
+            .hint("send fewer values, or many of them as one array"));
+    }
+    Ok(Analysis::Tree(tree))
+}
+
+/// What the server says of a statement of definition, which is run and not kept: its transaction is the
+/// caller's to undo.
+pub(crate) async fn try_out(
+    session: &Session,
+    execution: &Execution,
+    context: &CallContext,
+) -> Result<(), tokio_postgres::Error> {
+    if !execution.position.begins {
+        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&execution.text, &[])).await;
+        return saved.and(made).map(drop);
+    }
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
+    let (opened, role, path, made) = join4(
+        session.batch_execute(&begin),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+        search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
+        session.execute_typed(&execution.text, &[]),
+    )
+    .await;
+    opened.and(role).and(path).and(made).map(drop)
+}
+
+/// Takes back what an earlier attempt left, where it had `begun` something.
+pub(crate) async fn start_over(session: &Session, execution: &Execution, begun: bool) {
+    if execution.position.begins {
+        let _nothing_open = session.batch_execute("ROLLBACK").await;
+    } else if begun && session.batch_execute(STEP_BACK).await.is_err() {
+        step_back(session, execution.mode(), execution.position).await;
+    }
+}
+
+async fn read(session: &Session) -> Result<tokio_postgres::Row, tokio_postgres::Error> {
+    let longest = i32::try_from(LONGEST + 1).unwrap_or(i32::MAX);
+    session.query_typed_one(READ, &[(&longest, Type::INT4)]).await
+}
+
+/// The text in front of the statement's own, for parameters of these types.
+fn question(text: &str, types: &[Type]) -> String {
+    format!("{}{text}\n; END", opening(types))
+}
+
+fn opening(types: &[Type]) -> String {
+    let mut opening = "CREATE FUNCTION pg_temp.portico_check(".to_owned();
+    for (number, type_) in types.iter().enumerate() {
+        let comma = if number == 0 { "" } else { ", " };
+        // Writing to a text cannot fail.
+        let _ = write!(opening, "{comma}{}.{}", quoted(type_.schema()), quoted(type_.name()));
+    }
+    opening.push_str(") RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ");
+    opening
+}
+
+/// How many characters of the question stand in front of the statement's text.
+pub(crate) fn shift() -> usize {
+    opening(&[]).chars().count()
+}
+
+/// Whether the server says that the statement is none that a function's body can be. There is no SQLSTATE
+/// for it; the place in the server's code tells, and the words are in the server's language.
+fn is_no_query(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        *error.code() == SqlState::FEATURE_NOT_SUPPORTED
+            && error.routine() == Some("interpret_AS_clause")
+            && error.position().is_none()
+    })
+}
+
+/// Whether the server found fault with what stands behind so many characters.
+pub(crate) fn is_behind(error: &tokio_postgres::Error, characters: usize) -> bool {
+    let position = match error.as_db_error().and_then(|error| error.position()) {
+        Some(ErrorPosition::Original(position)) => usize::try_from(*position).ok(),
+        _ => None,
+    };
+    position.is_some_and(|position| position > characters)
+}
+
+/// Whether the server may not be asked at all: it replays another's log, is too old, or gives the role no
+/// temporary objects. The probe tells these apart from what is wrong with a statement.
+pub(crate) fn may_be_unable(error: &tokio_postgres::Error) -> bool {
+    let code = error.code().map(SqlState::code);
+    matches!(code, Some("25006" | "0A000" | "42501" | "42601"))
+}
+
+/// Whether the server takes a question at all. Runs outside of a transaction, and leaves none open.
+pub(crate) async fn can_be_asked(session: &Session, execution: &Execution, context: &CallContext) -> bool {
+    let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
+    let question = question("SELECT 1", &[]);
+    let (opened, role, made, undone) = join4(
+        session.batch_execute(&begin),
+        identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
+        session.execute_typed(&question, &[]),
+        session.batch_execute("ROLLBACK"),
+    )
+    .await;
+    opened.and(role).and(made).is_ok() && undone.is_ok()
+}

@@ -1,0 +1,313 @@
+//! What a caller's statement may do on a connection that hides something, gives its callers roles, or
+//! only reads. The server is asked what it understood of each query ([`ask`], [`tree`]) and what that
+//! uses is judged by number ([`judge`], [`functions`]); for statements of which the server tells nothing,
+//! and for servers that cannot be asked, names stand in ([`names`]). What was admitted is remembered by
+//! its shape ([`fingerprint`]).
+//!
+//! What an administrator wrote, and our own statements, are not judged.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::postgres::bind::argument_types;
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::execute::execution::Execution;
+use crate::postgres::execute::options::ExecOptions;
+use crate::postgres::session::context::CallContext;
+use crate::postgres::session::handle::Session;
+use crate::postgres::session::housekeeping::Housekeeping;
+use crate::postgres::walls::ask::Analysis;
+use crate::postgres::walls::memory::AdmittedStatements;
+use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
+use crate::postgres::walls::objects::is_system;
+use crate::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
+use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
+use crate::postgres::walls::{ask, functions, judge, plan, tree};
+use crate::{Access, Exposure};
+use portico_core::call::Argument;
+use portico_core::error::{Error, Result};
+use portico_core::identity::Assumed;
+use portico_sql::{Class, Outline, Statement, outline};
+
+/// How long it holds that a server could be asked, or could not.
+const ABILITY: Duration = Duration::from_secs(60);
+
+/// The walls of one connection.
+pub(crate) struct Walls {
+    exposure: Arc<Exposure>,
+    /// Where the names of what is hidden are read.
+    housekeeping: Arc<Housekeeping>,
+    memory: AdmittedStatements,
+    names: NameCache,
+    /// Whether the server could be asked, by role.
+    able: Mutex<HashMap<String, (bool, Instant)>>,
+}
+
+impl Walls {
+    /// The walls for what `exposure` shows.
+    pub(crate) fn new(exposure: Arc<Exposure>, housekeeping: Arc<Housekeeping>) -> Self {
+        Self {
+            exposure,
+            housekeeping,
+            memory: AdmittedStatements::default(),
+            names: NameCache::default(),
+            able: Mutex::default(),
+        }
+    }
+
+    /// Whether something is hidden.
+    pub(crate) fn hides(&self) -> bool {
+        !self.exposure.is_everything()
+    }
+
+    /// A statement's definitions may have changed the catalogue.
+    pub(crate) fn forget(&self) {
+        self.memory.forget();
+        self.names.forget();
+    }
+
+    /// What has to be judged of a caller's statement before it runs; `None` where nothing has to be, also
+    /// because its shape was admitted lately. `alone` says that no other statement runs before it in its
+    /// transaction. The statement's text becomes the one that is judged.
+    ///
+    /// # Errors
+    /// The statement is of a kind that is not available here.
+    pub(crate) fn guard(
+        &self,
+        statement: &mut Statement,
+        (values, default_schema): (&[Argument], Option<&str>),
+        (options, by): (ExecOptions, &Assumed),
+        extent: StatementUse,
+    ) -> Result<Option<PendingCheck>> {
+        let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
+        let alone = extent != StatementUse::Among;
+        let guard = Policy { hides: self.hides(), identity: by.is_some(), read_only };
+        if !guard.stands() {
+            return Ok(None);
+        }
+        if let Some(schema) = default_schema
+            && guard.hides
+            && (is_system(schema) || !self.exposure.shows_schema(schema))
+        {
+            let missing = format!("schema \"{schema}\" does not exist");
+            return Err(Error::not_found(missing).sqlstate("3F000").judged());
+        }
+        let fingerprint = alone.then(|| {
+            let role = by.as_ref().map_or("", |identity| identity.role.as_str());
+            let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
+            let parts = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
+            QueryFingerprint::of(&statement.text, &parts)
+        });
+        if fingerprint.is_some_and(|fingerprint| self.memory.knows(&fingerprint)) {
+            return Ok(None);
+        }
+        let (outline, plain) = outline(&statement.text);
+        if let Some(plain) = plain {
+            statement.text = plain;
+        }
+        match &outline {
+            Outline::Show(setting) if guard.hides && !functions::is_harmless_setting(setting) => {
+                return Err(refused(&format!("SHOW {setting}")));
+            }
+            Outline::Query | Outline::Explain { .. } | Outline::Show(_) => {}
+            Outline::CreateAs { .. } | Outline::SelectInto { .. } | Outline::Call | Outline::Definition
+                if !read_only => {}
+            // It may be no statement at all, which the server says best.
+            Outline::Other(_) if alone => {}
+            Outline::Other(word) if !read_only => {
+                return Err(refused(if word.is_empty() { "this statement" } else { word }));
+            }
+            _ => return Err(writes()),
+        }
+        if (!alone || extent == StatementUse::Repeated)
+            && guard.hides
+            && matches!(outline, Outline::Explain { .. } | Outline::Show(_))
+        {
+            return Err(refused("EXPLAIN or SHOW in a batch or a script").hint("send it in a call of its own"));
+        }
+        let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
+        let (understood, class) = (statement.understood, statement.class);
+        Ok(Some(PendingCheck {
+            guard,
+            outline,
+            text: statement.text.clone(),
+            fingerprint,
+            understood,
+            class,
+            brief: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) async fn inspect(
+        &self,
+        session: &Session,
+        execution: &Execution,
+        guarded: &PendingCheck,
+        context: &CallContext,
+    ) -> Result<(), Refusal> {
+        let whole = 0..guarded.text.len();
+        let query = match &guarded.outline {
+            Outline::Query | Outline::Other(_) => whole,
+            Outline::Explain { query, .. } => query.clone(),
+            Outline::CreateAs { head, query } => {
+                let head = guarded.text.get(head.clone()).unwrap_or_default();
+                self.admit(head, guarded.guard).await.map_err(|error| placed(error, execution))?;
+                query.clone()
+            }
+            Outline::SelectInto { into } => {
+                let clause = guarded.text.get(into.clone()).unwrap_or_default();
+                self.admit(clause, guarded.guard).await.map_err(|error| placed(error, execution))?;
+                whole
+            }
+            Outline::Definition | Outline::Call => {
+                let admitted = self.admit(&guarded.text, guarded.guard).await;
+                return Ok(admitted.map_err(|error| placed(error, execution))?);
+            }
+            Outline::Show(_) => return Ok(()),
+        };
+        if self.able(execution) == Some(false) {
+            return Ok(self.judge_by_names(guarded, execution).await?);
+        }
+        let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
+        let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
+        if let Outline::SelectInto { into } = &guarded.outline {
+            let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
+            text.to_mut().replace_range(into.clone(), &blank);
+        }
+        match ask::ask(session, execution, &text, context).await {
+            Ok(Analysis::Tree(tree)) => {
+                self.is_able(execution, true);
+                let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
+                let judged = self.judge(session, &tree, guarded).await;
+                let lasting = judged.map_err(|error| placed(error, execution))?;
+                session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+                if let (Some((fingerprint, generation)), Outline::Query, true) =
+                    (guarded.fingerprint, &guarded.outline, lasting)
+                {
+                    self.memory.keep(fingerprint, generation);
+                }
+                Ok(())
+            }
+            Ok(Analysis::NoQuery) if guarded.guard.read_only => Err(writes().into()),
+            Ok(Analysis::NoQuery) => Err(match &guarded.outline {
+                Outline::Other(word) if !word.is_empty() => refused(word).into(),
+                _ => refused("this kind of statement").into(),
+            }),
+            Ok(Analysis::Refused(error)) => {
+                let shift = ask::shift().saturating_sub(before);
+                let end = ask::shift() + text.chars().count();
+                self.refused(&error, (shift, end), session, (execution, guarded), context).await
+            }
+            Err(error) => Err(Refusal::of_server(error)),
+        }
+    }
+
+    /// What follows when the server does not take the question, in which so many characters stand in front
+    /// of the statement, and so many before its end.
+    pub(crate) async fn refused(
+        &self,
+        error: &tokio_postgres::Error,
+        (shift, end): (usize, usize),
+        session: &Session,
+        (execution, guarded): (&Execution, &PendingCheck),
+        context: &CallContext,
+    ) -> Result<(), Refusal> {
+        if self.able(execution).is_none() && ask::may_be_unable(error) && execution.position.begins {
+            session.batch_execute("ROLLBACK").await.map_err(|error| execution.failure(&error, 0))?;
+            let able = ask::can_be_asked(session, execution, context).await;
+            self.is_able(execution, able);
+            if !able {
+                return Ok(self.judge_by_names(guarded, execution).await?);
+            }
+        }
+        if ask::is_behind(error, end) {
+            // The server found the end of the question where the statement's own should be.
+            let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
+            session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+            if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
+                return Err(Refusal::of_server(execution.failure(&own, 0)));
+            }
+        }
+        Err(Refusal::of_server(execution.failure(error, shift)))
+    }
+
+    /// Whether the verdict holds for every statement of this shape.
+    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<bool> {
+        let uses = tree::read(tree)
+            .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
+        // What is only planned changes nothing.
+        let planned = matches!(guarded.outline, Outline::Explain { runs: false, .. });
+        if guarded.guard.read_only && !planned && !uses.only_reads() {
+            return Err(writes());
+        }
+        judge::judge(session, &uses, guarded.guard, &self.exposure).await?;
+        let explains = matches!(guarded.outline, Outline::Explain { .. });
+        if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
+            guarded.tell_briefly()?;
+        }
+        Ok(!uses.depends_on_literals())
+    }
+
+    /// The judgement where the server cannot be asked.
+    async fn judge_by_names(&self, guarded: &PendingCheck, execution: &Execution) -> Result<()> {
+        if !guarded.understood
+            || matches!(guarded.outline, Outline::Other(_))
+            || (guarded.guard.read_only && guarded.class != Class::Select)
+        {
+            let why = "this statement, which was not wholly understood and which the server cannot be asked about,";
+            return Err(refused(why));
+        }
+        if guarded.guard.hides {
+            guarded.tell_briefly()?;
+        }
+        self.admit(&guarded.text, guarded.guard).await.map_err(|error| placed(error, execution))
+    }
+
+    async fn admit(&self, text: &str, guard: Policy) -> Result<()> {
+        self.names(guard).await?.admit(text, guard)
+    }
+
+    pub(crate) async fn names(&self, guard: Policy) -> Result<Arc<HiddenNames>> {
+        if let Some(names) = self.names.get(guard) {
+            return Ok(names);
+        }
+        let client = self.housekeeping.client().await?;
+        let names = Arc::new(HiddenNames::read(&client, guard, &self.exposure, self.names.routines(guard)).await?);
+        self.names.keep(guard, &names);
+        Ok(names)
+    }
+
+    fn able(&self, execution: &Execution) -> Option<bool> {
+        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        able.get(role(execution)).filter(|(_, since)| since.elapsed() < ABILITY).map(|(able, _)| *able)
+    }
+
+    fn is_able(&self, execution: &Execution, is: bool) {
+        let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        able.retain(|_, (_, since)| since.elapsed() < ABILITY);
+        able.insert(role(execution).to_owned(), (is, Instant::now()));
+    }
+}
+
+fn role(execution: &Execution) -> &str {
+    execution.identity.as_ref().map_or("", |identity| identity.role.as_str())
+}
+
+/// The failure with the name as the caller wrote it, and its place.
+fn placed(error: Error, execution: &Execution) -> Error {
+    if error.get_position().is_some() || error.get_sqlstate() != Some("42P01") {
+        return error;
+    }
+    let names = execution.origin.iter().flat_map(|statement| &statement.names);
+    let found = names.filter(|name| !name.called).find(|name| {
+        let written = name.parts.join(".");
+        name.parts.iter().chain([&written]).any(|part| error.message.contains(&format!("\"{part}\"")))
+    });
+    match found {
+        Some(name) if error.get_hint().is_none() => no_such(&name.parts.join(".")).position(name.position),
+        Some(name) => error.position(name.position),
+        None => error,
+    }
+}

@@ -1,0 +1,342 @@
+//! Names of what is hidden, for three uses: to take them out of what the source says, to judge
+//! statements of which the server tells nothing, and to judge all of them where the server cannot be
+//! asked. Nothing is resolved here: a text that holds such a name, anywhere and in any quotes, is
+//! refused, and a name is admitted only where all that bear it are.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use crate::Exposure;
+use crate::postgres::session::own::{ask, get};
+use crate::postgres::walls::called::{Function, functions_query};
+use crate::postgres::walls::objects::is_system;
+use crate::postgres::walls::objects::{NAMING_TYPES, belongings};
+use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::refusal::no_such;
+use crate::postgres::walls::refusal::refused;
+use portico_core::error::{Error, Result};
+
+/// How long the names hold that were read.
+const LIFETIME: Duration = Duration::from_secs(30);
+/// Octets of a name; the server cuts longer ones off.
+const NAME: usize = 63;
+/// A shorter name is only taken out of a text where it stands alone.
+const PART: usize = 4;
+/// What stands in the place of a name that was taken out.
+const TAKEN_OUT: &str = "(hidden)";
+/// Types by whose names a text can become the name of something.
+const NAMING_WORDS: [&str; 10] = [
+    "aclitem",
+    "regproc",
+    "regprocedure",
+    "regoper",
+    "regoperator",
+    "regclass",
+    "regtype",
+    "regcollation",
+    "regnamespace",
+    "regrole",
+];
+
+/// Operators of the database's own that call these functions.
+const OPERATORS: &str = "SELECT DISTINCT o.oprname::text FROM pg_catalog.pg_operator o \
+    JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+    WHERE n.nspname <> 'pg_catalog' AND o.oprcode::pg_catalog.oid = ANY ($1)";
+/// Relations of the database's own, not the catalogue's.
+const OWN_RELATIONS: &str = "SELECT c.oid FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND c.relkind <> 't'";
+/// Names of what belongs to a relation or refers to one, and is no relation: statistics, which have names
+/// of their own in a schema, columns, and foreign keys, which are told by the table that has them.
+const PARTS: &str = "SELECT s.stxname::text, s.stxrelid, 's' FROM pg_catalog.pg_statistic_ext s \
+    UNION ALL SELECT a.attname::text, a.attrelid, 'a' FROM pg_catalog.pg_attribute a \
+        WHERE a.attrelid = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped \
+    UNION ALL SELECT c.conname::text, c.confrelid, 'c' FROM pg_catalog.pg_constraint c WHERE c.contype = 'f'";
+const TYPES: &str = "SELECT t.typname::text, n.nspname::text FROM pg_catalog.pg_type t \
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
+    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND t.typelem = 0";
+const SCHEMAS: &str = "SELECT nspname::text FROM pg_catalog.pg_namespace \
+    WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
+
+/// The names of one moment.
+#[derive(Debug, Default)]
+pub(crate) struct HiddenNames {
+    /// Of relations, schemas and routines that callers do not see, and that nothing bears that they see.
+    hidden: HashSet<String>,
+    /// Of all of them, also those that something bears that is shown.
+    denied: HashSet<String>,
+    /// Of columns and foreign keys of hidden relations, unless something bears them that is shown. Only the
+    /// source's own words are held against them.
+    parts: HashSet<String>,
+    /// Of columns, foreign keys and statistics of what is shown.
+    shown_parts: HashSet<String>,
+    /// The denied ones in small letters: the server folds letters as its locale has it.
+    folded: HashSet<String>,
+    routines: Arc<Routines>,
+}
+
+/// Names of routines. A caller whose statements are judged makes none, so that they hold longer than the
+/// others.
+#[derive(Debug, Default)]
+pub(crate) struct Routines {
+    /// Of those that are not admitted.
+    refused: HashSet<String>,
+    /// Of these, the ones that callers do not see.
+    hidden: HashSet<String>,
+    /// Of somebody's own operators that call one of them.
+    operators: HashSet<String>,
+}
+
+impl Routines {
+    async fn read(client: &Client, guard: Policy, exposure: &Exposure) -> Result<Self> {
+        let (mut routines, mut refused) = (Self::default(), Vec::new());
+        let naming = NAMING_TYPES.to_vec();
+        for row in &ask(client, &functions_query("true"), &[(&naming, Type::OID_ARRAY)]).await? {
+            let function = Function::read(row)?;
+            // A name says nothing of the literal that some take.
+            if function.refusal(guard, exposure).is_none() && !(guard.hides && function.needs_literal()) {
+                continue;
+            }
+            if guard.hides && !is_system(&function.schema) && function.extension.is_none() {
+                routines.hidden.insert(function.name.clone());
+            }
+            routines.refused.insert(function.name);
+            refused.push(get::<Oid>(row, 7)?);
+        }
+        for row in &ask(client, OPERATORS, &[(&refused, Type::OID_ARRAY)]).await? {
+            routines.operators.insert(get(row, 0)?);
+        }
+        Ok(routines)
+    }
+}
+
+impl HiddenNames {
+    /// Reads them from the catalogue, but for routines that are `known`.
+    pub(crate) async fn read(
+        client: &Client,
+        guard: Policy,
+        exposure: &Exposure,
+        known: Option<Arc<Routines>>,
+    ) -> Result<Self> {
+        let mut names = Self::default();
+        let mut shown = HashSet::new();
+        if guard.hides {
+            let rows = ask(client, OWN_RELATIONS, &[]).await?;
+            let own: Vec<Oid> = rows.iter().map(|row| get(row, 0)).collect::<Result<_>>()?;
+            let mut hidden_relations = HashSet::new();
+            for (oid, belonging) in belongings(client, own.clone()).await? {
+                let is_shown = belonging.is_shown(exposure);
+                let Some(relation) = belonging.0.into_iter().next() else { continue };
+                if is_shown {
+                    shown.insert(relation.name);
+                } else {
+                    hidden_relations.insert(oid);
+                    names.denied.insert(relation.name);
+                }
+            }
+            for row in &ask(client, PARTS, &[(&own, Type::OID_ARRAY)]).await? {
+                let (name, kind): (String, String) = (get(row, 0)?, get(row, 2)?);
+                match hidden_relations.contains(&get::<Oid>(row, 1)?) {
+                    true if kind == "s" => names.denied.insert(name),
+                    true => names.parts.insert(name),
+                    false => names.shown_parts.insert(name),
+                };
+            }
+            names.parts.retain(|name| !names.shown_parts.contains(name));
+            for row in &ask(client, TYPES, &[]).await? {
+                if !exposure.shows_schema(&get::<String>(row, 1)?) {
+                    names.denied.insert(get(row, 0)?);
+                }
+            }
+            for row in &ask(client, SCHEMAS, &[]).await? {
+                let schema: String = get(row, 0)?;
+                if exposure.shows_schema(&schema) {
+                    shown.insert(schema)
+                } else {
+                    names.denied.insert(schema)
+                };
+            }
+        }
+        names.routines = match known {
+            Some(known) => known,
+            None => Arc::new(Routines::read(client, guard, exposure).await?),
+        };
+        names.denied.extend(names.routines.hidden.iter().cloned());
+        names.folded = names.denied.iter().map(|name| cut(&name.to_lowercase()).to_owned()).collect();
+        names.hidden = names.denied.difference(&shown).cloned().collect();
+        Ok(names)
+    }
+
+    /// Refuses a text in which anything stands that could name what is hidden or not admitted.
+    pub(crate) fn admit(&self, text: &str, guard: Policy) -> Result<()> {
+        if has_escapes(text) {
+            return Err(escapes());
+        }
+        if let Some(operator) = self.routines.operators.iter().find(|operator| text.contains(operator.as_str())) {
+            return Err(refused(&format!("the operator {operator}")));
+        }
+        for word in words(text) {
+            let folded = word.to_lowercase();
+            // An array's type has its element's name behind an underscore.
+            for form in [folded.as_str(), folded.trim_start_matches('_')] {
+                let cut = cut(form);
+                if self.folded.contains(cut) || (guard.hides && is_system(cut)) {
+                    return Err(no_such(word));
+                }
+                if self.routines.refused.contains(cut) {
+                    return Err(refused(&format!("the function {cut}")));
+                }
+                if (guard.hides && NAMING_WORDS.contains(&cut)) || (guard.identity && cut == "pg_settings") {
+                    return Err(refused(cut));
+                }
+            }
+        }
+        // Names of other characters than a word's stand in quotes; long ones are cut.
+        let text = text.to_lowercase();
+        for name in self.folded.iter().filter(|name| !is_word(name) || name.len() + 2 >= NAME) {
+            if text.contains(&begin(name, NAME - 2).replace('"', "\"\"")) {
+                return Err(no_such(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `word`, as it stands in a text, may be the name of something hidden; with `alone` only
+    /// where nothing bears the name that is shown.
+    pub(crate) fn is_one(&self, word: &str, alone: bool) -> bool {
+        let folded = word.to_lowercase();
+        // An array's type has its element's name behind an underscore.
+        [word, folded.as_str(), folded.trim_start_matches('_')]
+            .into_iter()
+            .map(cut)
+            .any(|form| if alone { self.hidden.contains(form) } else { self.folded.contains(form) })
+    }
+
+    /// The names that are no words, and so stand in quotes.
+    pub(crate) fn odd(&self, alone: bool) -> impl Iterator<Item = &str> {
+        let names = if alone { &self.hidden } else { &self.denied };
+        names.iter().map(String::as_str).filter(|name| !is_word(name))
+    }
+
+    /// Whether a column, foreign key or statistics of what is shown are called so.
+    pub(crate) fn is_shown_part(&self, word: &str) -> bool {
+        self.shown_parts.contains(word) || self.shown_parts.contains(&word.to_lowercase())
+    }
+
+    /// The text without the names of what is hidden.
+    pub(crate) fn without<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
+        let mut out: Option<String> = None;
+        for word in words(text) {
+            if self.is_hidden(word) {
+                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(word, TAKEN_OUT));
+            }
+        }
+        for name in self.hidden.iter().filter(|name| !is_word(name)) {
+            if out.as_deref().unwrap_or(text).contains(name.as_str()) {
+                out = Some(out.unwrap_or_else(|| text.to_owned()).replace(name.as_str(), TAKEN_OUT));
+            }
+        }
+        out.map_or(std::borrow::Cow::Borrowed(text), std::borrow::Cow::Owned)
+    }
+
+    /// A word that is a hidden thing's name, or was made of one, as those of indexes and constraints are.
+    fn is_hidden(&self, word: &str) -> bool {
+        self.hidden.contains(word)
+            || self.parts.contains(word)
+            || (word.len() > PART && self.hidden.iter().any(|name| name.len() >= PART && word.contains(name.as_str())))
+    }
+}
+
+/// Whether a name or a text may be written with U& in `text`.
+pub(crate) fn has_escapes(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("u&")
+}
+
+/// The refusal of a text that is only read where it has no escapes.
+pub(crate) fn escapes() -> Error {
+    Error::invalid("query: write names without U& escapes on this connection").judged()
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(in_word)
+}
+
+/// As the server's lexer has it: every octet beyond ASCII may stand in a name.
+pub(crate) fn in_word(each: char) -> bool {
+    each.is_ascii_alphanumeric() || each == '_' || each == '$' || !each.is_ascii()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    words_at(text).map(|(_, word)| word)
+}
+
+/// The words of a text, each with its place.
+pub(crate) fn words_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 0;
+    let words = text.split(|each: char| !in_word(each)).map(move |word| {
+        let at = next;
+        // What is between words is ASCII.
+        next += word.len() + 1;
+        (at, word)
+    });
+    words.filter(|(_, word)| !word.is_empty())
+}
+
+/// The name as the server cuts it.
+fn cut(name: &str) -> &str {
+    begin(name, NAME)
+}
+
+/// So many octets of a text, to the last whole character.
+pub(crate) fn begin(text: &str, octets: usize) -> &str {
+    text.get(..text.floor_char_boundary(octets)).unwrap_or_default()
+}
+
+/// The names as last read, for each guard.
+#[derive(Default)]
+pub(crate) struct NameCache {
+    names: Mutex<Vec<(Policy, Instant, Arc<HiddenNames>)>>,
+    routines: Mutex<Vec<(Policy, Instant, Arc<Routines>)>>,
+}
+
+fn latest<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy) -> Option<Arc<T>> {
+    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = kept.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
+    Some(Arc::clone(&found.2))
+}
+
+/// Keeps what was read. There are few kinds of guard.
+fn keep<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy, read: &Arc<T>) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
+    kept.push((guard, Instant::now(), Arc::clone(read)));
+}
+
+impl NameCache {
+    /// The names for `guard`, if they were read lately.
+    pub(crate) fn get(&self, guard: Policy) -> Option<Arc<HiddenNames>> {
+        latest(&self.names, guard)
+    }
+
+    /// The names of routines, if they were read lately.
+    pub(crate) fn routines(&self, guard: Policy) -> Option<Arc<Routines>> {
+        latest(&self.routines, guard)
+    }
+
+    /// Keeps them.
+    pub(crate) fn keep(&self, guard: Policy, names: &Arc<HiddenNames>) {
+        keep(&self.names, guard, names);
+        if self.routines(guard).is_none() {
+            keep(&self.routines, guard, &names.routines);
+        }
+    }
+
+    /// Forgets names of relations: the catalogue may have changed.
+    pub(crate) fn forget(&self) {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

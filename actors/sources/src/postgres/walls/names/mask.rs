@@ -1,0 +1,104 @@
+//! Other names in the place of those of what is hidden. What the source says of a statement with these
+//! is what it says where nothing of the hidden names exists: so both are told in the same words.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use crate::postgres::walls::names::hidden::{HiddenNames, begin, in_word, words_at};
+use portico_core::error::Error;
+use portico_sql::Edit;
+
+/// Octets of a name that the source tells.
+const NAME: usize = 63;
+/// Nobody can know it, and so nobody can make something that bears such a name. In capitals it stands
+/// in a text as it is; where the source folds it, it is told in small letters.
+static UNHEARD: LazyLock<String> = LazyLock::new(|| format!("Q{:016X}N", RandomState::new().hash_one(0)));
+
+/// Which names to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameSet {
+    /// Those that nothing bears that is shown.
+    Hidden,
+    /// All of what is hidden.
+    Denied,
+}
+
+/// The places of a text where names of what is hidden stand, and what is put there.
+#[derive(Debug)]
+pub(crate) struct NameMask {
+    pub(crate) edits: Vec<Edit>,
+    /// The names as they are written in the text, for each edit.
+    written: Vec<String>,
+}
+
+impl NameMask {
+    /// The mask of `text`; `None` where no such name stands in it.
+    pub(crate) fn of(text: &str, names: &HiddenNames, which: NameSet) -> Option<Self> {
+        // Of a longer word only what the source reads: behind it may stand the end of a dollar quote.
+        let mut found: Vec<(usize, String)> = words_at(text)
+            .filter(|(_, word)| names.is_one(word, which == NameSet::Hidden))
+            .map(|(at, word)| (at, begin(word, NAME).to_owned()))
+            .collect();
+        for name in names.odd(which == NameSet::Hidden) {
+            let spelt = name.replace('"', "\"\"");
+            found.extend(text.match_indices(&spelt).map(|(at, spelt)| (at, spelt.to_owned())));
+        }
+        found.sort_by_key(|(at, written)| (*at, std::cmp::Reverse(written.len())));
+        let mut mask = Self { edits: Vec::new(), written: Vec::new() };
+        let mut free = 0;
+        for (at, written) in found.into_iter().filter(|(_, written)| !written.is_empty()) {
+            if at >= free {
+                free = at + written.len();
+                let goes_on = text[free..].starts_with(in_word);
+                let replacement = unheard(mask.edits.len(), goes_on);
+                mask.edits.push(Edit { range: at..free, replacement });
+                mask.written.push(written);
+            }
+        }
+        (!mask.edits.is_empty()).then_some(mask)
+    }
+
+    /// Leaves the first name at or behind this place as it is, if it is one of a shown column.
+    pub(crate) fn spare(&mut self, byte: usize, names: &HiddenNames) -> bool {
+        let Some(found) = self.edits.iter().position(|edit| edit.range.start >= byte) else { return false };
+        let spared = self.written.get(found).is_some_and(|written| names.is_shown_part(written));
+        if spared {
+            self.edits.remove(found);
+            self.written.remove(found);
+        }
+        spared
+    }
+
+    /// The name that was found first.
+    pub(crate) fn first(&self) -> &str {
+        self.written.first().map_or("", String::as_str)
+    }
+
+    /// The failure in the words of the text before it was masked.
+    pub(crate) fn lift(&self, mut error: Error) -> Error {
+        error.message = self.lifted(&error.message);
+        if let Some(detail) = error.get_detail().map(|detail| self.lifted(detail)) {
+            error = error.detail(detail);
+        }
+        match error.get_hint().map(|hint| self.lifted(hint)) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+
+    fn lifted(&self, words: &str) -> String {
+        let mut words = words.to_owned();
+        for (edit, written) in self.edits.iter().zip(&self.written) {
+            let name = begin(written, NAME).replace("\"\"", "\"");
+            let folded = edit.replacement.to_ascii_lowercase();
+            words = words.replace(&edit.replacement, &name).replace(&folded, &name.to_ascii_lowercase());
+        }
+        words
+    }
+}
+
+/// A name that nothing bears. Where its word goes on, it is so long that the source cuts the rest off.
+fn unheard(number: usize, goes_on: bool) -> String {
+    let name = format!("{}{number}Z", UNHEARD.as_str());
+    if goes_on { format!("{name:Z<NAME$}") } else { name }
+}

@@ -1,0 +1,113 @@
+//! Relations of the catalogue, what they belong to, and whether callers may name them.
+
+use std::collections::HashMap;
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use crate::Exposure;
+use crate::postgres::session::own::{ask, get};
+use crate::postgres::walls::refusal::by_number;
+use portico_core::error::{Error, Result};
+
+/// Types whose values name objects of the catalogue, by their fixed numbers: regproc, regprocedure,
+/// regoper, regoperator, regclass, regtype, regcollation, regnamespace and regrole; and aclitem, which
+/// names roles. A text search
+/// configuration or dictionary (regconfig, regdictionary) is none that anybody hides.
+pub(crate) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGTYPE, 4191, 4089, 4096, 1033];
+
+pub(crate) const REGCLASS: Oid = 2205;
+pub(crate) const REGTYPE: Oid = 2206;
+
+/// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
+/// sequence that a column owns.
+const RELATIONS: &str = "\
+WITH RECURSIVE belongs (asked, oid, step) AS (
+    SELECT o, o, 0 FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION
+    SELECT b.asked, u.oid, b.step + 1 FROM belongs b CROSS JOIN LATERAL (
+        SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = b.oid
+        UNION ALL SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = b.oid
+        UNION ALL SELECT t.oid FROM pg_catalog.pg_class t WHERE t.reltoastrelid = b.oid
+            AND (SELECT k.relkind FROM pg_catalog.pg_class k WHERE k.oid = b.oid) = 't'
+        UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d
+            WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = b.oid
+                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')
+                AND EXISTS (SELECT FROM pg_catalog.pg_class s WHERE s.oid = b.oid AND s.relkind = 'S')
+    ) AS u (oid) WHERE b.step < 32
+)
+SELECT b.asked, b.step, n.nspname::text, c.relname::text, c.relkind::text, n.oid = pg_catalog.pg_my_temp_schema()
+FROM belongs b
+LEFT JOIN pg_catalog.pg_class c ON c.oid = b.oid
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ORDER BY b.asked, b.step";
+
+/// Whether `schema` is one of the server's own.
+pub(crate) fn is_system(schema: &str) -> bool {
+    schema == "information_schema" || schema.starts_with("pg_")
+}
+
+/// The relations with these numbers, each with what it belongs to.
+pub(crate) async fn belongings(client: &Client, asked: Vec<Oid>) -> Result<HashMap<Oid, Belonging>> {
+    let mut found: HashMap<Oid, Belonging> = HashMap::new();
+    for row in &ask(client, RELATIONS, &[(&asked, Type::OID_ARRAY)]).await? {
+        let relation = Relation {
+            schema: get::<Option<String>>(row, 2)?.unwrap_or_default(),
+            name: get::<Option<String>>(row, 3)?.unwrap_or_default(),
+            composite: get::<Option<String>>(row, 4)?.is_some_and(|kind| kind == "c"),
+            temporary: get::<Option<bool>>(row, 5)?.unwrap_or(false),
+        };
+        found.entry(get(row, 0)?).or_default().0.push(relation);
+    }
+    Ok(found)
+}
+
+/// A relation by name.
+#[derive(Debug)]
+pub(crate) struct Relation {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// A composite type of its own, which the lists do not name.
+    pub(crate) composite: bool,
+    /// Made by the caller on this very session.
+    pub(crate) temporary: bool,
+}
+
+/// A relation, and behind it what it belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct Belonging(pub(crate) Vec<Relation>);
+
+impl Belonging {
+    /// Whether callers may name it: nothing that it belongs to is hidden, and one of them is shown.
+    pub(crate) fn is_shown(&self, exposure: &Exposure) -> bool {
+        let mut shown = false;
+        for relation in &self.0 {
+            if relation.temporary {
+                return true;
+            }
+            match relation.schema.as_str() {
+                // What belongs to a table may lie there.
+                "pg_toast" => {}
+                "" | "pg_catalog" | "information_schema" => return false,
+                schema if schema.starts_with("pg_temp_") || schema.starts_with("pg_toast_temp_") => return false,
+                schema if exposure.hides_table(schema, &relation.name) => return false,
+                schema if relation.composite => shown |= exposure.shows_schema(schema),
+                schema => shown |= exposure.shows_table(schema, &relation.name),
+            }
+        }
+        shown
+    }
+
+    /// The refusal of a relation that callers may not name.
+    pub(crate) fn refusal(&self) -> Error {
+        match self.0.first() {
+            Some(Relation { schema, name, .. }) if is_system(schema) => {
+                Error::not_found(format!("relation \"{schema}.{name}\" does not exist"))
+                    .sqlstate("42P01")
+                    .hint("the catalogue is not shown on this connection: use get_tables, get_columns and the other metadata tools, or the metadata endpoints of the SQL API")
+                    .judged()
+            }
+            _ => by_number(),
+        }
+    }
+}

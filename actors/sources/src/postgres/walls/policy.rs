@@ -1,0 +1,105 @@
+//! What has to be judged of a statement, and why.
+
+use std::sync::OnceLock;
+
+use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::walls::refusal::refused;
+use portico_core::error::Result;
+use portico_sql::{Class, Outline};
+
+/// Which walls stand around a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Policy {
+    /// Something is hidden on this connection.
+    pub(crate) hides: bool,
+    /// Callers have roles of their own.
+    pub(crate) identity: bool,
+    /// The statement may not write.
+    pub(crate) read_only: bool,
+}
+
+impl Policy {
+    pub(crate) fn stands(self) -> bool {
+        self.hides || self.identity || self.read_only
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match (self.hides, self.identity, self.read_only) {
+            (false, false, false) => "n",
+            (false, false, true) => "r",
+            (false, true, false) => "i",
+            (false, true, true) => "ir",
+            (true, false, false) => "h",
+            (true, false, true) => "hr",
+            (true, true, false) => "hi",
+            (true, true, true) => "hir",
+        }
+    }
+}
+
+/// What is done with a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementUse {
+    /// It runs, and nothing that ran before it in its transaction can have changed what names mean.
+    Alone,
+    /// It runs behind others in one transaction.
+    Among,
+    /// It runs once for each set of values.
+    Repeated,
+    /// Its columns are told, and it does not run.
+    Described,
+}
+
+/// A statement that has to be judged before it runs.
+pub(crate) struct PendingCheck {
+    pub(crate) guard: Policy,
+    pub(crate) outline: Outline,
+    /// Its text as it will be sent, but for a trace behind it.
+    pub(crate) text: String,
+    /// By which it is remembered, where that is allowed.
+    pub(crate) fingerprint: Option<(QueryFingerprint, u64)>,
+    /// Whether the reader understood it, and what class it found.
+    pub(crate) understood: bool,
+    pub(crate) class: Class,
+    /// Set where its plan may hold what is hidden: then conditions and columns are not told.
+    pub(crate) brief: OnceLock<()>,
+}
+
+impl PendingCheck {
+    /// Whether nothing that runs before it in its transaction can change what its names mean.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.fingerprint.is_some()
+    }
+
+    /// Whether it stands where something is hidden.
+    pub(crate) fn hides(&self) -> bool {
+        self.guard.hides
+    }
+
+    /// Whether the server finds what it names only when it runs.
+    pub(crate) fn is_definition(&self) -> bool {
+        self.outline == Outline::Definition
+    }
+
+    /// Whether it makes or changes what has a name.
+    pub(crate) fn makes(&self) -> bool {
+        matches!(self.outline, Outline::Definition | Outline::CreateAs { .. } | Outline::SelectInto { .. })
+    }
+
+    /// Whether of its plan only the nodes are told.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.brief.get().is_some()
+    }
+
+    /// The plan may hold what is hidden: of formats that are one value nothing can be left out.
+    pub(crate) fn tell_briefly(&self) -> Result<()> {
+        let Outline::Explain { query, .. } = &self.outline else { return Ok(()) };
+        let options = self.text.get(..query.start).unwrap_or_default().to_ascii_uppercase();
+        if ["JSON", "XML", "YAML"].iter().any(|format| options.contains(format)) {
+            let what = "EXPLAIN in this format, of what reads something through a view, a policy or a function,";
+            return Err(refused(what).hint("leave FORMAT out: the nodes of the plan are told as text"));
+        }
+        self.brief.get_or_init(|| ());
+        Ok(())
+    }
+}

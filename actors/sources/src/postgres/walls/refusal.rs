@@ -1,0 +1,49 @@
+//! Refusals of what may not be used on a connection.
+
+use crate::postgres::failure;
+use portico_core::error::Error;
+
+/// The refusal of something that may not be used on this connection.
+pub(crate) fn refused(what: &str) -> Error {
+    Error::forbidden(format!("{what} is not available on this connection"))
+        .sqlstate("42501")
+        .hint("write the statement with tables and functions that this connection shows; an administrator can offer the rest as a procedure or a tool")
+        .judged()
+}
+
+/// The refusal of what is not shown and what is not there at all, where the statement names neither.
+pub(crate) fn by_number() -> Error {
+    refused("what this statement uses without its name, by a number or an operator,")
+}
+
+/// The refusal of a statement that is not known to read alone.
+pub(crate) fn writes() -> Error {
+    Error::forbidden("this access is read-only, and the statement is none that only reads")
+        .sqlstate(failure::READ_ONLY)
+        .hint("SELECT, VALUES, TABLE, SHOW and EXPLAIN of these read")
+        .judged()
+}
+
+/// What the source says of a relation that is not there.
+pub(crate) fn no_such(name: &str) -> Error {
+    Error::not_found(format!("relation \"{name}\" does not exist")).sqlstate("42P01").judged()
+}
+
+/// Why a statement may not run.
+pub(crate) struct Refusal {
+    pub(crate) error: Error,
+    /// Whether the server does not take it, for what is in it or what keeps it from being asked.
+    pub(crate) by_server: bool,
+}
+
+impl Refusal {
+    pub(crate) fn of_server(error: Error) -> Self {
+        Self { error, by_server: true }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { error, by_server: false }
+    }
+}

@@ -1,0 +1,214 @@
+//! The facets that are read from the file: tables and columns, with remarks. Procedures, which
+//! the file does not know, are in `execute/procedure`; what a comment is the remark of is in `comments`.
+
+use rusqlite::Connection;
+
+use crate::catalog::{Assembled, columns as facet_columns};
+use crate::sqlite::catalog::comments;
+use crate::sqlite::catalog::comments::Remarks;
+use crate::sqlite::connect::open::OpenDatabase;
+use crate::sqlite::decode::types::Declared;
+use crate::sqlite::schema::{SCHEMA, lossy};
+use crate::sqlite::session::cancel_flag::CancelFlag;
+use crate::sqlite::session::channel::Sender;
+use crate::sqlite::walls::hidden_objects;
+use portico_core::call::{Facet, Narrow};
+use portico_core::error::Result;
+use portico_core::pattern::matches;
+use portico_core::reply::{Cell, DataType, Part};
+
+/// Rows in one batch.
+const BATCH: usize = 256;
+
+/// A table or view as the catalogue has it.
+struct Table {
+    name: String,
+    kind: &'static str,
+    without_row_id: bool,
+    sql: String,
+}
+
+/// A column as `table_xinfo` has it.
+struct Described {
+    ordinal: i64,
+    name: String,
+    declared: String,
+    not_null: bool,
+    key: i64,
+    /// 1 hidden, 2 and 3 generated.
+    hidden: i64,
+}
+
+/// Sends the rows of `facet`, which is tables or columns, ordered by name and position.
+///
+/// # Errors
+/// What SQLite said while reading the catalogue.
+pub(crate) fn list(
+    opened: &mut OpenDatabase,
+    cancel: &CancelFlag,
+    sender: &Sender,
+    facet: Facet,
+    narrow: &Narrow,
+    name: &str,
+) -> Result<()> {
+    use crate::sqlite::failure::{ErrorContext, translate};
+    sender.send(Part::Columns(facet_columns(facet)))?;
+    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
+    let explain = |error: rusqlite::Error| translate(&error, ErrorContext { statement: None, refusal: None, cancel });
+    let mut rows = Vec::new();
+    for table in authorizer.trusting(|| tables(connection)).map_err(explain)? {
+        if let Some(verdict) = cancel.verdict() {
+            return Err(verdict);
+        }
+        let wanted = matches(narrow.table.as_deref(), &table.name) && matches(narrow.table_type.as_deref(), table.kind);
+        if !wanted {
+            continue;
+        }
+        let remarks = comments::read(&table.sql);
+        if facet == Facet::Tables {
+            rows.push(vec![
+                text(name),
+                text(SCHEMA),
+                text(&table.name),
+                text(table.kind),
+                optional(remarks.table.as_deref()),
+            ]);
+        } else {
+            // A view over something that is gone has no columns; the others have theirs.
+            let columns = authorizer.trusting(|| columns(connection, &table.name)).unwrap_or_default();
+            for column in columns.iter().filter(|column| matches(narrow.column.as_deref(), &column.name)) {
+                rows.push(column_row(name, &table, column, &columns, &remarks));
+            }
+        }
+        if rows.len() >= BATCH {
+            sender.send(Part::Rows(Box::new(Assembled(std::mem::take(&mut rows)))))?;
+        }
+    }
+    if !rows.is_empty() {
+        sender.send(Part::Rows(Box::new(Assembled(rows))))?;
+    }
+    sender.send(Part::Done { affected: -1 })
+}
+
+fn column_row(
+    catalog: &str,
+    table: &Table,
+    column: &Described,
+    columns: &[Described],
+    remarks: &Remarks,
+) -> Vec<Cell<'static>> {
+    let declared = Declared::read(&column.declared);
+    // CREATE TABLE, §5 of its page: such a column stands for the row's id, which SQLite hands out.
+    let row_id = column.key > 0
+        && !table.without_row_id
+        && column.declared.eq_ignore_ascii_case("INTEGER")
+        && columns.iter().filter(|other| other.key > 0).count() == 1;
+    let mut row = vec![text(catalog), text(SCHEMA), text(&table.name), text(&column.name)];
+    row.extend(type_cells(&declared));
+    row.extend([
+        optional(remarks.column(&column.name)),
+        Cell::Integer(column.ordinal + 1),
+        Cell::Boolean(!(column.not_null || row_id)),
+        Cell::Boolean(column.key > 0),
+        Cell::Boolean(row_id),
+        Cell::Boolean(column.hidden > 1),
+    ]);
+    row
+}
+
+/// `DATA_TYPE`, `TYPE_NAME`, `COLUMN_SIZE`, `PRECISION` and `SCALE`.
+pub(crate) fn type_cells(declared: &Declared) -> [Cell<'static>; 5] {
+    let known = |number: i64| if number > 0 { Cell::Integer(number) } else { Cell::Null };
+    let exact = matches!(declared.data_type, DataType::Decimal | DataType::Numeric);
+    [
+        Cell::Integer(i64::from(declared.data_type.code())),
+        text(if declared.name.is_empty() { declared.data_type.name() } else { &declared.name }),
+        known(if declared.length > 0 { declared.length } else { declared.precision }),
+        known(declared.precision),
+        match declared.scale {
+            Some(scale) if exact => Cell::Integer(scale),
+            _ => Cell::Null,
+        },
+    ]
+}
+
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT l.name, l.type, l.wr, coalesce(s.sql, '')
+           FROM pragma_table_list AS l
+           LEFT JOIN main.sqlite_schema AS s ON s.name = l.name AND s.type IN ('table', 'view')
+          WHERE l.schema = 'main' AND l.type IN ('table', 'view', 'virtual') AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+          ORDER BY l.name",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Table {
+            name: lossy(row, 0)?,
+            kind: if lossy(row, 1)? == "view" { "VIEW" } else { "TABLE" },
+            without_row_id: row.get(2)?,
+            sql: lossy(row, 3)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// Every table and view, and a digest of its definition: the statement that made it, which holds
+/// its columns and its comments.
+pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<crate::Table>> {
+    // By name alone: a table whose module is missing is listed nowhere, and fails no sign of life.
+    let mut statement = connection.prepare_cached(
+        "SELECT name, type, coalesce(sql, '') FROM main.sqlite_schema
+          WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+    )?;
+    let rows = statement.query_map([], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, lossy(row, 2)?)))?;
+    let rows: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
+    // What lies behind a virtual table is no table of its own.
+    let behind = hidden_objects::owners(rows.iter().map(|(name, _, sql)| (name.as_str(), sql.as_str())));
+    let tables = rows.into_iter().filter(|(name, ..)| !behind.contains_key(&name.to_ascii_lowercase()));
+    let tables = tables.take(usize::from(crate::MOST_TABLES));
+    Ok(tables.map(|(name, kind, sql)| crate::Table::new(SCHEMA.to_owned(), name, (kind, sql))).collect())
+}
+
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Described>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT cid, name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid",
+    )?;
+    let rows = statement.query_map([table], |row| {
+        Ok(Described {
+            ordinal: row.get(0)?,
+            name: lossy(row, 1)?,
+            declared: lossy(row, 2)?,
+            not_null: row.get(3)?,
+            key: row.get(4)?,
+            hidden: row.get(5)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// Names of tables and views, for hints.
+pub(crate) fn table_names(connection: &Connection) -> Vec<String> {
+    tables(connection).unwrap_or_default().into_iter().map(|table| table.name).collect()
+}
+
+/// Names of columns of any table or view, for hints.
+pub(crate) fn column_names(connection: &Connection) -> Vec<String> {
+    let tables = table_names(connection);
+    let mut names: Vec<String> = tables
+        .iter()
+        .flat_map(|table| columns(connection, table).unwrap_or_default())
+        .map(|column| column.name)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// A text cell that owns its text.
+pub(crate) fn text(text: &str) -> Cell<'static> {
+    Cell::Text(text.to_owned().into())
+}
+
+/// A text cell, or NULL.
+pub(crate) fn optional(value: Option<&str>) -> Cell<'static> {
+    value.map_or(Cell::Null, text)
+}

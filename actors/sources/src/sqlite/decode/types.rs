@@ -1,0 +1,164 @@
+//! Declared types: what a column's words in CREATE TABLE say on the wire. How its values are
+//! then written is in `rows.rs`.
+
+use rusqlite::types::Type;
+
+use portico_core::reply::DataType;
+
+/// A declared type, read from its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    /// The type on the wire.
+    pub(crate) data_type: DataType,
+    /// The words without their numbers, as they stand: `DECIMAL`, `double precision`.
+    pub(crate) name: String,
+    /// Characters or octets; 0 where none were declared.
+    pub(crate) length: i64,
+    /// Decimal digits; 0 where it has no meaning.
+    pub(crate) precision: i64,
+    /// Digits behind the decimal point, where they were declared.
+    pub(crate) scale: Option<i64>,
+    /// How its values are written.
+    pub(crate) form: Form,
+}
+
+/// How values of a column are written, where their own storage class does not say enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// By storage class; octets, which are none of the column's values, as the literal that means them.
+    Plain,
+    /// By storage class; octets are what the column is for.
+    Octets,
+    /// 0 and 1 are truth values.
+    Boolean,
+    /// Numbers are exact decimals, padded to so many digits behind the point.
+    Decimal(usize),
+    /// Text that is JSON is JSON.
+    Json,
+    /// Text with a space between date and time gets the wire's `T` (`wire.md` §6).
+    Timestamp,
+}
+
+/// The type of a column without declared words, by its first value.
+pub(crate) const fn of_value(class: Type) -> DataType {
+    match class {
+        Type::Integer => DataType::BigInt,
+        Type::Real => DataType::Double,
+        Type::Blob => DataType::Binary,
+        Type::Text | Type::Null => DataType::Varchar,
+    }
+}
+
+/// Decimal digits that a number of this type can have; 0 for what is no number.
+pub(crate) const fn digits(data_type: DataType) -> i64 {
+    match data_type {
+        DataType::TinyInt => 3,
+        DataType::SmallInt => 5,
+        DataType::Integer => 10,
+        DataType::BigInt => 19,
+        DataType::Float => 7,
+        DataType::Double => 15,
+        _ => 0,
+    }
+}
+
+/// Padding beyond this is no declaration anybody means, and would cost memory for every value.
+const MOST_DIGITS: i64 = 100;
+
+impl Declared {
+    /// Reads declared words; any words are legal in SQLite, so that this cannot fail.
+    pub(crate) fn read(words: &str) -> Self {
+        let (before, numbers) = match words.split_once('(') {
+            Some((before, rest)) => (before, rest.split_once(')').map_or(rest, |(inside, _)| inside)),
+            None => (words, ""),
+        };
+        let mut numbers = numbers.split(',').map(|number| number.trim().parse::<i64>().ok().filter(|n| *n >= 0));
+        let (first, second) = (numbers.next().flatten(), numbers.next().flatten());
+        let name = before.split_whitespace().collect::<Vec<_>>().join(" ");
+        let upper = name.to_ascii_uppercase();
+        let (data_type, form) = classify(&upper);
+        let mut declared = Self { data_type, name, length: 0, precision: digits(data_type), scale: None, form };
+        match data_type {
+            DataType::Decimal | DataType::Numeric => {
+                declared.precision = first.unwrap_or(0);
+                declared.scale = first.map(|_| second.unwrap_or(0));
+                let scale = declared.scale.unwrap_or(0).min(MOST_DIGITS);
+                declared.form = Form::Decimal(usize::try_from(scale).unwrap_or(0));
+            }
+            DataType::Varchar | DataType::Binary => declared.length = first.unwrap_or(0),
+            _ => {}
+        }
+        declared
+    }
+}
+
+fn classify(upper: &str) -> (DataType, Form) {
+    use DataType as D;
+    let data_type = match upper {
+        "INTEGER" | "BIGINT" | "INT8" | "UNSIGNED BIG INT" | "BIG INT" => D::BigInt,
+        "INT" | "MEDIUMINT" | "INT4" => D::Integer,
+        "SMALLINT" | "INT2" => D::SmallInt,
+        "TINYINT" | "INT1" => D::TinyInt,
+        "BOOL" | "BOOLEAN" => return (D::Boolean, Form::Boolean),
+        "DATE" => D::Date,
+        "TIME" => D::Time,
+        "TIMESTAMP" | "DATETIME" => return (D::Timestamp, Form::Timestamp),
+        "DECIMAL" | "DEC" => return (D::Decimal, Form::Decimal(0)),
+        "NUMERIC" | "NUM" | "NUMBER" => return (D::Numeric, Form::Decimal(0)),
+        "UUID" | "GUID" => D::Uuid,
+        "JSON" | "JSONB" => return (D::Varchar, Form::Json),
+        "BINARY" | "VARBINARY" | "BYTEA" => return (D::Binary, Form::Octets),
+        // What is left follows SQLite's own rules of affinity (datatype3.html §3.1).
+        _ if upper.contains("INT") => D::BigInt,
+        _ if upper.contains("CHAR") || upper.contains("CLOB") || upper.contains("TEXT") => D::Varchar,
+        _ if upper.contains("BLOB") => return (D::Binary, Form::Octets),
+        _ if upper.contains("REAL") || upper.contains("FLOA") || upper.contains("DOUB") => D::Double,
+        _ if upper.starts_with("TIMESTAMP") => return (D::Timestamp, Form::Timestamp),
+        _ => D::Varchar,
+    };
+    (data_type, Form::Plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declared_words_give_the_types_of_the_wire() {
+        for (words, expected) in [
+            ("INTEGER", DataType::BigInt),
+            ("int", DataType::Integer),
+            ("SMALLINT", DataType::SmallInt),
+            ("TinyInt", DataType::TinyInt),
+            ("boolean", DataType::Boolean),
+            ("DATE", DataType::Date),
+            ("time", DataType::Time),
+            ("DATETIME", DataType::Timestamp),
+            ("timestamp with time zone", DataType::Timestamp),
+            ("DECIMAL(10,2)", DataType::Decimal),
+            ("numeric", DataType::Numeric),
+            ("REAL", DataType::Double),
+            ("double precision", DataType::Double),
+            ("FLOAT", DataType::Double),
+            ("BLOB", DataType::Binary),
+            ("UUID", DataType::Uuid),
+            ("JSON", DataType::Varchar),
+            ("NVARCHAR(30)", DataType::Varchar),
+            ("anything else", DataType::Varchar),
+        ] {
+            assert_eq!(Declared::read(words).data_type, expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_parentheses_are_size_or_digits() {
+        let price = Declared::read("decimal ( 10 , 2 )");
+        assert_eq!((price.precision, price.scale, price.form), (10, Some(2), Form::Decimal(2)));
+        assert_eq!(price.name, "decimal");
+        assert_eq!(Declared::read("VARCHAR(40)").length, 40);
+        for odd in ["DECIMAL(", "DECIMAL()", "DECIMAL(,)", "DECIMAL(-1,x)", "DECIMAL(99999999999999999999,5)"] {
+            assert_eq!(Declared::read(odd).data_type, DataType::Decimal, "{odd}");
+        }
+        assert_eq!(Declared::read("NUMERIC(5,999999999)").form, Form::Decimal(100));
+    }
+}

@@ -1,0 +1,58 @@
+//! One statement of an execution, with what is bound to it. How it is run is in `statement.rs`.
+
+use rusqlite::types::Value;
+
+use crate::sqlite::execute::argument;
+use crate::sqlite::execute::check;
+use crate::sqlite::schema::SCHEMA;
+use crate::{Prepared, Repeated};
+use portico_core::error::{Error, Result};
+use portico_sql::Statement;
+
+/// A statement and its values.
+pub(crate) struct Step {
+    pub(crate) statement: Statement,
+    /// For each run one value for each placeholder.
+    pub(crate) sets: Vec<Vec<Value>>,
+    /// Whether errors name the set.
+    pub(crate) repeats: bool,
+    /// Whether an administrator wrote it: what is hidden from callers exists for it.
+    pub(crate) by_administrator: bool,
+}
+
+impl Step {
+    /// A statement that is run once.
+    ///
+    /// # Errors
+    /// What no session should see, or values that do not fit.
+    pub(crate) fn of(prepared: Prepared) -> Result<Self> {
+        let Prepared { statement, values, default_schema, by_administrator } = prepared;
+        admit(&statement, default_schema)?;
+        let values = argument::bind(&statement.placeholders, &values)?;
+        Ok(Self { statement, sets: vec![values], repeats: false, by_administrator })
+    }
+
+    /// A statement that is run once for each set of values.
+    ///
+    /// # Errors
+    /// As [`Step::of`]; also without any set.
+    pub(crate) fn repeated(repeated: Repeated) -> Result<Self> {
+        let Repeated { statement, sets, default_schema } = repeated;
+        admit(&statement, default_schema)?;
+        if sets.is_empty() {
+            return Err(Error::invalid("parameters: give at least one set of values"));
+        }
+        let bound = sets.iter().enumerate().map(|(number, set)| {
+            argument::bind(&statement.placeholders, set).map_err(|error| Repeated::failure(number, error))
+        });
+        let sets = bound.collect::<Result<_>>()?;
+        Ok(Self { statement, sets, repeats: true, by_administrator: false })
+    }
+}
+
+fn admit(statement: &Statement, default_schema: Option<String>) -> Result<()> {
+    if let Some(schema) = default_schema.filter(|schema| !schema.eq_ignore_ascii_case(SCHEMA)) {
+        return Err(Error::not_found(format!("there is no schema {schema}; SQLite's is {SCHEMA}")));
+    }
+    check::check(statement)
+}

@@ -1,0 +1,120 @@
+//! How a running job is stopped, from outside and from within the engine; the moment is decided
+//! once, under one lock. What a stopped job leaves behind is cleaned up in `worker_pool.rs` and `execute/`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rusqlite::InterruptHandle;
+use tokio_util::sync::CancellationToken;
+
+use portico_core::error::{Error, Kind};
+
+/// One job's cancel flag, shared by the session that runs it and by everyone who may stop it.
+pub(crate) struct CancelFlag {
+    deadline: Instant,
+    state: Mutex<State>,
+    halted: CancellationToken,
+}
+
+struct State {
+    phase: Phase,
+    /// Present only while the job is on its session: an interrupt can never hit the next job.
+    engine: Option<InterruptHandle>,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    Running,
+    /// The commit has begun: nothing stops it any more, so that the answer tells the truth.
+    Settled,
+    Halted(Kind),
+}
+
+impl CancelFlag {
+    /// A flag that is raised at `deadline` at the latest.
+    pub(crate) fn new(deadline: Instant) -> Arc<Self> {
+        let state = Mutex::new(State { phase: Phase::Running, engine: None });
+        Arc::new(Self { deadline, state, halted: CancellationToken::new() })
+    }
+
+    /// When the job's time is over.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The job begins on the session that `engine` interrupts.
+    pub(crate) fn enter(&self, engine: InterruptHandle) {
+        self.lock().engine = Some(engine);
+    }
+
+    /// The job has left its session: from here on nothing of it can be interrupted.
+    pub(crate) fn leave(&self) {
+        self.lock().engine = None;
+    }
+
+    /// Stops the job for the reason `why`, unless it is already stopped or committing.
+    pub(crate) fn stop(&self, why: Kind) {
+        let mut state = self.lock();
+        if matches!(state.phase, Phase::Running) {
+            state.phase = Phase::Halted(why);
+            // Under the lock, so that it cannot come after `leave`. The engine forgets an
+            // interrupt that finds nothing running; `reached` then does the work.
+            if let Some(engine) = &state.engine {
+                engine.interrupt();
+            }
+            self.halted.cancel();
+        }
+    }
+
+    /// Makes the job unstoppable, because its commit begins.
+    ///
+    /// # Errors
+    /// The reason why it was stopped before.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        let mut state = self.lock();
+        if let Phase::Halted(why) = state.phase {
+            return Err(told(why));
+        }
+        state.phase = Phase::Settled;
+        Ok(())
+    }
+
+    /// Whether the job has to end now; the engine asks this every few thousand instructions.
+    pub(crate) fn reached(&self) -> bool {
+        let mut state = self.lock();
+        if matches!(state.phase, Phase::Running) && Instant::now() >= self.deadline {
+            state.phase = Phase::Halted(Kind::TimedOut);
+            self.halted.cancel();
+        }
+        matches!(state.phase, Phase::Halted(_))
+    }
+
+    /// Resolves when the job was stopped.
+    pub(crate) async fn stopped(&self) {
+        self.halted.cancelled().await;
+    }
+
+    /// Why the job was stopped, in the caller's words.
+    pub(crate) fn verdict(&self) -> Option<Error> {
+        match self.lock().phase {
+            Phase::Halted(why) => Some(told(why)),
+            Phase::Running | Phase::Settled => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn told(why: Kind) -> Error {
+    match why {
+        Kind::TimedOut => Error::new(why, "the statement ran into its timeout and was cancelled")
+            .hint("narrow the statement, or ask for a longer timeout")
+            .sqlstate("57014"),
+        Kind::Unavailable => {
+            Error::new(why, "the connection is closing; the statement was cancelled").sqlstate("57P01")
+        }
+        why => Error::new(why, "nobody waits for the answer any more; the statement was cancelled").sqlstate("57014"),
+    }
+}

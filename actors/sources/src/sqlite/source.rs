@@ -1,0 +1,300 @@
+//! SQLite behind [`Source`]: connections on threads of their own, since SQLite only blocks.
+//! What statements mean is in [`portico_sql`]; who may call at all is decided before.
+//!
+//! Reading and writing are kept apart by four locks, each enough alone: readers open the file
+//! read-only, with `query_only`; an authorizer judges every step of the compilation; and a
+//! compiled statement is asked whether it writes before its first step. The single writer runs
+//! each statement as a transaction of its own.
+//!
+//! What is hidden from callers is not there for them: their statements are compiled against the
+//! exposed part of the schema first (`visible_schema`), and an authorizer watches the real one.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::catalog::{Assembled, columns};
+use crate::sqlite::catalog::{facets, keys};
+use crate::sqlite::connect::open;
+use crate::sqlite::connect::open::Role;
+use crate::sqlite::execute::statement::{Execution, RunMode};
+use crate::sqlite::execute::step::Step;
+use crate::sqlite::execute::{check, procedure, statement};
+use crate::sqlite::failure;
+use crate::sqlite::schema::SCHEMA;
+use crate::sqlite::session::cancel_flag::CancelFlag;
+use crate::sqlite::session::channel;
+use crate::sqlite::session::worker_pool::{Work, WorkerPool};
+use crate::{Access, Declared, Invocation, Plan, Prepared, Procedure, Profile, Settings, Source, Table, Task};
+use portico_core::budget::Budget;
+use portico_core::call::{Facet, Limits, Narrow};
+use portico_core::error::{Error, Kind, Result};
+use portico_core::pattern::matches;
+use portico_core::reply::{Cell, Part, Results};
+use portico_sql::{Class, Dialect, Naming, Statement};
+
+/// A SQLite file.
+pub(crate) struct Sqlite {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    name: Arc<str>,
+    declared: Arc<[Declared]>,
+    pub(crate) readers: Arc<WorkerPool>,
+    /// Present only where the connection may write.
+    writer: Option<Arc<WorkerPool>>,
+    /// As last read: a ping that finds every session at work reads none.
+    tables: Mutex<Arc<[Table]>>,
+    connect_limits: Limits,
+    budget: Budget,
+}
+
+impl Sqlite {
+    /// A source for the file at `path`, which is not opened yet.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] when `path` is empty.
+    pub(crate) fn open(settings: Settings, path: PathBuf) -> Result<Self> {
+        if path.as_os_str().is_empty() {
+            return Err(Error::invalid("`url` names no SQLite file"));
+        }
+        let exposure = settings.exposure;
+        let readers = WorkerPool::new(path.clone(), Role::Reader, Arc::clone(&exposure), settings.pool);
+        let writer = (settings.access == Access::ReadWrite).then(|| WorkerPool::new(path, Role::Writer, exposure, 1));
+        let connect_limits = Limits { timeout: settings.connect_timeout, rows: None };
+        let (name, declared, budget) = (settings.name, settings.declared, settings.budget);
+        let tables = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { name, declared, readers, writer, tables, connect_limits, budget }) })
+    }
+}
+
+/// On which terms a plan is carried out.
+#[derive(Clone, Copy)]
+struct ExecOptions {
+    access: Access,
+    limits: Limits,
+    dry_run: bool,
+}
+
+impl Source for Sqlite {
+    fn ping(&self) -> BoxFuture<'static, Result<Profile>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let abandoned = CancellationToken::new();
+            let seen = Arc::clone(&inner);
+            let read = move |opened: &mut open::OpenDatabase, _: &CancelFlag, sender: &channel::Sender| {
+                // A fresh look into the file, which may have been replaced or damaged.
+                let tables =
+                    opened.authorizer.trusting(|| facets::definitions(&opened.connection)).map_err(|error| {
+                        Error::new(Kind::Unavailable, "the database file cannot be read").because(error)
+                    })?;
+                *seen.tables.lock().unwrap_or_else(PoisonError::into_inner) = tables.into();
+                sender.send(Part::Done { affected: -1 })
+            };
+            match start(&inner.readers, inner.connect_limits, abandoned, Box::new(read), 1).await {
+                // Every session is at work: the file is there.
+                Err(error) if error.kind == Kind::Busy => {}
+                Err(error) if error.kind == Kind::TimedOut => {
+                    return Err(
+                        Error::new(Kind::Unavailable, "the database file did not answer in time").because(error)
+                    );
+                }
+                answered => drop(answered?),
+            }
+            let mut procedures: Vec<Procedure> =
+                inner.declared.iter().map(|declared| declared.procedure.clone()).collect();
+            procedures.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+            Ok(Profile {
+                product: format!("SQLite {}", rusqlite::version()),
+                default_schema: Some(SCHEMA.to_owned()),
+                procedures: procedures.into(),
+                tables: Arc::clone(&inner.tables.lock().unwrap_or_else(PoisonError::into_inner)),
+            })
+        })
+    }
+
+    fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move { inner.run(plan).await })
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            inner.readers.close().await;
+            if let Some(writer) = &inner.writer {
+                writer.close().await;
+            }
+        })
+    }
+}
+
+impl Drop for Inner {
+    /// Threads keep their pool alive, so that somebody has to tell them; answers that are still
+    /// being read go on to their end.
+    fn drop(&mut self) {
+        self.readers.retire();
+        if let Some(writer) = &self.writer {
+            writer.retire();
+        }
+    }
+}
+
+impl Inner {
+    async fn run(&self, plan: Plan) -> Result<Results> {
+        // The engine says nothing beside its results, keeps no comments, and knows nobody.
+        let Plan { task, access, limits, abandoned, dry_run, notices: _, identity: _, trace: _, describes: _ } = plan;
+        let options = ExecOptions { access, limits, dry_run };
+        match task {
+            Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
+            Task::Statement(prepared) => {
+                let steps = vec![Step::of(prepared)?];
+                self.execution(steps, RunMode::Once, options, abandoned).await
+            }
+            Task::Statements(prepared) => {
+                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                self.execution(steps, RunMode::Together, options, abandoned).await
+            }
+            Task::Columns(prepared) => {
+                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                self.execution(steps, RunMode::Never, options, abandoned).await
+            }
+            Task::Batch(repeated) => {
+                let steps = vec![Step::repeated(repeated)?];
+                self.execution(steps, RunMode::Together, options, abandoned).await
+            }
+            Task::Procedure(invocation) => {
+                let steps = vec![Step::of(self.procedure(&invocation)?)?];
+                self.execution(steps, RunMode::Once, options, abandoned).await
+            }
+        }
+    }
+
+    async fn describe(
+        &self,
+        facet: Facet,
+        narrow: Narrow,
+        limits: Limits,
+        abandoned: CancellationToken,
+    ) -> Result<Results> {
+        let here = matches(narrow.catalog.as_deref(), &self.name)
+            && (facet == Facet::Catalogs || matches(narrow.schema.as_deref(), SCHEMA));
+        let name = || facets::text(&self.name);
+        let rows = match facet {
+            _ if !here => Vec::new(),
+            Facet::Catalogs => vec![vec![name()]],
+            Facet::Schemas => vec![vec![name(), facets::text(SCHEMA)]],
+            Facet::Procedures | Facet::ProcedureParameters => {
+                procedure::list(&self.declared, facet, &narrow, &self.name)
+            }
+            Facet::Tables | Facet::Columns => {
+                let name = Arc::clone(&self.name);
+                let work: Work =
+                    Box::new(move |opened, cancel, sender| facets::list(opened, cancel, sender, facet, &narrow, &name));
+                let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
+                return Ok(Results::new(false, receiver.into_stream(first)));
+            }
+            Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => {
+                let name = Arc::clone(&self.name);
+                let work: Work =
+                    Box::new(move |opened, cancel, sender| keys::list(opened, cancel, sender, facet, &narrow, &name));
+                let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
+                return Ok(Results::new(false, receiver.into_stream(first)));
+            }
+        };
+        Ok(assembled(facet, rows))
+    }
+
+    async fn execution(
+        &self,
+        steps: Vec<Step>,
+        runs: RunMode,
+        options: ExecOptions,
+        abandoned: CancellationToken,
+    ) -> Result<Results> {
+        let ExecOptions { access, limits, dry_run } = options;
+        // A query needs no writer, and many of them can run while one statement writes.
+        // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
+        let explains = steps.iter().all(|step| check::explains(&step.statement.text));
+        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement.text);
+        let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
+        let (workers, writes) = match &self.writer {
+            Some(writer) if wants_writer => (writer, !explains && runs != RunMode::Never),
+            None if wants_writer && !explains && runs != RunMode::Never => return Err(failure::read_only()),
+            _ => (&self.readers, false),
+        };
+        let (rows, catalog, budget) = (limits.rows, Arc::clone(&self.name), self.budget.clone());
+        let execution = Execution { steps, runs, access, rows, catalog, dry_run, budget };
+        let results = execution.results();
+        let work: Work = Box::new(move |opened, cancel, sender| statement::run(opened, cancel, sender, &execution));
+        let (first, receiver) = start(workers, limits, abandoned, work, results).await?;
+        Ok(Results::new(writes, receiver.into_stream(first)))
+    }
+
+    fn procedure(&self, invocation: &Invocation) -> Result<Prepared> {
+        let declared = procedure::find(&self.declared, invocation)?;
+        let statement = self.only_statement(declared)?;
+        let values = procedure::arguments(&declared.procedure, &invocation.arguments, &statement.placeholders)?;
+        let default_schema = invocation.default_schema.clone();
+        Ok(Prepared { statement, values, default_schema, by_administrator: true })
+    }
+
+    fn only_statement(&self, declared: &Declared) -> Result<Statement> {
+        let naming = Naming { connection: &self.name, others: &[] };
+        let wrong =
+            |cause: &str| Error::internal(format!("the declared procedure {}: {cause}", declared.procedure.name));
+        let mut statements =
+            portico_sql::statements(&declared.sql, Dialect::Sqlite, naming).map_err(|error| wrong(&error.message))?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => Ok(statement),
+            _ => Err(wrong("it must be one statement")),
+        }
+    }
+}
+
+/// Starts `work`, which has so many `results`, on a session of `workers`; answers with its first part
+/// and where the others come from.
+async fn start(
+    workers: &Arc<WorkerPool>,
+    limits: Limits,
+    abandoned: CancellationToken,
+    work: Work,
+    results: usize,
+) -> Result<(Part, channel::Receiver)> {
+    let now = Instant::now();
+    // A timeout beyond what the clock can count is none; a month is none either.
+    let deadline = now.checked_add(limits.timeout).unwrap_or(now + Duration::from_hours(30 * 24));
+    let cancel = CancelFlag::new(deadline);
+    let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&cancel), abandoned)));
+    let (sender, mut receiver) = channel::channel(&cancel, watch);
+    receiver.expect(results);
+    workers.submit(&cancel, sender, work).await?;
+    match receiver.next().await {
+        Some(part) => Ok((part?, receiver)),
+        None => Err(Error::internal("a session gave no answer")),
+    }
+}
+
+/// Cancels from outside: at the deadline, or when nobody waits any more.
+async fn watch(cancel: Arc<CancelFlag>, abandoned: CancellationToken) {
+    tokio::select! {
+        () = abandoned.cancelled() => cancel.stop(Kind::Abandoned),
+        () = tokio::time::sleep_until(cancel.deadline().into()) => cancel.stop(Kind::TimedOut),
+    }
+}
+
+/// An answer that needs no session.
+fn assembled(facet: Facet, rows: Vec<Vec<Cell<'static>>>) -> Results {
+    let mut parts = vec![Ok(Part::Columns(columns(facet)))];
+    if !rows.is_empty() {
+        parts.push(Ok(Part::Rows(Box::new(Assembled(rows)))));
+    }
+    parts.push(Ok(Part::Done { affected: -1 }));
+    Results::new(false, stream::iter(parts))
+}

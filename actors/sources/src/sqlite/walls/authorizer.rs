@@ -1,0 +1,278 @@
+//! What a caller's statement may do inside the engine: asked by SQLite while it compiles, so that
+//! no spelling gets around it. Read-only opening, `query_only` and the check of the compiled
+//! statement are further locks, in `connect/` and `execute/`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+
+use crate::sqlite::functions::list;
+use crate::sqlite::walls::hidden_objects::HiddenObjects;
+use crate::sqlite::walls::refusal::Refusal;
+
+/// A flag that is up until this is dropped.
+struct RaisedFlag<'a>(&'a AtomicBool);
+
+impl<'a> RaisedFlag<'a> {
+    fn raise(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Relaxed);
+        Self(flag)
+    }
+}
+
+impl Drop for RaisedFlag<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The authorizer's side that the session's thread holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authorizer {
+    trusted: Arc<AtomicBool>,
+    forbids_commits: Arc<AtomicBool>,
+    refusal: Arc<Mutex<Option<Refusal>>>,
+    scope: Arc<Mutex<Option<Scope>>>,
+    likes: Arc<AtomicBool>,
+}
+
+/// What is known of the statement that is being compiled, where something is hidden.
+#[derive(Debug)]
+struct Scope {
+    hiding: Arc<HiddenObjects>,
+    /// Whether a caller wrote it.
+    by_caller: bool,
+    /// Whether it writes: then the engine reads and writes other tables for their keys.
+    writes: bool,
+    reach: HiddenUse,
+}
+
+/// What a statement does to what is hidden, through whatever.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HiddenUse {
+    /// It uses it in some way.
+    pub(crate) uses: bool,
+    /// It may add rows to it or change them.
+    pub(crate) changes: bool,
+}
+
+impl Authorizer {
+    /// Runs one of our own statements, which the authorizer lets pass.
+    pub(crate) fn trusting<T>(&self, own: impl FnOnce() -> T) -> T {
+        let _reset = RaisedFlag::raise(&self.trusted);
+        own()
+    }
+
+    /// Runs one of our own statements, in which every commit turns into a rollback.
+    pub(crate) fn forbidding_commits<T>(&self, own: impl FnOnce() -> T) -> T {
+        let _reset = RaisedFlag::raise(&self.forbids_commits);
+        self.trusting(own)
+    }
+
+    /// Compiles a statement where something is hidden; also what it does to that.
+    pub(crate) fn scoped<T>(
+        &self,
+        hiding: &Arc<HiddenObjects>,
+        by_caller: bool,
+        compile: impl FnOnce() -> T,
+    ) -> (T, HiddenUse) {
+        let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner);
+        *scope() = Some(Scope { hiding: Arc::clone(hiding), by_caller, writes: false, reach: HiddenUse::default() });
+        let compiled = compile();
+        let reach = scope().take().map(|scope| scope.reach).unwrap_or_default();
+        (compiled, reach)
+    }
+
+    /// The callback for SQLite: whether the commit that begins is to be a rollback.
+    pub(crate) fn commit_hook(&self) -> impl FnMut() -> bool + Send + 'static {
+        let forbids = Arc::clone(&self.forbids_commits);
+        move || forbids.load(Ordering::Relaxed)
+    }
+
+    /// Whether a statement used LIKE since this was last asked.
+    pub(crate) fn likes(&self) -> bool {
+        self.likes.swap(false, Ordering::Relaxed)
+    }
+
+    /// Why something was refused since this was last asked.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The callback for SQLite. On a reader everything that writes is refused.
+    pub(crate) fn callback(
+        &self,
+        writer: bool,
+    ) -> impl for<'c> FnMut(AuthContext<'c>) -> Authorization + Send + 'static {
+        let authorizer = self.clone();
+        move |context| {
+            if authorizer.trusted.load(Ordering::Relaxed) {
+                return Authorization::Allow;
+            }
+            if matches!(context.action, AuthAction::Function { function_name } if function_name.eq_ignore_ascii_case("like"))
+            {
+                authorizer.likes.store(true, Ordering::Relaxed);
+            }
+            let hidden = || {
+                let mut scope = authorizer.scope.lock().unwrap_or_else(PoisonError::into_inner);
+                scope.as_mut().and_then(|scope| scope.refuses(&context))
+            };
+            match judge(&context, writer).or_else(hidden) {
+                None => Authorization::Allow,
+                Some(refusal) => {
+                    authorizer.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+                    Authorization::Deny
+                }
+            }
+        }
+    }
+}
+
+impl Scope {
+    /// The second lock behind the visible schema: refuses what its caller asks of something hidden, as far as
+    /// the engine tells that from what it does by itself.
+    fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Refusal> {
+        use AuthAction as A;
+        let table = match context.action {
+            A::Reindex { index_name: part }
+            | A::DropIndex { index_name: part, .. }
+            | A::DropTrigger { trigger_name: part, .. } => {
+                if !self.hiding.hides_part(part) {
+                    return None;
+                }
+                self.reach.uses = true;
+                let every = matches!(context.action, A::Reindex { .. });
+                return self.by_caller.then(|| {
+                    if every {
+                        Refusal::Unavailable("REINDEX of all tables".to_owned())
+                    } else {
+                        Refusal::NoTable(part.to_owned())
+                    }
+                });
+            }
+            A::Read { table_name, .. }
+            | A::Insert { table_name }
+            | A::Update { table_name, .. }
+            | A::Delete { table_name }
+            | A::AlterTable { table_name, .. }
+            | A::Analyze { table_name }
+            | A::CreateIndex { table_name, .. }
+            | A::CreateTrigger { table_name, .. }
+            | A::DropTable { table_name }
+            | A::DropVtable { table_name, .. }
+            | A::DropView { view_name: table_name } => table_name,
+            _ => return None,
+        };
+        let wrote = self.writes;
+        self.writes |= matches!(context.action, A::Insert { .. } | A::Update { .. } | A::Delete { .. });
+        if !self.hiding.hides(table) {
+            return None;
+        }
+        self.reach.uses = true;
+        self.reach.changes |= matches!(context.action, A::Insert { .. } | A::Update { .. });
+        let by_owner = context.accessor.is_some_and(|accessor| self.hiding.is_agent(accessor));
+        if !self.by_caller || by_owner {
+            return None;
+        }
+        let by_engine = match context.action {
+            // What a view reads is asked for so too, once the engine has merged the view, and what
+            // the statement itself calls so in WITH.
+            A::Read { column_name: "", .. } => true,
+            A::Read { .. } => wrote || self.hiding.has_virtual(),
+            A::Update { .. } | A::Delete { .. } => wrote,
+            _ => false,
+        };
+        match context.action {
+            _ if by_engine => None,
+            A::Analyze { .. } => Some(Refusal::Unavailable("ANALYZE of all tables".to_owned())),
+            _ => Some(Refusal::NoTable(table.to_owned())),
+        }
+    }
+}
+
+/// PRAGMAs that only read when they have no argument.
+const READ_WITHOUT_ARGUMENT: &[&str] = &[
+    "application_id",
+    "auto_vacuum",
+    "cache_size",
+    "collation_list",
+    "compile_options",
+    "data_version",
+    "encoding",
+    "foreign_keys",
+    "freelist_count",
+    "function_list",
+    "journal_mode",
+    "module_list",
+    "page_count",
+    "page_size",
+    "pragma_list",
+    "query_only",
+    "recursive_triggers",
+    "schema_version",
+    "user_version",
+];
+
+/// PRAGMAs that only read, and whose argument says what. `database_list` is not among them: it
+/// tells the file's path.
+const READ_WITH_ARGUMENT: &[&str] = &[
+    "foreign_key_check",
+    "foreign_key_list",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "integrity_check",
+    "quick_check",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+];
+
+fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Refusal> {
+    use AuthAction as A;
+    let temporary = || Some(Refusal::Session("temporary tables, views, indexes and triggers"));
+    match context.action {
+        A::Select | A::Read { .. } | A::Recursive => None,
+        A::Function { function_name } => (!list::is_admitted(function_name)).then(|| {
+            let why = list::refused(function_name).map(|why| format!(", which {why},")).unwrap_or_default();
+            Refusal::Outside(format!("the function {function_name}{why}"))
+        }),
+        A::Pragma { pragma_name, pragma_value } => {
+            let listed = |list: &[&str]| list.iter().any(|name| name.eq_ignore_ascii_case(pragma_name));
+            let reads = listed(READ_WITH_ARGUMENT) || (pragma_value.is_none() && listed(READ_WITHOUT_ARGUMENT));
+            (!reads).then(|| match pragma_value {
+                Some(_) => Refusal::Outside(format!("PRAGMA {pragma_name} with a value")),
+                None => Refusal::Outside(format!("PRAGMA {pragma_name}")),
+            })
+        }
+        A::Attach { .. } => Some(Refusal::Outside("ATTACH, and VACUUM, which uses it,".to_owned())),
+        A::Detach { .. } => Some(Refusal::Outside("DETACH".to_owned())),
+        A::Transaction { .. } | A::Savepoint { .. } => Some(Refusal::Transaction),
+        A::CreateTempIndex { .. }
+        | A::CreateTempTable { .. }
+        | A::CreateTempTrigger { .. }
+        | A::CreateTempView { .. }
+        | A::DropTempIndex { .. }
+        | A::DropTempTable { .. }
+        | A::DropTempTrigger { .. }
+        | A::DropTempView { .. } => temporary(),
+        A::Unknown { code, .. } => Some(Refusal::Outside(format!("this operation (authorizer code {code})"))),
+        A::Insert { table_name } | A::Delete { table_name } | A::Update { table_name, .. }
+            if !writer && of_spatial_index(table_name) =>
+        {
+            None
+        }
+        _ if !writer => Some(Refusal::Write),
+        // Part of every ALTER TABLE … RENAME; SQLite itself refuses it to anybody else.
+        A::Update { table_name: "sqlite_temp_master" | "sqlite_temp_schema", .. } => None,
+        _ if context.database_name == Some("temp") => temporary(),
+        _ => None,
+    }
+}
+
+/// Whether this may be a table behind an R*Tree, which compiles its own writers as soon as it is
+/// read. What a caller compiles against such a table is stopped before its first step.
+fn of_spatial_index(table: &str) -> bool {
+    ["_node", "_rowid", "_parent"].iter().any(|suffix| table.ends_with(suffix))
+}

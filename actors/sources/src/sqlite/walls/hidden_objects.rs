@@ -1,0 +1,270 @@
+//! What of a file's schema is hidden from callers, by the engine's own names. Who asks for it, and
+//! when, is for `authorizer` and `visible_schema`.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::Connection;
+
+use crate::Exposure;
+use crate::sqlite::failure::unavailable_here;
+use crate::sqlite::lexer::{Kind, tokens};
+use crate::sqlite::schema::{SCHEMA, lossy};
+use portico_core::error::{Error, Kind as ErrorKind};
+
+/// In front of a table's name.
+const SCHEMA_DOT: &str = "main.";
+
+/// What a row of the schema is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    Table,
+    Virtual,
+    View,
+    Index,
+    Trigger,
+}
+
+/// One row of the schema.
+pub(crate) struct Object {
+    pub(crate) what: ObjectKind,
+    pub(crate) name: String,
+    /// The table or view that it belongs to; of those itself.
+    pub(crate) table: String,
+    /// The statement that made it; empty for what the engine made.
+    pub(crate) sql: String,
+}
+
+/// Reads the schema, without the engine's own tables.
+pub(crate) fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
+    let mut statement =
+        connection.prepare_cached("SELECT type, name, tbl_name, coalesce(sql, '') FROM main.sqlite_schema")?;
+    let rows = statement.query_map([], |row| {
+        let (kind, sql) = (lossy(row, 0)?, lossy(row, 3)?);
+        let what = match kind.as_str() {
+            "view" => ObjectKind::View,
+            "index" => ObjectKind::Index,
+            "trigger" => ObjectKind::Trigger,
+            _ if module(&sql).is_some() => ObjectKind::Virtual,
+            _ => ObjectKind::Table,
+        };
+        Ok(Object { what, name: lossy(row, 1)?, table: lossy(row, 2)?, sql })
+    })?;
+    rows.filter(|row| row.as_ref().is_ok_and(|object| !is_engine(&object.name)) || row.is_err()).collect()
+}
+
+/// Whether `name` is one that the engine keeps for itself.
+pub(crate) fn is_engine(name: &str) -> bool {
+    name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
+}
+
+/// The module of a virtual table that `sql` made.
+fn module(sql: &str) -> Option<String> {
+    let mut words = tokens(sql).filter(|token| !token.is_comment());
+    if !(words.next()?.is_word("CREATE") && words.next()?.is_word("VIRTUAL")) {
+        return None;
+    }
+    words.find(|token| token.kind == Kind::Word && token.is_word("USING"))?;
+    words.next()?.name()
+}
+
+/// What a module keeps its table's content in: suffixes of names. `None`: the module is not known.
+fn shadows(module: &str) -> Option<&'static [&'static str]> {
+    match module.to_ascii_lowercase().as_str() {
+        "fts3" | "fts4" => Some(&["content", "segments", "segdir", "docsize", "stat"]),
+        "fts5" => Some(&["data", "idx", "content", "docsize", "config"]),
+        "rtree" | "rtree_i32" | "geopoly" => Some(&["node", "rowid", "parent"]),
+        _ => None,
+    }
+}
+
+/// The virtual table that each table behind one belongs to, by names in small letters.
+pub(crate) fn owners<'a>(tables: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> HashMap<String, String> {
+    let virtuals: Vec<(String, String)> =
+        tables.clone().filter_map(|(name, sql)| Some((name.to_ascii_lowercase(), module(sql)?))).collect();
+    let mut owners = HashMap::new();
+    for (name, _) in tables {
+        let name = name.to_ascii_lowercase();
+        let behind = virtuals.iter().filter(|(owner, module)| {
+            let suffix = name.strip_prefix(owner.as_str()).and_then(|rest| rest.strip_prefix('_'));
+            suffix.is_some_and(|suffix| shadows(module).is_none_or(|known| known.contains(&suffix)))
+        });
+        if let Some((owner, _)) = behind.max_by_key(|(owner, _)| owner.len()) {
+            owners.insert(name, owner.clone());
+        }
+    }
+    owners
+}
+
+/// The names of one state of a schema, in small letters.
+#[derive(Debug, Default)]
+pub(crate) struct HiddenObjects {
+    /// Tables and views that exist for callers.
+    shown: HashSet<String>,
+    /// Tables and views that do not.
+    hidden: HashSet<String>,
+    /// Indexes and triggers of what is hidden.
+    belongings: HashSet<String>,
+    /// Views and triggers: what may read on its owner's behalf.
+    agents: HashSet<String>,
+    /// Tables behind virtual ones.
+    behind: HashSet<String>,
+    /// Virtual tables, which read and write on their own.
+    virtuals: HashSet<String>,
+}
+
+impl HiddenObjects {
+    /// What `exposure` hides of `objects`.
+    pub(crate) fn new(objects: &[Object], exposure: &Exposure) -> Self {
+        let is_table =
+            |object: &&Object| matches!(object.what, ObjectKind::Table | ObjectKind::Virtual | ObjectKind::View);
+        let owners = owners(objects.iter().filter(is_table).map(|object| (object.name.as_str(), object.sql.as_str())));
+        let mut hiding = Self::default();
+        for object in objects.iter().filter(is_table) {
+            let name = object.name.to_ascii_lowercase();
+            let shown = match owners.get(&name) {
+                // Only its name tells to what it belongs: what the lists hide by that name stays hidden.
+                Some(owner) => exposure.shows_table(SCHEMA, owner) && !exposure.hides_table(SCHEMA, &name),
+                None => exposure.shows_table(SCHEMA, &object.name),
+            };
+            if object.what == ObjectKind::Virtual {
+                hiding.virtuals.insert(name.clone());
+            }
+            let side = if shown { &mut hiding.shown } else { &mut hiding.hidden };
+            side.insert(name);
+        }
+        hiding.behind = owners.into_keys().collect();
+        for object in objects {
+            let name = object.name.to_ascii_lowercase();
+            if matches!(object.what, ObjectKind::Index | ObjectKind::Trigger) && hiding.hides(&object.table) {
+                hiding.belongings.insert(name.clone());
+            }
+            if matches!(object.what, ObjectKind::View | ObjectKind::Trigger) {
+                hiding.agents.insert(name);
+            }
+        }
+        hiding
+    }
+
+    /// Whether callers may use the table or view `name`.
+    pub(crate) fn shows(&self, name: &str) -> bool {
+        self.shown.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether there is a table or view `name` of which callers know nothing.
+    pub(crate) fn hides(&self, name: &str) -> bool {
+        self.hidden.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether the table `name` holds what is in a virtual one.
+    pub(crate) fn is_behind(&self, name: &str) -> bool {
+        self.behind.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether there are virtual tables.
+    pub(crate) fn has_virtual(&self) -> bool {
+        !self.virtuals.is_empty()
+    }
+
+    /// Whether the table `name` is a virtual one.
+    pub(crate) fn is_virtual(&self, name: &str) -> bool {
+        self.virtuals.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether the index or trigger `name` is one of a hidden table.
+    pub(crate) fn hides_part(&self, name: &str) -> bool {
+        self.belongings.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether a view or trigger of this name reads and writes as its owner made it.
+    pub(crate) fn is_agent(&self, name: &str) -> bool {
+        self.agents.contains(&name.to_ascii_lowercase())
+    }
+
+    /// `error` without its words where they name something hidden, whether or not its caller has guessed
+    /// the name. With `unasked` they are withheld in any case.
+    pub(crate) fn withhold(&self, error: Error, unasked: bool) -> Error {
+        let words = error.message.to_ascii_lowercase();
+        if !(unasked || self.hidden.iter().chain(&self.belongings).any(|name| has_name(&words, name))) {
+            return error;
+        }
+        if error.get_sqlstate() == Some("42P07") {
+            return unavailable_here("the name").because(error.message);
+        }
+        let told = match error.kind {
+            ErrorKind::Conflict => "a constraint was violated in a table that is not exposed on this connection",
+            _ => "the statement failed in something that is not exposed on this connection",
+        };
+        let sqlstate = error.get_sqlstate().unwrap_or("42000").to_owned();
+        Error::new(error.kind, told).sqlstate(sqlstate).because(error.message)
+    }
+}
+
+/// Whether `name` stands in `words` by itself, and not as that of a table's column.
+fn has_name(words: &str, name: &str) -> bool {
+    let in_name = |each: char| each.is_alphanumeric() || matches!(each, '_' | '$');
+    words.match_indices(name).any(|(at, _)| {
+        let before = words.get(..at).unwrap_or_default();
+        let behind = words.get(at + name.len()..).and_then(|behind| behind.chars().next());
+        let of_schema = before.strip_suffix(SCHEMA_DOT).is_some_and(|rest| !rest.ends_with(in_name));
+        let is_column = before.ends_with('.') && !of_schema;
+        !before.ends_with(in_name) && !behind.is_some_and(in_name) && !is_column
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_behind_a_virtual_one_belong_to_it() {
+        let tables = [
+            ("Docs", "CREATE VIRTUAL TABLE Docs USING fts5(body)"),
+            ("docs_data", "CREATE TABLE 'docs_data'(id, block)"),
+            ("docs_archive", "CREATE TABLE docs_archive(a)"),
+            ("places", "CREATE VIRTUAL TABLE places /* \" */ USING \"rtree\"(id, a, b)"),
+            ("places_node", "CREATE TABLE places_node(a)"),
+            ("odd", "create virtual table odd using unknown(x)"),
+            ("odd_anything", "CREATE TABLE odd_anything(a)"),
+            ("plain", "CREATE TABLE plain(a) -- USING fts5"),
+            ("plain_data", "CREATE TABLE plain_data(a)"),
+        ];
+        let found = owners(tables.into_iter());
+        let mut found: Vec<_> = found.iter().map(|(name, owner)| format!("{name} of {owner}")).collect();
+        found.sort();
+        assert_eq!(found, ["docs_data of docs", "odd_anything of odd", "places_node of places"]);
+    }
+
+    #[test]
+    fn words_that_name_what_is_hidden_are_withheld() {
+        let hiding = HiddenObjects { hidden: HashSet::from(["people".to_owned()]), ..HiddenObjects::default() };
+        let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), false).message;
+        for message in
+            ["UNIQUE constraint failed: People.email", "no such table: main.people", "error in view people: x"]
+        {
+            assert!(told(message).contains("not exposed"), "{message}");
+        }
+        for message in ["UNIQUE constraint failed: peoples.email", "NOT NULL constraint failed: cities.people"] {
+            assert_eq!(told(message), message);
+        }
+        let taken = Error::new(ErrorKind::Rejected, "there is already a table named people").sqlstate("42P07");
+        assert_eq!(hiding.withhold(taken, false).message, "the name is not available on this connection");
+    }
+
+    #[test]
+    fn what_is_hidden_by_its_own_name_does_not_belong_to_what_is_shown() {
+        let object = |name: &str, sql: &str, what| Object {
+            what,
+            name: name.to_owned(),
+            table: name.to_owned(),
+            sql: sql.to_owned(),
+        };
+        let objects = [
+            object("docs", "CREATE VIRTUAL TABLE docs USING fts4(body, content='')", ObjectKind::Virtual),
+            object("docs_stat", "CREATE TABLE docs_stat(a)", ObjectKind::Table),
+            object("docs_segdir", "CREATE TABLE docs_segdir(a)", ObjectKind::Table),
+        ];
+        let tables = crate::Names { shown: None, hidden: vec!["docs_stat".to_owned()] };
+        let hiding = HiddenObjects::new(&objects, &Exposure { tables, ..Exposure::default() });
+        assert!(hiding.hides("docs_stat") && hiding.shows("docs_segdir") && hiding.is_virtual("Docs"));
+    }
+}

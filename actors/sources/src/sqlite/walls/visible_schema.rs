@@ -1,0 +1,423 @@
+//! What callers may name, as an empty database in memory: the tables of a file that are exposed, and
+//! the shapes of its views. A caller's statement is compiled against it first, by an engine of the
+//! same build with the same settings, so that what is hidden is not there, however it is spelt; and
+//! an authorizer refuses what tells of the schema itself. There are no keys, no triggers' bodies
+//! and no views' insides here: whatever is asked for was asked for by the statement.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+
+use crate::Exposure;
+use crate::sqlite::connect::limits::confine;
+use crate::sqlite::functions;
+use crate::sqlite::functions::stop::StopSwitch;
+use crate::sqlite::schema::lossy;
+use crate::sqlite::walls::hidden_objects::{HiddenObjects, Object, ObjectKind, is_engine, objects};
+use crate::sqlite::walls::refusal::Refusal;
+
+/// Virtual tables that are there without being made, and that read their arguments alone.
+const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
+
+/// The exposed part of one state of a file's schema.
+pub(crate) struct VisibleSchema {
+    pub(crate) connection: Connection,
+    pub(crate) hiding: Arc<HiddenObjects>,
+    /// The file's `schema_version` when this was made.
+    pub(crate) version: i64,
+    exposure: Arc<Exposure>,
+    judge: Judge,
+}
+
+/// Why a statement was turned away.
+pub(crate) enum CheckFailure {
+    /// The authorizer said so.
+    Refused(Refusal),
+    /// The engine found nothing of that name, or did not understand it.
+    Engine(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for CheckFailure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The version of the schema of `connection`, as its transaction sees it.
+///
+/// # Errors
+/// What SQLite said.
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA main.schema_version", [], |row| row.get(0))
+}
+
+impl VisibleSchema {
+    /// The visible schema of the file behind `connection`, whose authorizer must let this read the schema.
+    ///
+    /// # Errors
+    /// What SQLite said while reading the schema.
+    pub(crate) fn build(connection: &Connection, exposure: &Arc<Exposure>) -> rusqlite::Result<Self> {
+        let version = version(connection)?;
+        let objects = objects(connection)?;
+        let hiding = Arc::new(HiddenObjects::new(&objects, exposure));
+        let mut visible_schema = Connection::open_in_memory()?;
+        // Each empty table and index takes a page.
+        visible_schema.execute_batch("PRAGMA page_size = 512")?;
+        confine(&visible_schema)?;
+        // The same names with the same properties; nothing is computed here.
+        functions::replace(&visible_schema, &StopSwitch::default())?;
+        visible_schema.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
+        furnish(connection, &visible_schema, &objects, &hiding)?;
+        let judge = Judge::default();
+        judge.lock().modules = names(&visible_schema, "SELECT lower(name) FROM pragma_module_list")?;
+        let authorizer = judge.authorizer(&hiding, exposure);
+        visible_schema.authorizer(Some(authorizer))?;
+        Ok(Self { connection: visible_schema, hiding, version, exposure: Arc::clone(exposure), judge })
+    }
+
+    /// Refuses a caller's statement that uses what is hidden. Whether it does nothing at all, such as one
+    /// that drops what is not there.
+    ///
+    /// # Errors
+    /// Why it may not run.
+    pub(crate) fn check(&self, text: &str) -> Result<bool, CheckFailure> {
+        let (explains, asked) = self.compile(text, None)?;
+        let checked = match (&asked.view, &asked.table) {
+            _ if explains => Ok(()),
+            (Some(view), _) => self.try_out(text, |_| {
+                // What the view reads is only asked for when somebody reads the view.
+                self.compile(&format!("SELECT * FROM main.{}", quoted(view)), Some(view)).map(drop)
+            }),
+            (None, Some(table)) if !asked.selects && !is_engine(table) => {
+                self.try_out(text, |before| self.keys(before))
+            }
+            (None, None) if asked.alters => self.try_out(text, |before| self.keys(before).and_then(|()| self.named())),
+            _ => Ok(()),
+        };
+        checked.map(|()| asked.is_idle())
+    }
+
+    /// Refuses a new name that callers would not see: whether or not there is something that bears it.
+    fn named(&self) -> Result<(), CheckFailure> {
+        for name in names(&self.connection, "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")? {
+            let stands_in = self.hiding.hides(&name) && MODULES.contains(&name.to_ascii_lowercase().as_str());
+            if !(is_engine(&name) || self.hiding.shows(&name) || stands_in) {
+                free(&name, &self.exposure).map_or(Ok(()), |refusal| Err(CheckFailure::Refused(refusal)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles a statement, which may use the view `made`; whether it asks for a plan only, and what else.
+    fn compile(&self, text: &str, made: Option<&String>) -> Result<(bool, Asked), CheckFailure> {
+        self.judge.lock().asked = Some(Asked { table: made.cloned(), ..Asked::default() });
+        let prepared = self.connection.prepare(text);
+        let asked = self.judge.lock().asked.take().unwrap_or_default();
+        if let Some(refusal) = asked.refusal {
+            return Err(CheckFailure::Refused(refusal));
+        }
+        Ok((prepared?.is_explain() != 0, asked))
+    }
+
+    /// Runs a statement of definition here, looks at what it made, and undoes it.
+    fn try_out(
+        &self,
+        text: &str,
+        look: impl FnOnce(&HashMap<String, i64>) -> Result<(), CheckFailure>,
+    ) -> Result<(), CheckFailure> {
+        self.connection.execute_batch("BEGIN")?;
+        let looked = self.parents().map_err(CheckFailure::from).and_then(|before| {
+            self.connection.execute_batch(text)?;
+            look(&before)
+        });
+        self.connection.execute_batch("ROLLBACK")?;
+        looked
+    }
+
+    /// How many keys refer to each table.
+    fn parents(&self) -> rusqlite::Result<HashMap<String, i64>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT f.\"table\", count(*) FROM pragma_table_list AS l JOIN pragma_foreign_key_list(l.name) AS f
+              WHERE l.schema = 'main' AND f.seq = 0 GROUP BY 1",
+        )?;
+        let rows = statement.query_map([], |row| Ok((lossy(row, 0)?, row.get(1)?)))?;
+        rows.collect()
+    }
+
+    /// Refuses a new key to a hidden table: it would tell which values are there, and could change them.
+    fn keys(&self, before: &HashMap<String, i64>) -> Result<(), CheckFailure> {
+        for (parent, count) in self.parents()? {
+            let is_new = before.get(&parent).is_none_or(|before| *before < count);
+            let is_shown = self.hiding.shows(&parent)
+                || (!self.hiding.hides(&parent)
+                    && (self.exposure.shows_table(crate::sqlite::schema::SCHEMA, &parent)
+                        || self.has_table(&parent)?));
+            if is_new && !is_shown {
+                return Err(CheckFailure::Refused(Refusal::NoTable(parent)));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_table(&self, name: &str) -> rusqlite::Result<bool> {
+        self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE)",
+            [name],
+            |row| row.get(0),
+        )
+    }
+}
+
+/// Why callers may not take this name for a table or view of theirs.
+fn free(name: &str, exposure: &Exposure) -> Option<Refusal> {
+    let free = exposure.shows_table(crate::sqlite::schema::SCHEMA, name);
+    (!free).then(|| Refusal::Unavailable(format!("the name {name}")))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn names(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(query)?;
+    let names = statement.query_map([], |row| lossy(row, 0))?;
+    names.collect()
+}
+
+/// Makes in `visible_schema` what is exposed of `objects`. What cannot be made there is missing there, and
+/// so is refused.
+fn furnish(
+    file: &Connection,
+    visible_schema: &Connection,
+    objects: &[Object],
+    hiding: &HiddenObjects,
+) -> rusqlite::Result<()> {
+    visible_schema.execute_batch("BEGIN")?;
+    let of = |what: ObjectKind, shown: bool| {
+        objects.iter().filter(move |object| object.what == what && hiding.shows(&object.table) == shown)
+    };
+    for table in of(ObjectKind::Table, true).filter(|table| !hiding.is_behind(&table.name)) {
+        if visible_schema.execute_batch(&table.sql).is_err() {
+            // Its text needs a function or collation that is not here.
+            let _missing =
+                columns(file, &table.name).and_then(|columns| plain(visible_schema, &table.name, &columns)).is_err();
+        }
+    }
+    let failed: Vec<&Object> =
+        of(ObjectKind::Virtual, true).filter(|object| visible_schema.execute_batch(&object.sql).is_err()).collect();
+    if !failed.is_empty() {
+        // One that indexes a hidden table needs it to be made, and not afterwards.
+        let made: Vec<&Object> =
+            of(ObjectKind::Table, false).filter(|object| visible_schema.execute_batch(&object.sql).is_ok()).collect();
+        for table in failed {
+            if visible_schema.execute_batch(&table.sql).is_err() {
+                let _missing = columns(file, &table.name)
+                    .and_then(|columns| plain(visible_schema, &table.name, &columns))
+                    .is_err();
+            }
+        }
+        for table in made {
+            visible_schema.execute_batch(&format!("DROP TABLE main.{}", quoted(&table.name)))?;
+        }
+    }
+    // Most are made with the virtual table that they belong to.
+    for table in of(ObjectKind::Table, true).filter(|table| hiding.is_behind(&table.name)) {
+        let _made = visible_schema.execute_batch(&table.sql).is_err();
+    }
+    for view in of(ObjectKind::View, true) {
+        // A view over something that is gone has no columns.
+        if let Ok(columns) = columns(file, &view.name) {
+            let listed: Vec<String> = columns.iter().map(|column| quoted(&column.0)).collect();
+            let nothing = vec!["NULL"; listed.len()].join(", ");
+            let mut make = format!("CREATE VIEW {} ({}) AS SELECT {nothing};", quoted(&view.name), listed.join(", "));
+            for event in ["INSERT", "UPDATE", "DELETE"] {
+                let trigger = quoted(&format!("{event} on {}", view.name));
+                make += &format!(
+                    "CREATE TRIGGER {trigger} INSTEAD OF {event} ON {} BEGIN SELECT 1; END;",
+                    quoted(&view.name)
+                );
+            }
+            let _missing = visible_schema.execute_batch(&make).is_err();
+        }
+    }
+    for index in of(ObjectKind::Index, true) {
+        let _missing = visible_schema.execute_batch(&index.sql).is_err();
+    }
+    for trigger in of(ObjectKind::Trigger, true) {
+        let of_view =
+            objects.iter().any(|it| it.what == ObjectKind::View && it.name.eq_ignore_ascii_case(&trigger.table));
+        let moment = if of_view { "INSTEAD OF" } else { "AFTER" };
+        let (name, table) = (quoted(&trigger.name), quoted(&trigger.table));
+        let make = format!("CREATE TRIGGER {name} {moment} INSERT ON {table} BEGIN SELECT 1; END");
+        let _missing = visible_schema.execute_batch(&make).is_err();
+    }
+    // Where a hidden table bears a module's name, that name means the table.
+    for table in objects.iter().filter(|object| hiding.hides(&object.name)) {
+        if MODULES.iter().any(|module| module.eq_ignore_ascii_case(&table.name)) {
+            visible_schema.execute_batch(&format!("CREATE TABLE {} (a)", quoted(&table.name)))?;
+        }
+    }
+    visible_schema.execute_batch("COMMIT")
+}
+
+/// Name, declared type, place in the key, and whether it is computed.
+type Column = (String, String, i64, bool);
+
+fn columns(file: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+    let mut statement =
+        file.prepare_cached("SELECT name, type, pk, hidden > 0 FROM pragma_table_xinfo(?1, 'main') ORDER BY cid")?;
+    let rows = statement.query_map([table], |row| Ok((lossy(row, 0)?, lossy(row, 1)?, row.get(2)?, row.get(3)?)))?;
+    rows.collect()
+}
+
+/// A table with the names and the key of another one.
+fn plain(visible_schema: &Connection, table: &str, columns: &[Column]) -> rusqlite::Result<()> {
+    let mut parts: Vec<String> = Vec::new();
+    for (name, declared, _, computed) in columns {
+        let integer = if declared.eq_ignore_ascii_case("INTEGER") { " INTEGER" } else { "" };
+        let value = if *computed { " AS (NULL)" } else { "" };
+        parts.push(format!("{}{integer}{value}", quoted(name)));
+    }
+    let mut key: Vec<&Column> = columns.iter().filter(|column| column.2 > 0).collect();
+    key.sort_by_key(|column| column.2);
+    if !key.is_empty() {
+        let key: Vec<String> = key.iter().map(|column| quoted(&column.0)).collect();
+        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
+    visible_schema.execute_batch(&format!("CREATE TABLE {} ({})", quoted(table), parts.join(", ")))
+}
+
+/// The authorizer's side that the visible schema holds.
+#[derive(Clone, Default)]
+struct Judge(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Present while a caller's statement is compiled.
+    asked: Option<Asked>,
+    /// The modules of virtual tables, in small letters.
+    modules: Vec<String>,
+}
+
+/// What a statement asked for while it was compiled.
+#[derive(Default)]
+struct Asked {
+    refusal: Option<Refusal>,
+    selects: bool,
+    alters: bool,
+    /// The table that it makes.
+    table: Option<String>,
+    /// The view that it makes.
+    view: Option<String>,
+    /// Whether the engine has begun to write the schema: from then on it reads there for itself.
+    defines: bool,
+}
+
+impl Judge {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn authorizer(
+        &self,
+        hiding: &Arc<HiddenObjects>,
+        exposure: &Arc<Exposure>,
+    ) -> impl for<'c> FnMut(AuthContext<'c>) -> Authorization + Send + 'static {
+        let (judge, hiding, exposure) = (self.clone(), Arc::clone(hiding), Arc::clone(exposure));
+        move |context| {
+            let mut state = judge.lock();
+            let State { asked, modules } = &mut *state;
+            let Some(asked) = asked else { return Authorization::Allow };
+            match asked.refuses(&context.action, (&hiding, &exposure), modules) {
+                None => Authorization::Allow,
+                Some(refusal) => {
+                    asked.refusal.get_or_insert(refusal);
+                    Authorization::Deny
+                }
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// Whether the engine asked for nothing.
+    fn is_idle(&self) -> bool {
+        !(self.selects || self.alters || self.defines) && self.table.is_none() && self.view.is_none()
+    }
+
+    fn refuses(
+        &mut self,
+        action: &AuthAction<'_>,
+        (hiding, exposure): (&HiddenObjects, &Exposure),
+        modules: &[String],
+    ) -> Option<Refusal> {
+        use AuthAction as A;
+        match *action {
+            A::Select => self.selects = true,
+            A::CreateTable { table_name } => {
+                self.table = Some(table_name.to_owned());
+                return free(table_name, exposure);
+            }
+            A::CreateView { view_name } => {
+                self.view = Some(view_name.to_owned());
+                return free(view_name, exposure);
+            }
+            // Under its new name others could seem to belong to it.
+            A::AlterTable { table_name, .. } if hiding.is_virtual(table_name) => {
+                return Some(Refusal::Unavailable("ALTER TABLE of a virtual table".to_owned()));
+            }
+            A::AlterTable { .. } => (self.alters, self.defines) = (true, true),
+            A::CreateIndex { .. }
+            | A::DropIndex { .. }
+            | A::DropTable { .. }
+            | A::DropTrigger { .. }
+            | A::DropView { .. }
+            | A::DropVtable { .. }
+            | A::Reindex { .. }
+            | A::Analyze { .. } => self.defines = true,
+            A::Pragma { .. } => return Some(Refusal::Unavailable("PRAGMA".to_owned())),
+            A::CreateTrigger { .. } => return Some(Refusal::Unavailable("CREATE TRIGGER".to_owned())),
+            A::CreateVtable { .. } => return Some(Refusal::Unavailable("CREATE VIRTUAL TABLE".to_owned())),
+            A::Read { table_name, column_name } => return self.reads(table_name, column_name, hiding, modules),
+            // The engine itself lets no statement write its own two tables.
+            A::Update { table_name: "sqlite_master", .. } => {
+                self.defines |= self.table.is_some() || self.view.is_some();
+            }
+            A::Insert { table_name: "sqlite_master" } | A::Delete { table_name: "sqlite_master" } => {}
+            A::Insert { table_name } | A::Delete { table_name } | A::Update { table_name, .. } => {
+                let known = hiding.shows(table_name) || self.makes(table_name);
+                return (!known).then(|| Refusal::NoTable(table_name.to_owned()));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn makes(&self, table: &str) -> bool {
+        self.defines || self.table.as_ref().is_some_and(|made| made.eq_ignore_ascii_case(table))
+    }
+
+    fn reads(&self, table: &str, column: &str, hiding: &HiddenObjects, modules: &[String]) -> Option<Refusal> {
+        if hiding.shows(table) {
+            return None;
+        }
+        let folded = table.to_ascii_lowercase();
+        if is_engine(table) {
+            return (!self.defines).then(|| Refusal::NoTable(table.replace("_master", "_schema")));
+        }
+        if MODULES.contains(&folded.as_str()) {
+            return hiding.hides(table).then(|| Refusal::NoTable(table.to_owned()));
+        }
+        if folded.starts_with("pragma_") {
+            return Some(Refusal::Unavailable("PRAGMA".to_owned()));
+        }
+        if modules.contains(&folded) {
+            return Some(Refusal::Unavailable(table.to_owned()));
+        }
+        // Without a column it may be what the statement itself calls so, in WITH.
+        (!column.is_empty() && !self.makes(table)).then(|| Refusal::NoTable(table.to_owned()))
+    }
+}

@@ -1,0 +1,45 @@
+//! Names, classes and placeholders of SQL statements: pure functions over one guarded parse.
+//! Nothing here runs a statement; the engine's own locks do not rely on it.
+//!
+//! A text goes through `lexer` (with `blank`, `place`, `bracket` and `placeholder`), `split` and `guard`;
+//! each statement through `mask` and `tree`, or the scans of `names` and `effects` where
+//! it is not parsed; then `class`, `names` and `rewrite` make a `Statement` of it.
+
+mod blank;
+mod bracket;
+mod class;
+mod dialect;
+mod effects;
+mod frame;
+mod functions;
+mod guard;
+#[cfg(any(test, fuzzing))]
+pub mod invariants;
+mod lexer;
+mod mask;
+mod names;
+mod outline;
+mod place;
+mod placeholder;
+mod procedure;
+mod redact;
+mod rewrite;
+mod split;
+mod statement;
+mod token;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::class::Class;
+pub use self::dialect::Dialect;
+pub use self::frame::{parameters_apart, query_behind_with};
+pub use self::names::{Named, Naming};
+pub use self::outline::{Outline, outline};
+pub use self::placeholder::Given;
+pub use self::procedure::procedure_name;
+pub use self::redact::{Redact, redacted};
+pub use self::rewrite::Edit;
+pub use self::statement::{Statement, catalogs, statements, statements_with};
+pub use self::statement::{is_open, with_values};

@@ -1,0 +1,220 @@
+//! Reads a text as statements, and puts each into the source's own names.
+
+use std::collections::HashSet;
+
+use super::class::{self, Class};
+use super::dialect::Dialect;
+use super::names::{self, Named, Naming};
+use super::placeholder::{self, Given};
+use super::rewrite::{self, Edit};
+use super::token::{Kind, Token};
+use super::{bracket, effects, guard, lexer, mask, redact, split, tree};
+use portico_core::error::{Error, Result};
+
+/// One statement, understood and put into the source's own names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each true or not")]
+pub struct Statement {
+    /// The text for the source.
+    pub text: String,
+    /// What it does.
+    pub class: Class,
+    /// Whether all of it was parsed; else its class and its names are guessed from its words.
+    pub understood: bool,
+    /// Whether it is known to return rows: a query, or a writer with RETURNING.
+    pub returns_rows: bool,
+    /// Whether the rows that the source counts are those that it changed: its verb is INSERT, UPDATE,
+    /// DELETE or MERGE, also behind WITH.
+    pub counts: bool,
+    /// Whether it calls a function that is not known to be harmless, so that even a SELECT may write.
+    pub calls_functions: bool,
+    /// The names of the placeholders, without `@`: the first is `$1`, and so on. A name that
+    /// occurs twice has one number.
+    pub placeholders: Vec<String>,
+    /// The relations and routines that it names, each once. Where it could not be parsed these are
+    /// all its names, also those of columns.
+    pub names: Vec<Named>,
+    /// Where `text` differs from what the caller wrote, in order.
+    pub(crate) edits: Vec<Edit>,
+    /// The way back to the caller's positions.
+    pub(crate) anchors: Vec<rewrite::Anchor>,
+}
+
+impl Statement {
+    /// A text that nobody has read: nothing is known of it.
+    pub fn unread(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            class: Class::Other,
+            understood: false,
+            returns_rows: false,
+            counts: false,
+            calls_functions: true,
+            placeholders: Vec::new(),
+            names: Vec::new(),
+            edits: Vec::new(),
+            anchors: Vec::new(),
+        }
+    }
+
+    /// Where in the caller's whole text a position of [`Statement::text`] lies; both in
+    /// characters counted from 1.
+    pub fn original_position(&self, position: usize) -> usize {
+        rewrite::original(&self.anchors, position)
+    }
+
+    /// The same statement with `edits` of its text, in order; positions lead back to that text.
+    #[must_use]
+    pub fn edited(&self, edits: Vec<Edit>) -> Self {
+        let (text, anchors) = rewrite::apply(&self.text, 0..self.text.len(), 0, &edits);
+        Self { text, edits, anchors, ..self.clone() }
+    }
+}
+
+/// Splits `text` into its statements and puts each into the source's own words.
+///
+/// # Errors
+/// [`Kind::Invalid`](portico_core::error::Kind::Invalid) for a text without a statement, with a NUL,
+/// that nests too deep or mixes `@name` with the source's own parameters;
+/// [`Kind::TooLarge`](portico_core::error::Kind::TooLarge) over a bound on its size;
+/// [`Kind::NotFound`](portico_core::error::Kind::NotFound) for a name of another connection.
+pub fn statements(text: &str, dialect: Dialect, naming: Naming<'_>) -> Result<Vec<Statement>> {
+    statements_with(text, dialect, naming, &Given::new())
+}
+
+/// The same where the names of the values are known that are `given` for its placeholders, without
+/// `@`: in `id<@most` PostgreSQL has an operator `<@`, unless there is a value for `@most`.
+///
+/// # Errors
+/// As [`statements`].
+pub fn statements_with(text: &str, dialect: Dialect, naming: Naming<'_>, given: &Given) -> Result<Vec<Statement>> {
+    guard::admit(text)?;
+    let tokens = lexer::tokens_with(text, dialect, given);
+    guard::admit_tokens(&tokens)?;
+    let parts = split::split(text, &tokens, dialect);
+    guard::admit_statements(parts.len())?;
+    if parts.is_empty() {
+        return Err(Error::invalid("query holds no statement"));
+    }
+    let mut statements = Vec::with_capacity(parts.len());
+    let (mut at, mut characters) = (0, 0);
+    for tokens in parts {
+        let start = tokens.first().map_or(at, |first| first.start);
+        characters += text.get(at..start).unwrap_or_default().chars().count();
+        at = start;
+        statements.push(understand(text, tokens, dialect, naming, characters)?);
+    }
+    Ok(statements)
+}
+
+/// Whether a literal, a name in quotes or a comment at the end of `text` is open: nothing may be put behind it.
+pub fn is_open(text: &str, dialect: Dialect) -> bool {
+    lexer::tokens_at_source(text, dialect).last().is_some_and(|last| !redact::is_closed(*last, text, dialect))
+}
+
+/// The statement `text` with an expression for each of its numbered parameters.
+pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
+    let mut edits = Vec::new();
+    for token in lexer::tokens(text, dialect).into_iter().filter(|token| token.kind == Kind::Parameter) {
+        let number = token.text(text).get(1..).and_then(|digits| digits.parse::<usize>().ok());
+        if let Some(value) = number.and_then(|number| values.get(number.checked_sub(1)?)) {
+            edits.push(Edit { range: token.range(), replacement: value.clone() });
+        }
+    }
+    rewrite::apply(text, 0..text.len(), 0, &edits).0
+}
+
+/// One statement; `before` is the number of characters in front of it.
+fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
+    let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+    let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
+    let explains = words.first().is_some_and(|first| first.is_word(text, "EXPLAIN"));
+    let counts = facts.effects.counts && matches!(class, Class::Insert | Class::Update) && !explains;
+    let calls_functions =
+        !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
+
+    let named = names::named(text, &words, &facts.mentions, sure, dialect, naming.connection);
+    let mut edits = Vec::new();
+    names::strip(text, &words, &facts.mentions, sure, naming, &mut edits)?;
+    let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
+    if dialect == Dialect::PostgreSql {
+        bracket::requote(text, &words, &mut edits);
+    }
+    edits.sort_by_key(|edit| edit.range.start);
+    // A part that was removed needs no other quotes.
+    edits.dedup_by(|later, earlier| later.range == earlier.range);
+
+    let range = tokens.first().map_or(0, |first| first.start)..tokens.last().map_or(0, |last| last.end);
+    let (text, anchors) = rewrite::apply(text, range, before, &edits);
+    Ok(Statement {
+        text,
+        class,
+        understood: sure,
+        returns_rows,
+        counts,
+        calls_functions,
+        placeholders,
+        names: named,
+        edits,
+        anchors,
+    })
+}
+
+/// What one statement is, before anything of it is rewritten.
+pub(super) struct Reading {
+    facts: tree::Facts,
+    /// Whether the facts come from the parser, not from a scan.
+    sure: bool,
+    pub(super) class: Class,
+    pub(super) returns_rows: bool,
+}
+
+/// Reads one statement; `words` are its `tokens` without blanks.
+pub(super) fn reading(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Reading> {
+    let facts = facts(text, tokens, words, dialect)?;
+    let sure = facts.is_some();
+    let mut facts = facts
+        .unwrap_or_else(|| tree::Facts { effects: effects::scan(text, words), mentions: names::scan(text, words) });
+    facts.mentions.extend(names::operators(text, words));
+    let (class, returns_rows) = class::classify(text, words, facts.effects, dialect);
+    Ok(Reading { facts, sure, class, returns_rows })
+}
+
+/// What the parser says, if the statement is one that it is shown and understands.
+pub(super) fn facts(text: &str, tokens: &[Token], words: &[Token], dialect: Dialect) -> Result<Option<tree::Facts>> {
+    let start = tokens.first().map_or(0, |first| first.start);
+    Ok(if guard::parses(text, words)? { tree::read(&mask::mask(text, tokens, dialect), tokens, start) } else { None })
+}
+
+/// The connections that `text` may address: the distinct first parts of its three-part names of
+/// relations and routines, in order, unquoted and folded. For use before the dialect is known.
+///
+/// # Errors
+/// As [`statements`], for what holds in every dialect.
+pub fn catalogs(text: &str) -> Result<Vec<String>> {
+    guard::admit(text)?;
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
+        return Ok(found);
+    }
+    let tokens = lexer::tokens(text, Dialect::PostgreSql);
+    guard::admit_tokens(&tokens)?;
+    for tokens in split::split(text, &tokens, Dialect::PostgreSql) {
+        let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
+        let chained = words.windows(5).any(|five| {
+            matches!(five, [first, dot, second, other, _] if first.is_name()
+                && dot.kind == Kind::Dot
+                && second.is_name()
+                && other.kind == Kind::Dot)
+        });
+        if chained {
+            let mentions = match facts(text, tokens, &words, Dialect::PostgreSql)? {
+                Some(facts) => facts.mentions,
+                None => names::scan(text, &words),
+            };
+            found.extend(names::catalogs(text, &words, &mentions, &mut seen));
+        }
+    }
+    Ok(found)
+}
