@@ -73,18 +73,17 @@ fn each_library_has_its_room() {
 fn a_driver_is_a_folder_and_a_line() {
     let sources = sources();
     for driver in ["postgres", "sqlite"] {
-        let (named, folder) = (format!("{driver}::"), format!("actors/sources/src/{driver}/"));
-        // The registration, and the facade; the store, which has a session of its own with PostgreSQL; and the demo, which makes a file.
-        let others = [
-            "actors/sources/src/drivers.rs",
-            "actors/src/lib.rs",
-            "actors/auth/src/store/",
-            "src/config/address.rs",
-            "src/sample/",
-            "src/cli/demo/",
-        ];
-        only_in(&sources, &named, &[&[folder.as_str()][..], &others].concat());
+        only_in(
+            &sources,
+            &format!("crate::{driver}::"),
+            &[&format!("actors/sources/src/{driver}/"), "actors/auth/src/store/"],
+        );
     }
+    // The store has a session of its own with PostgreSQL, and the demo makes a file.
+    only_in(&sources, "portico_sources::postgres", &["actors/auth/src/", "actors/src/lib.rs"]);
+    only_in(&sources, "portico_sources::sqlite", &["actors/src/lib.rs"]);
+    only_in(&sources, "source::postgres", &["src/config/address.rs", "src/config/store.rs"]);
+    only_in(&sources, "source::sqlite", &["src/cli/demo/", "src/sample/tests.rs"]);
     // Who opens a connection takes its driver from there, and no driver knows the others.
     only_in(&sources, "drivers::", &["src/"]);
 }
