@@ -10,6 +10,7 @@ mod ends;
 mod hosts;
 mod passwords;
 mod procedures;
+mod round_trips;
 mod statements;
 mod values;
 

@@ -29,6 +29,11 @@ impl QueryFingerprint {
         Self::hashed(terms, |hasher| types.clone().for_each(|type_| hasher.write_u32(type_)))
     }
 
+    /// A number by which it can be looked for; another one may have the same.
+    pub(crate) const fn number(&self) -> u64 {
+        self.0[0]
+    }
+
     fn hashed(terms: &[&str], rest: impl Fn(&mut DefaultHasher)) -> Self {
         Self(KEYS.each_ref().map(|key| {
             let mut hasher = key.build_hasher();

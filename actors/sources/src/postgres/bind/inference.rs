@@ -9,8 +9,7 @@ use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use crate::postgres::bind::argument_types::{at_last, fits, kind, named, own, takes, text_at_last};
-use crate::postgres::bind::fingerprint::QueryFingerprint;
+use crate::postgres::bind::argument_types::{at_last, fits, named, own, takes, text_at_last};
 use crate::postgres::bind::parameter_types::ParameterTypes;
 use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::execute::execution::{APART, Execution};
@@ -45,7 +44,7 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         let ready = attempts.prepare(None, &[]).await.map_err(|error| execution.failure(&error, 0))?;
         return Ok(Inferred { statement: ready, apart: None });
     }
-    let known = if execution.position.begins { session.parameter_types().of(|| fingerprint(execution)) } else { None };
+    let known = if execution.position.begins { session.parameter_types().of(|| execution.exact()) } else { None };
     if let Some(ParameterTypes { types, apart, .. }) = known {
         let apart = if apart { SplitParameters::of(&execution.text, arguments) } else { None };
         let given = given(apart.as_ref(), arguments);
@@ -65,7 +64,7 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         None => Box::pin(attempts.others()).await?,
     };
     if attempts.tried.len() > 1 && execution.position.begins {
-        session.parameter_types().keep(fingerprint(execution), types, inferred.apart.is_some());
+        session.parameter_types().keep(execution.exact(), types, inferred.apart.is_some());
     }
     Ok(inferred)
 }
@@ -210,11 +209,4 @@ fn number(error: &tokio_postgres::Error) -> Option<usize> {
     let (_, digits) = error.as_db_error()?.message().split_once('$')?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits.get(..end)?.parse().ok()
-}
-
-/// By what the way of a statement is remembered.
-fn fingerprint(execution: &Execution) -> QueryFingerprint {
-    let schema = execution.default_schema.as_deref().unwrap_or_default();
-    let role = execution.identity.as_ref().map_or("", |identity| identity.role.as_str());
-    QueryFingerprint::exact(&[execution.text.as_str(), schema, role], execution.arguments().iter().flat_map(kind))
 }

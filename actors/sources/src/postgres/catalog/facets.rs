@@ -7,6 +7,7 @@ use crate::postgres::catalog::keys;
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
+use crate::postgres::walls::memory::Admission;
 use portico_core::call::{Facet, Narrow};
 use portico_core::error::Result;
 use portico_core::pattern;
@@ -90,6 +91,7 @@ ORDER BY n.nspname, p.proname, p.oid",
         opens_cursors: false,
         identity: None,
         guarded: None,
+        admission: Admission::default(),
     }
 }
 

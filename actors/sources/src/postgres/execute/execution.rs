@@ -1,12 +1,14 @@
 //! One statement for the server, and its failures in the caller's terms.
 
 use crate::Access;
+use crate::postgres::bind::argument_types::kind;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::execute::identity;
 use crate::postgres::execute::options::{ExecOptions, TransactionMode, TransactionPosition};
 use crate::postgres::failure;
 use crate::postgres::quote::quoted;
+use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::names::redaction;
 use crate::postgres::walls::policy::PendingCheck;
 use portico_core::call::{Argument, Facet};
@@ -45,6 +47,8 @@ pub(crate) struct Execution {
     pub(crate) identity: Assumed,
     /// What has to be judged before it runs.
     pub(crate) guarded: Option<PendingCheck>,
+    /// What it may do without.
+    pub(crate) admission: Admission,
 }
 
 /// What is bound to a statement's parameters.
@@ -80,6 +84,23 @@ impl Execution {
         }
     }
 
+    /// Whether it leaves nothing behind in its session, and needs nothing around it.
+    pub(crate) fn may_autocommit(&self) -> bool {
+        self.admission.autocommit
+            && self.position == TransactionPosition::ALONE
+            && self.options.access == Access::ReadOnly
+            && self.identity.is_none()
+            && self.default_schema.is_none()
+            && !self.opens_cursors
+    }
+
+    /// By what statements are told apart of which every letter counts, and the kinds of their values.
+    pub(crate) fn exact(&self) -> QueryFingerprint {
+        let schema = self.default_schema.as_deref().unwrap_or_default();
+        let role = self.identity.as_ref().map_or("", |identity| identity.role.as_str());
+        QueryFingerprint::exact(&[self.text.as_str(), schema, role], self.arguments().iter().flat_map(kind))
+    }
+
     /// By what the tables of its columns are foreseen, where somebody is told of them.
     pub(crate) fn fingerprint(&self) -> Option<QueryFingerprint> {
         let is_told = self.options.describes && self.returns_rows && matches!(self.values, Values::Inferred(_));
@@ -108,6 +129,7 @@ impl Execution {
             opens_cursors: false,
             identity: None,
             guarded: None,
+            admission: Admission::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Running statements: one, several in a transaction, and one for many sets of values.
 
+pub(crate) mod autocommit;
 pub(crate) mod batch;
 pub(crate) mod execution;
 pub(crate) mod identity;

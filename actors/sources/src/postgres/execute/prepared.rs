@@ -18,6 +18,7 @@ use crate::postgres::catalog::relations;
 use crate::postgres::catalog::relations::TableLookup;
 use crate::postgres::decode::columns::{ColumnDescription, descriptions};
 use crate::postgres::decode::form::{Form, printed};
+use crate::postgres::execute::autocommit::keep_if_it_comes_again;
 use crate::postgres::execute::execution::{APART, ELSEWHERE, Execution};
 use crate::postgres::execute::response::{Progress, Response, finish};
 use crate::postgres::execute::running;
@@ -142,6 +143,9 @@ pub(crate) async fn make_ready(
     let text = apart.as_ref().map(|apart| apart.text.clone());
     let shift = if apart.is_some() { APART } else { 0 };
     let natively: Option<Vec<Form>> = columns.iter().map(|column| Form::of(&column.type_)).collect();
+    if apart.is_none() {
+        keep_if_it_comes_again(session, execution, &ready);
+    }
     if let Some(forms) = natively {
         return Ok(PreparedExecution { ready, text, bound, columns, forms, shift, apart, fallback: None });
     }

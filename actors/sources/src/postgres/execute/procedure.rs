@@ -10,6 +10,7 @@ use crate::postgres::catalog::routines::{Routine, Slot};
 use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::quote::quoted;
+use crate::postgres::walls::memory::Admission;
 use crate::{Direction, Invocation, Parameter};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Kind, Result};
@@ -213,6 +214,7 @@ fn call(routine: &Routine, places: &[Option<usize>], invocation: &Invocation, op
         opens_cursors,
         identity: None,
         guarded: None,
+        admission: Admission::default(),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::postgres::execute::execution::{Execution, Values};
 use crate::postgres::execute::options::{ExecOptions, TransactionPosition};
 use crate::postgres::session::pool::SessionPool;
 use crate::postgres::walls::check::Walls;
+use crate::postgres::walls::memory::Admission;
 use crate::postgres::walls::policy::StatementUse;
 use crate::{Access, Prepared, Settings};
 use portico_core::error::{Error, Result};
@@ -68,8 +69,8 @@ impl Shared {
             return Err(Error::invalid("the statement contains the character NUL, which the source does not know"));
         }
         let values = argument::in_order(&statement.placeholders, values)?;
-        let guarded = if by_administrator {
-            None
+        let (guarded, admission) = if by_administrator {
+            (None, Admission::default())
         } else {
             let with = (values.as_slice(), default_schema.as_deref());
             self.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
@@ -90,6 +91,7 @@ impl Shared {
             opens_cursors: false,
             identity: asked.by.clone(),
             guarded,
+            admission,
         })
     }
 }

@@ -2,6 +2,8 @@
 //! beforehand, else prepared first. How its rows are read on is in `rows.rs`.
 
 use crate::postgres::decode::columns::descriptions;
+use crate::postgres::execute::autocommit;
+use crate::postgres::execute::autocommit::Autocommit;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::execution::Values;
 use crate::postgres::execute::response::Progress;
@@ -37,7 +39,7 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 /// Runs `execution` up to its first rows. A reader that meets a dead session tries once more.
 pub(crate) async fn execute(shared: &Shared, execution: &Execution, context: &CallContext) -> Result<Response> {
     let sessions = &shared.sessions;
-    let session = context.bound(sessions.take(context)).await??;
+    let session = context.bound(sessions.take_with_kept(context)).await??;
     let may_repeat = execution.options.access == Access::ReadOnly && session.is_reused();
     let answer = match attempt(session, shared, execution, context).await {
         Err(error) if may_repeat && error.kind == Kind::Unavailable => {
@@ -76,11 +78,13 @@ async fn attempt(
 ) -> Result<Response> {
     let (sessions, cache) = (&shared.sessions, &*shared.cache);
     admit(cache, &session, execution, context).await?;
+    let autocommit = Autocommit::of(&session, execution, context).await?;
     // Of a role's own session nobody else is told whether it is stuck (`cache.rs`).
-    if !execution.goes_direct() || (session.is_login() && matches!(execution.values, Values::Inferred(_))) {
+    let is_direct = execution.goes_direct() && !(session.is_login() && matches!(execution.values, Values::Inferred(_)));
+    if autocommit.is_none() && !is_direct {
         return prepared(session, cache, execution, context).await;
     }
-    let again = match direct(session, cache, execution, context).await? {
+    let again = match direct(session, cache, execution, (context, autocommit)).await? {
         Direct::Answered(answer) => return Ok(answer),
         Direct::NeedsText(running) => context.bound(running.stop()).await?,
         Direct::Stuck => None,
@@ -104,15 +108,21 @@ async fn direct(
     session: Arc<Session>,
     cache: &CatalogCache,
     execution: &Execution,
-    context: &CallContext,
+    (context, autocommit): (&CallContext, Option<Autocommit>),
 ) -> Result<Direct> {
     let mode = execution.mode();
     // Our own queries hold nothing that would need it.
     let may_repeat = execution.options.access == Access::ReadOnly && matches!(execution.values, Values::Inferred(_));
     let fingerprint = execution.fingerprint();
     let asked = fingerprint.and_then(|fingerprint| cache.prefetch(&fingerprint));
+    let known = autocommit.as_ref().and_then(Autocommit::columns);
+    let (is_kept, autocommits) = (known.is_some(), autocommit.is_some());
     let opening = {
-        let begin = beginning(mode, context, session.pooled);
+        let Autocommit { opening, statement, bound } = autocommit.unwrap_or_else(|| Autocommit {
+            opening: Some(beginning(mode, context, session.pooled)),
+            statement: None,
+            bound: Vec::new(),
+        });
         let (session, text) = (Arc::clone(&session), execution.text.clone());
         let (schema, by) = (execution.default_schema.clone(), execution.identity.clone());
         let values: Vec<(Option<String>, Type)> = match &execution.values {
@@ -121,15 +131,28 @@ async fn direct(
         };
         async move {
             let path = search_path(&session, schema.as_deref(), mode);
-            let rows = session.query_typed_raw(&text, values);
+            let rows = match &statement {
+                Some(statement) => session.query_raw(statement, bound).left_future(),
+                None => session.query_typed_raw(&text, values).right_future(),
+            };
             let role = identity::assume(&session, &by, mode);
-            let (opened, role, path, rows) = join4(session.batch_execute(&begin), role, path, rows).await;
+            let opened = async {
+                match &opening {
+                    Some(opening) => session.batch_execute(opening).await,
+                    None => Ok(()),
+                }
+            };
+            let (opened, role, path, rows) = join4(opened, role, path, rows).await;
             opened.and(role).and(path).and(rows).map(running::rows)
         }
         .boxed()
     };
-    let mut running =
-        RunningStatement::new(Arc::clone(&session), opening, ending(&session, mode, false, TransactionPosition::ALONE));
+    let end = if autocommits {
+        autocommit::nothing_to_end()
+    } else {
+        ending(&session, mode, false, TransactionPosition::ALONE)
+    };
+    let mut running = RunningStatement::new(Arc::clone(&session), opening, end);
     let first = loop {
         match context.bound(timeout(SILENCE, running.batch())).await? {
             Ok(first) => break first,
@@ -144,22 +167,32 @@ async fn direct(
         }
     };
     let first = match first {
+        Err(error) if is_kept && autocommit::is_outdated(&error) => {
+            session.kept().forget(&execution.exact());
+            return Ok(Direct::NeedsText(running));
+        }
         Err(error) if may_repeat && error.code() == Some(&SqlState::UNDEFINED_FUNCTION) => {
             // Also said of a type without a binary form; preparing shows whether it is that.
             return Ok(Direct::NeedsText(running));
         }
         first => first.map_err(|error| execution.failure(&error, 0))?,
     };
-    let mut columns =
-        first.as_ref().and_then(|rows| rows.first()).map(|row| descriptions(row.columns())).unwrap_or_default();
+    let of_row = || first.as_ref().and_then(|rows| rows.first()).map(|row| descriptions(row.columns()));
+    let mut columns = known.or_else(of_row).unwrap_or_default();
     let progress = if first.is_some() {
         Progress::RunningStatement(running)
     } else {
         let (affected, session) = context.bound(running.end()).await?.map_err(|error| execution.failure(&error, 0))?;
         match (&execution.values, session) {
             // No row told the columns' names and types.
-            (Values::Inferred(_), Some(session)) if execution.returns_rows => {
-                let described = context.bound(described(&session, execution, context)).await?;
+            (Values::Inferred(_), Some(session)) if execution.returns_rows && !is_kept => {
+                let described = if autocommits {
+                    let described = context.bound(autocommit::described(&session, execution)).await?;
+                    session.settle();
+                    described
+                } else {
+                    context.bound(described(&session, execution, context)).await?
+                };
                 columns = described.map_err(|error| execution.failure(&error, 0))?;
             }
             (_, Some(session)) => session.settle(),

@@ -72,6 +72,12 @@ impl CallContext {
         i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1)
     }
 
+    /// The whole time limit in milliseconds, where hardly any of it was spent yet.
+    pub(crate) fn whole_milliseconds(&self) -> Option<i32> {
+        let milliseconds = i32::try_from(self.timeout.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
+        (self.started.elapsed() < TOLERANCE).then_some(milliseconds)
+    }
+
     /// How long to wait for a session.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout

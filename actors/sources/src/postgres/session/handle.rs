@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join;
+use std::time::{Duration, Instant};
+
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
@@ -15,6 +17,7 @@ use crate::postgres::bind::parameter_types::ParameterTypeCache;
 use crate::postgres::connect::lending::Lent;
 use crate::postgres::connect::notices::MessageListener;
 use crate::postgres::connect::wire::Wire;
+use crate::postgres::session::kept::{KeptStatements, RecentTexts};
 use crate::postgres::session::pool_state::{PoolState, PooledSession};
 use crate::postgres::session::pooled;
 use crate::postgres::session::setup::{AFTER_WRITING, CANCEL_TIMEOUT, NOTICE_OUR_END};
@@ -24,6 +27,10 @@ use portico_core::call::Notices;
 /// a function prepared survive it.
 const AFTER_READING: &str = "ROLLBACK; SELECT pg_advisory_unlock_all(); \
     SELECT 1 FROM pg_catalog.pg_prepared_statements WHERE from_sql";
+
+/// How long a session is used for statements that leave nothing behind before it is cleaned all the same:
+/// somebody's definition may have made something else of what they name.
+const CLEANED: Duration = Duration::from_secs(1);
 
 /// A session that is out. It goes back to the pool only when somebody vouches for its state;
 /// dropped otherwise it is closed, and whatever it may still run is cancelled.
@@ -38,6 +45,8 @@ pub(crate) struct Session {
     sessions: Arc<PoolState>,
     runtime: Handle,
     settled: AtomicBool,
+    /// Whether a statement ran on it behind which it was not cleaned.
+    uncleaned: AtomicBool,
 }
 
 impl Session {
@@ -51,8 +60,18 @@ impl Session {
     ) -> Self {
         let messages = object.wire.messages();
         messages.set(notices);
-        let (pooled, runtime, settled) = (object.wire.pooled, Handle::current(), AtomicBool::new(false));
-        Self { pooled, object: Some(object), slot: Some(slot), number, messages, sessions, runtime, settled }
+        let (pooled, runtime) = (object.wire.pooled, Handle::current());
+        Self {
+            pooled,
+            object: Some(object),
+            slot: Some(slot),
+            number,
+            messages,
+            sessions,
+            runtime,
+            settled: AtomicBool::default(),
+            uncleaned: AtomicBool::default(),
+        }
     }
 
     /// Vouches that nothing runs and nothing is left of the last caller.
@@ -68,6 +87,30 @@ impl Session {
     /// Whether it was opened as the caller's own role.
     pub(crate) fn is_login(&self) -> bool {
         self.object.as_ref().is_some_and(|object| object.role.is_some())
+    }
+
+    /// Whether a statement that leaves nothing behind may run on it without a transaction around it, and
+    /// without its being cleaned behind that.
+    pub(crate) fn may_autocommit(&self) -> bool {
+        !self.pooled && !self.is_login() && self.object().cleaned.elapsed() < CLEANED
+    }
+
+    /// What has to be said in front of a statement that may take so many milliseconds and has no transaction
+    /// around it.
+    pub(crate) fn autocommits(&self, milliseconds: i32) -> Option<String> {
+        self.uncleaned.store(true, Ordering::Release);
+        let before = self.object().time_limit.swap(milliseconds, Ordering::AcqRel);
+        (before != milliseconds).then(|| format!("SET statement_timeout = {milliseconds}"))
+    }
+
+    /// The statements that it keeps prepared.
+    pub(crate) fn kept(&self) -> &KeptStatements {
+        &self.object().kept
+    }
+
+    /// Which texts came lately on this connection.
+    pub(crate) fn recent_texts(&self) -> &RecentTexts {
+        &self.sessions.recent_texts
     }
 
     /// Its process at the source.
@@ -103,6 +146,7 @@ impl Session {
 
     /// Undoes what a writer may have left behind; whether the session is as good as new.
     pub(crate) async fn after_writing(&self) -> bool {
+        self.object().time_limit.store(0, Ordering::Release);
         let text = reseeding(AFTER_WRITING);
         let (reset, _) = join(self.simple_query(&text), self.batch_execute(NOTICE_OUR_END)).await;
         reset.is_ok_and(|answer| holds_no_row_of_ours(&answer))
@@ -118,7 +162,11 @@ impl Session {
     }
 
     fn wire(&self) -> &Wire {
-        &self.object.as_ref().expect("the session is there until it is dropped").wire
+        &self.object().wire
+    }
+
+    fn object(&self) -> &PooledSession {
+        self.object.as_ref().expect("the session is there until it is dropped")
     }
 }
 
@@ -134,7 +182,10 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.sessions.forget_running(self.number);
         self.messages.set(None);
-        let (Some(object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
+        let (Some(mut object), Some(slot)) = (self.object.take(), self.slot.take()) else { return };
+        if !self.uncleaned.load(Ordering::Acquire) {
+            object.cleaned = Instant::now();
+        }
         object.wire.lent().clear();
         if self.settled.load(Ordering::Acquire) && !object.wire.is_closed() {
             return self.sessions.put_back(object, slot, &self.runtime);

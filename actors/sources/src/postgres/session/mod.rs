@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod custom_types;
 pub(crate) mod handle;
 pub(crate) mod housekeeping;
+pub(crate) mod kept;
 pub(crate) mod own;
 pub(crate) mod pool;
 pub(crate) mod pool_state;

@@ -16,6 +16,7 @@ use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::handle::Session;
+use crate::postgres::session::kept::RecentTexts;
 use crate::postgres::session::pool_state::PoolState;
 use crate::postgres::session::setup::CANCEL_TIMEOUT;
 use portico_core::error::{Error, Kind, Result};
@@ -33,6 +34,7 @@ impl SessionPool {
             connector,
             types: Arc::clone(types),
             parameter_types: ParameterTypeCache::default(),
+            recent_texts: RecentTexts::default(),
             most,
             slots: Arc::new(Semaphore::new(most)),
             open: Arc::default(),
@@ -50,8 +52,15 @@ impl SessionPool {
         crate::Pool { open: self.0.open.load(Ordering::Acquire).max(idle), idle, most: self.0.most }
     }
 
-    /// One session for the call of `context`, waited for as long as that allows.
+    /// One session for the call of `context`, waited for as long as that allows. It keeps no statement prepared.
     pub(crate) async fn take(&self, context: &CallContext) -> Result<Arc<Session>> {
+        let session = self.take_with_kept(context).await?;
+        session.kept().clear();
+        Ok(session)
+    }
+
+    /// The same for who looks after what it keeps prepared.
+    pub(crate) async fn take_with_kept(&self, context: &CallContext) -> Result<Arc<Session>> {
         let shared = &self.0;
         let slot = timeout(context.timeout(), Arc::clone(&shared.slots).acquire_owned()).await.map_err(|_| {
             Error::new(Kind::Busy, "every session of this connection is in use").retry_after(Duration::from_secs(1))

@@ -1,7 +1,7 @@
 //! The sessions that are open: how one is opened, reused, and given back.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use crate::postgres::connect::login;
 use crate::postgres::connect::wire::Wire;
 use crate::postgres::failure;
 use crate::postgres::session::custom_types::CustomTypes;
+use crate::postgres::session::kept::{KeptStatements, RecentTexts};
 use crate::postgres::session::setup::{GREETING_TIMEOUT, introduce};
 use portico_core::error::Result;
 
@@ -29,6 +30,8 @@ pub(crate) struct PoolState {
     pub(crate) types: Arc<CustomTypes>,
     /// How statements are prepared that need more than their values' own types.
     pub(crate) parameter_types: ParameterTypeCache,
+    /// Which texts came lately.
+    pub(crate) recent_texts: RecentTexts,
     pub(crate) most: usize,
     /// How long a role's session is kept that nobody uses; `None` where no role has sessions.
     pub(crate) role_idle: Option<Duration>,
@@ -67,6 +70,11 @@ pub(crate) struct PooledSession {
     pub(crate) out: Instant,
     /// When it came back.
     pub(crate) back: Instant,
+    /// When nothing was left in it of any caller.
+    pub(crate) cleaned: Instant,
+    /// The time limit in milliseconds that the session itself has; 0 where that is not known.
+    pub(crate) time_limit: AtomicI32,
+    pub(crate) kept: KeptStatements,
     _open: Counted,
 }
 
@@ -151,7 +159,19 @@ impl PoolState {
         }
         let now = Instant::now();
         let role = role.cloned();
-        Ok(PooledSession { wire, role, process, reused: false, generation, out: now, back: now, _open: open })
+        Ok(PooledSession {
+            wire,
+            role,
+            process,
+            reused: false,
+            generation,
+            out: now,
+            back: now,
+            cleaned: now,
+            time_limit: AtomicI32::default(),
+            kept: KeptStatements::default(),
+            _open: open,
+        })
     }
 
     /// Counts one more session, and closes idle ones where that is more than there may be. Each session

@@ -74,6 +74,15 @@ impl Function {
         self.is_builtin() && self.name == "current_setting"
     }
 
+    /// Whether a call of it has no effect beside its result.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        match self.effect() {
+            Some(Effect::Plain) => true,
+            Some(_) => false,
+            None => self.is_builtin() && self.volatility == "i" && !self.returns_nothing && !self.takes_names,
+        }
+    }
+
     fn is_builtin(&self) -> bool {
         self.original && self.extension.is_none() && matches!(self.schema.as_str(), "pg_catalog" | "information_schema")
     }

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join;
+
 use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::execute::execution::Execution;
@@ -19,12 +21,12 @@ use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::walls::ask::Analysis;
-use crate::postgres::walls::memory::AdmittedStatements;
+use crate::postgres::walls::memory::{Admission, AdmittedStatements};
 use crate::postgres::walls::names::hidden::{HiddenNames, NameCache};
 use crate::postgres::walls::objects::is_system;
 use crate::postgres::walls::policy::{PendingCheck, Policy, StatementUse};
 use crate::postgres::walls::refusal::{Refusal, no_such, refused, writes};
-use crate::postgres::walls::{ask, functions, judge, plan, tree};
+use crate::postgres::walls::{ask, functions, harmless, judge, plan, tree};
 use crate::{Access, Exposure};
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
@@ -69,7 +71,7 @@ impl Walls {
     }
 
     /// What has to be judged of a caller's statement before it runs; `None` where nothing has to be, also
-    /// because its shape was admitted lately. `alone` says that no other statement runs before it in its
+    /// because its shape was admitted lately, and then what was found of that. `alone` says that no other statement runs before it in its
     /// transaction. The statement's text becomes the one that is judged.
     ///
     /// # Errors
@@ -80,12 +82,12 @@ impl Walls {
         (values, default_schema): (&[Argument], Option<&str>),
         (options, by): (ExecOptions, &Assumed),
         extent: StatementUse,
-    ) -> Result<Option<PendingCheck>> {
+    ) -> Result<(Option<PendingCheck>, Admission)> {
         let read_only = options.access == Access::ReadOnly && extent != StatementUse::Described;
         let alone = extent != StatementUse::Among;
         let guard = Policy { hides: self.hides(), identity: by.is_some(), read_only };
         if !guard.stands() {
-            return Ok(None);
+            return Ok((None, Admission::default()));
         }
         if let Some(schema) = default_schema
             && guard.hides
@@ -100,8 +102,8 @@ impl Walls {
             let parts = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
             QueryFingerprint::of(&statement.text, &parts)
         });
-        if fingerprint.is_some_and(|fingerprint| self.memory.knows(&fingerprint)) {
-            return Ok(None);
+        if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
+            return Ok((None, admission));
         }
         let (outline, plain) = outline(&statement.text);
         if let Some(plain) = plain {
@@ -129,7 +131,7 @@ impl Walls {
         }
         let fingerprint = fingerprint.map(|fingerprint| (fingerprint, self.memory.generation()));
         let (understood, class) = (statement.understood, statement.class);
-        Ok(Some(PendingCheck {
+        let pending = PendingCheck {
             guard,
             outline,
             text: statement.text.clone(),
@@ -137,7 +139,8 @@ impl Walls {
             understood,
             class,
             brief: OnceLock::new(),
-        }))
+        };
+        Ok((Some(pending), Admission::default()))
     }
 
     pub(crate) async fn inspect(
@@ -183,10 +186,10 @@ impl Walls {
                 let judged = self.judge(session, &tree, guarded).await;
                 let lasting = judged.map_err(|error| placed(error, execution))?;
                 session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
-                if let (Some((fingerprint, generation)), Outline::Query, true) =
+                if let (Some((fingerprint, generation)), Outline::Query, Some(admission)) =
                     (guarded.fingerprint, &guarded.outline, lasting)
                 {
-                    self.memory.keep(fingerprint, generation);
+                    self.memory.keep(fingerprint, generation, admission);
                 }
                 Ok(())
             }
@@ -233,8 +236,8 @@ impl Walls {
         Err(Refusal::of_server(execution.failure(error, shift)))
     }
 
-    /// Whether the verdict holds for every statement of this shape.
-    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<bool> {
+    /// What every statement of this shape may do without; `None` where the verdict holds for this one alone.
+    async fn judge(&self, session: &Session, tree: &str, guarded: &PendingCheck) -> Result<Option<Admission>> {
         let uses = tree::read(tree)
             .map_err(|what| refused("this form of statement").because(format!("the server's tree holds {what}")))?;
         // What is only planned changes nothing.
@@ -242,12 +245,18 @@ impl Walls {
         if guarded.guard.read_only && !planned && !uses.only_reads() {
             return Err(writes());
         }
-        judge::judge(session, &uses, guarded.guard, &self.exposure).await?;
+        let (judged, admission) = join(
+            judge::judge(session, &uses, guarded.guard, &self.exposure),
+            harmless::admission(session, &uses, guarded.guard),
+        )
+        .await;
+        judged?;
         let explains = matches!(guarded.outline, Outline::Explain { .. });
         if guarded.guard.hides && explains && plan::goes_behind(session, &uses, &self.exposure).await? {
             guarded.tell_briefly()?;
         }
-        Ok(!uses.depends_on_literals())
+        let admission = admission?;
+        Ok((!uses.depends_on_literals()).then_some(admission))
     }
 
     /// The judgement where the server cannot be asked.

@@ -97,7 +97,7 @@ async fn setting(client: &Client, uses: &Uses, guard: Policy) -> Result<Vec<Row>
 const CALLED: &str = "p.oid = ANY ($2::pg_catalog.oid[] OPERATOR(pg_catalog.||) ARRAY(\
     SELECT o.oprcode::pg_catalog.oid FROM pg_catalog.pg_operator o WHERE o.oid = ANY ($3)))";
 
-async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
+pub(crate) async fn called(client: &Client, uses: &Uses) -> Result<Vec<Row>> {
     if uses.functions.is_empty() && uses.operators.is_empty() {
         return Ok(Vec::new());
     }

@@ -10,6 +10,15 @@ use crate::postgres::bind::fingerprint::QueryFingerprint;
 /// table a name without a schema means, is seen after that time.
 const LIFETIME: Duration = Duration::from_secs(30);
 
+/// What a statement that was admitted may do without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// It leaves nothing behind in its session: it needs no transaction around it, and nothing is to be cleaned.
+    pub(crate) autocommit: bool,
+    /// Its text means the same each time, so that a session may keep what it has prepared.
+    pub(crate) reusable: bool,
+}
+
 /// Verdicts of one connection that are kept at most, 16 octets each and their time.
 const MOST: usize = 16_384;
 
@@ -19,15 +28,17 @@ pub(crate) struct AdmittedStatements(RwLock<Admitted>);
 
 #[derive(Default)]
 struct Admitted {
-    fingerprints: HashMap<QueryFingerprint, Instant>,
+    fingerprints: HashMap<QueryFingerprint, (Instant, Admission)>,
     /// Goes up whenever everything is forgotten.
     generation: u64,
 }
 
 impl AdmittedStatements {
-    /// Whether this shape was admitted lately.
-    pub(crate) fn knows(&self, fingerprint: &QueryFingerprint) -> bool {
-        self.read().fingerprints.get(fingerprint).is_some_and(|since| since.elapsed() < LIFETIME)
+    /// What was found of this shape, where it was admitted lately.
+    pub(crate) fn get(&self, fingerprint: &QueryFingerprint) -> Option<Admission> {
+        let admitted = self.read();
+        let (since, admission) = admitted.fingerprints.get(fingerprint)?;
+        (since.elapsed() < LIFETIME).then_some(*admission)
     }
 
     /// To be handed to [`AdmittedStatements::keep`]: what is found from now on holds for this moment.
@@ -36,18 +47,18 @@ impl AdmittedStatements {
     }
 
     /// Remembers what was admitted, unless everything was forgotten since `generation`.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, generation: u64) {
+    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, generation: u64, admission: Admission) {
         let mut admitted = self.write();
         if admitted.generation != generation {
             return;
         }
         if admitted.fingerprints.len() >= MOST {
-            admitted.fingerprints.retain(|_, since| since.elapsed() < LIFETIME);
+            admitted.fingerprints.retain(|_, (since, _)| since.elapsed() < LIFETIME);
             if admitted.fingerprints.len() >= MOST {
                 admitted.fingerprints.clear();
             }
         }
-        admitted.fingerprints.insert(fingerprint, Instant::now());
+        admitted.fingerprints.insert(fingerprint, (Instant::now(), admission));
     }
 
     /// Forgets everything: the catalogue may have changed.
@@ -76,9 +87,9 @@ mod tests {
         let fingerprint = QueryFingerprint::of("SELECT 1", &[]);
         let before = memory.generation();
         memory.forget();
-        memory.keep(fingerprint, before);
-        assert!(!memory.knows(&fingerprint));
-        memory.keep(fingerprint, memory.generation());
-        assert!(memory.knows(&fingerprint));
+        memory.keep(fingerprint, before, Admission::default());
+        assert_eq!(memory.get(&fingerprint), None);
+        memory.keep(fingerprint, memory.generation(), Admission::default());
+        assert_eq!(memory.get(&fingerprint), Some(Admission::default()));
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod called;
 pub(crate) mod check;
 pub(crate) mod functions;
+pub(crate) mod harmless;
 pub(crate) mod judge;
 pub(crate) mod memory;
 pub(crate) mod names;

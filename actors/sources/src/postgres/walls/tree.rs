@@ -26,6 +26,8 @@ pub(crate) struct Uses {
     pub(crate) functions: BTreeSet<Oid>,
     /// Every operator that it uses.
     pub(crate) operators: BTreeSet<Oid>,
+    /// Types of its literals.
+    pub(crate) literals: BTreeSet<Oid>,
     /// Every type that the statement itself names or makes.
     pub(crate) types: BTreeSet<Oid>,
     /// Constants that name an object: the type (`regclass` …) and the object's number.
@@ -206,6 +208,7 @@ impl Uses {
             (":opno" | ":cycle_mark_neop", Some(oid)) => keep(&mut self.operators, oid),
             (":opnos", _) => self.operators.extend(oids(following)?),
             (":consttype", Some(oid)) => {
+                keep(&mut self.literals, oid);
                 keep(&mut self.types, oid);
                 if let Some(value) = constant(following) {
                     self.constants.insert((oid, value));

@@ -1,0 +1,74 @@
+//! What a query may do without: a transaction of its own, where it cannot leave anything behind in its
+//! session, and being parsed anew, where its text means the same each time.
+//!
+//! Somebody else's definition may make something else of a table meanwhile; so this is remembered for no
+//! longer than the verdict, and each session is still cleaned about once a second.
+
+use futures_util::future::join;
+use tokio_postgres::Client;
+use tokio_postgres::types::{Oid, Type};
+
+use crate::postgres::session::own::{ask, get};
+use crate::postgres::walls::called::Function;
+use crate::postgres::walls::judge::called;
+use crate::postgres::walls::memory::Admission;
+use crate::postgres::walls::policy::Policy;
+use crate::postgres::walls::tree::Uses;
+use portico_core::error::Result;
+
+/// Whether all of these relations, with what inherits from them, are tables or materialized views of this
+/// server without row security; and whether of these types none is somebody's own but for enumerations.
+const PLAIN: &str = "\
+WITH RECURSIVE reads (oid) AS (
+    SELECT o FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS o
+    UNION SELECT i.inhrelid FROM reads r JOIN pg_catalog.pg_inherits i ON i.inhparent = r.oid
+)
+SELECT NOT EXISTS (SELECT FROM reads r LEFT JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        WHERE c.oid IS NULL OR c.relkind NOT IN ('r', 'p', 'm') OR c.relrowsecurity OR c.relpersistence = 't'),
+    NOT EXISTS (SELECT FROM pg_catalog.unnest($2::pg_catalog.oid[]) AS o LEFT JOIN pg_catalog.pg_type t ON t.oid = o
+        WHERE o >= 16384 AND t.typtype IS DISTINCT FROM 'e')";
+
+/// Types whose literals mean the same each time. Those of dates and times do not (`'today'`), nor do those that
+/// can be renamed.
+const LASTING: [Type; 17] = [
+    Type::BOOL,
+    Type::BYTEA,
+    Type::CHAR,
+    Type::NAME,
+    Type::INT8,
+    Type::INT2,
+    Type::INT4,
+    Type::TEXT,
+    Type::OID,
+    Type::JSON,
+    Type::FLOAT4,
+    Type::FLOAT8,
+    Type::UNKNOWN,
+    Type::BPCHAR,
+    Type::VARCHAR,
+    Type::NUMERIC,
+    Type::UUID,
+];
+
+/// What a query that was admitted under `guard` may do without.
+///
+/// # Errors
+/// The catalogue cannot be read.
+pub(crate) async fn admission(client: &Client, uses: &Uses, guard: Policy) -> Result<Admission> {
+    if !guard.read_only || guard.identity || uses.locks || !uses.only_reads() {
+        return Ok(Admission::default());
+    }
+    let relations: Vec<Oid> = uses.relations.iter().copied().collect();
+    let types: Vec<Oid> = uses.types.iter().chain(&uses.casts).copied().collect();
+    let (plain, called) =
+        join(ask(client, PLAIN, &[(&relations, Type::OID_ARRAY), (&types, Type::OID_ARRAY)]), called(client, uses))
+            .await;
+    let (plain, called) = (plain?, called?);
+    let Some(row) = plain.first() else { return Ok(Admission::default()) };
+    let mut autocommit = get::<bool>(row, 0)? && get::<bool>(row, 1)?;
+    for row in &called {
+        autocommit &= Function::read(row)?.leaves_nothing();
+    }
+    let lasts = |type_: &Oid| LASTING.iter().any(|lasting| lasting.oid() == *type_);
+    Ok(Admission { autocommit, reusable: autocommit && uses.literals.iter().all(lasts) })
+}

@@ -1,0 +1,290 @@
+//! What the driver says to the server: a read that leaves nothing behind has nothing around it, a text that
+//! comes again is prepared once, and neither shows.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use portico_actors::error::{Error, Kind};
+use portico_actors::source::{Access, Task};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::app::within;
+use crate::support::postgres::{TestPostgres, connect};
+use crate::support::results::{Read, Subject, plan, read};
+
+const SETUP: &str = "
+CREATE TABLE item (id int4 PRIMARY KEY, name text);
+INSERT INTO item SELECT g, 'n' || g FROM generate_series(1, 100) g;
+CREATE VIEW items AS SELECT * FROM item;
+CREATE TABLE guarded (id int4); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE TABLE parent (id int4); CREATE TABLE child () INHERITS (parent); ALTER TABLE child ENABLE ROW LEVEL SECURITY;
+CREATE DOMAIN positive AS int4 CHECK (value > 0);
+CREATE TYPE mood AS ENUM ('happy', 'sad');
+CREATE TABLE people (name text, mood mood); INSERT INTO people VALUES ('ann', 'happy');
+CREATE FUNCTION own(int4) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT $1';";
+
+/// Forwards to a server, and keeps what the first session says to it.
+struct Listener {
+    port: u16,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Listener {
+    async fn start(url: &str) -> Self {
+        let target = url.split_once('@').unwrap().1.split_once('/').unwrap().0.to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let heard = Arc::clone(&said);
+        tokio::spawn(async move {
+            let mut sessions = 0;
+            while let Ok((client, _)) = listener.accept().await {
+                sessions += 1;
+                let is_first = sessions == 1;
+                let (server, heard) = (TcpStream::connect(&target).await.unwrap(), Arc::clone(&heard));
+                let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+                tokio::spawn(async move {
+                    let mut octets = [0; 4096];
+                    while let Ok(count @ 1..) = from_client.read(&mut octets).await {
+                        if is_first {
+                            heard.lock().unwrap().extend_from_slice(&octets[..count]);
+                        }
+                        if to_server.write_all(&octets[..count]).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { port, said }
+    }
+
+    /// What was said since this was last asked: the messages' tags, and the texts of simple queries.
+    fn said(&self) -> (String, String) {
+        let mut said = self.said.lock().unwrap();
+        let (mut tags, mut queries, mut rest) = (String::new(), String::new(), said.as_slice());
+        while let [tag, a, b, c, d, ..] = *rest {
+            let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap();
+            let Some(message) = rest.get(5..=length) else { break };
+            tags.push(char::from(tag));
+            if tag == b'Q' {
+                queries.push_str(&String::from_utf8_lossy(message));
+            }
+            rest = &rest[1 + length..];
+        }
+        *said = rest.to_vec();
+        drop(said);
+        (tags, queries)
+    }
+}
+
+/// A connection with one session, whose words are heard.
+struct Overheard {
+    subject: Subject,
+    listener: Listener,
+    admin: tokio_postgres::Client,
+}
+
+impl Overheard {
+    async fn open() -> Self {
+        let url = TestPostgres::shared().database("trips").await;
+        let admin = connect(&url).await;
+        admin.batch_execute(SETUP).await.unwrap();
+        let listener = Listener::start(&url).await;
+        let (before, after) = url.split_once('@').unwrap();
+        let (_, database) = after.split_once('/').unwrap();
+        let url = format!("{before}@127.0.0.1:{}/{database}?sslmode=disable", listener.port);
+        let subject = Subject::open(&url, 1);
+        // The session is opened, and what it was greeted with is forgotten.
+        subject.read("SELECT 1").await.unwrap();
+        listener.said.lock().unwrap().clear();
+        Self { subject, listener, admin }
+    }
+
+    /// Reads as a tool does, whose results tell nothing of tables.
+    async fn read(&self, sql: &str, values: &[(&str, &str)]) -> Result<Read, Error> {
+        let mut plan = plan(sql, Access::ReadOnly);
+        plan.describes = false;
+        if let Task::Statement(prepared) = &mut plan.task {
+            prepared.values = values
+                .iter()
+                .map(|(name, json)| portico_actors::call::Argument {
+                    name: (*name).to_owned(),
+                    value: RawValue::from_string((*json).to_owned()).unwrap(),
+                    data_type: None,
+                })
+                .collect();
+        }
+        read(self.subject.source.run(plan).await?).await
+    }
+
+    /// Reads until what is said meanwhile is this; each session is cleaned about once a second all the same.
+    async fn reads_with(&self, sql: impl Fn(usize) -> String, values: &[(&str, &str)], expected: &str) {
+        within(&format!("{} is read with {expected} alone", sql(0)), async {
+            for number in 0.. {
+                self.read(&sql(number), values).await.unwrap();
+                let (tags, _) = self.listener.said();
+                if tags == expected {
+                    return;
+                }
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_leaves_nothing_behind_has_nothing_around_it() {
+    let heard = Overheard::open().await;
+    // Parse, Bind, Execute, Sync: one round trip.
+    heard.reads_with(|n| format!("SELECT id, name FROM item WHERE id = {}", n % 100 + 1), &[], "PBDES").await;
+    heard.reads_with(|n| format!("SELECT lower(name) FROM item WHERE id IN ({n}, 1)"), &[], "PBDES").await;
+    heard.reads_with(|n| format!("SELECT count(*) FROM people WHERE mood = 'happy' AND {n} >= 0"), &[], "PBDES").await;
+}
+
+#[tokio::test]
+async fn a_text_that_comes_again_is_prepared_once() {
+    let heard = Overheard::open().await;
+    let text = "SELECT name FROM item WHERE id = 7";
+    heard.reads_with(|_| text.to_owned(), &[], "BES").await;
+    assert_eq!(heard.read(text, &[]).await.unwrap().rows, [["\"n7\""]]);
+    let bound = "SELECT name FROM item WHERE id = @id";
+    heard.reads_with(|_| bound.to_owned(), &[("id", "8")], "BES").await;
+    assert_eq!(heard.read(bound, &[("id", "9")]).await.unwrap().rows, [["\"n9\""]]);
+    // Where nothing is found, the columns are known all the same.
+    let empty = heard.read(bound, &[("id", "-1")]).await.unwrap();
+    assert_eq!((empty.rows.len(), empty.columns.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn whatever_may_leave_something_behind_has_its_transaction() {
+    let heard = Overheard::open().await;
+    let statements = [
+        "SELECT count(*) FROM items WHERE id = 1",
+        "SELECT count(*) FROM guarded WHERE id = 1",
+        "SELECT count(*) FROM parent WHERE id = 1",
+        "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE pid = 1",
+        "SELECT own(1)",
+        "SELECT 1::positive",
+        "SELECT pg_catalog.pg_table_size('item')",
+        "SELECT pg_catalog.current_setting('work_mem')",
+    ];
+    for statement in statements {
+        for _ in 0..4 {
+            heard.read(statement, &[]).await.unwrap();
+            let (_, queries) = heard.listener.said();
+            assert!(queries.contains("BEGIN READ ONLY") && queries.contains("ROLLBACK"), "{statement}: {queries}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_prepared_for_one_is_seen_by_nobody() {
+    let heard = Overheard::open().await;
+    let text = "SELECT name FROM item WHERE id = 7";
+    let seen = "SELECT statement FROM pg_prepared_statements WHERE statement LIKE '%FROM ' || 'item%'";
+    let ways: [(&str, Access); 4] = [
+        (seen, Access::ReadOnly),
+        (seen, Access::ReadWrite),
+        ("EXECUTE s1", Access::ReadWrite),
+        ("CREATE TEMP TABLE taken AS EXECUTE s1", Access::ReadWrite),
+    ];
+    for (statement, access) in ways {
+        heard.reads_with(|_| text.to_owned(), &[], "BES").await;
+        match read_as(&heard.subject, statement, access).await {
+            Ok(read) => assert_eq!(read.rows.len(), 0, "{statement}: {read:?}"),
+            Err(error) => assert!(
+                ["does not exist", "changes the session"].iter().any(|why| error.message.contains(why)),
+                "{statement}: {error:?}"
+            ),
+        }
+    }
+    let left = read_as(
+        &heard.subject,
+        "SELECT name FROM pg_prepared_statements WHERE statement LIKE '%FROM ' || 'item%'",
+        Access::ReadOnly,
+    );
+    assert_eq!(left.await.unwrap().rows.len(), 0);
+}
+
+async fn read_as(subject: &Subject, sql: &str, access: Access) -> Result<Read, Error> {
+    read(subject.source.run(plan(sql, access)).await?).await
+}
+
+#[tokio::test]
+async fn a_schema_that_changes_under_a_prepared_statement_is_not_noticed() {
+    let heard = Overheard::open().await;
+    heard.admin.batch_execute("DROP VIEW items").await.unwrap();
+    let all = "SELECT * FROM item WHERE id = 7";
+    let width = "SELECT name FROM item WHERE id = 7";
+    let changes = [
+        ("ALTER TABLE item ADD COLUMN more int4 DEFAULT 5", vec!["7", "\"n7\"", "5"], "\"n7\""),
+        ("ALTER TABLE item ALTER COLUMN name TYPE varchar(10)", vec!["7", "\"n7\"", "5"], "\"n7\""),
+        ("ALTER TABLE item ALTER COLUMN more TYPE text", vec!["7", "\"n7\"", "\"5\""], "\"n7\""),
+        (
+            "DROP TABLE item CASCADE; CREATE TABLE item (id int8, name text); INSERT INTO item VALUES (7, 'new')",
+            vec!["7", "\"new\""],
+            "\"new\"",
+        ),
+        (
+            "CREATE SCHEMA first; CREATE TABLE first.item (id int4, name text); INSERT INTO first.item VALUES (7, 'first'); \
+             DROP TABLE item; ALTER TABLE first.item SET SCHEMA public",
+            vec!["7", "\"first\""],
+            "\"first\"",
+        ),
+    ];
+    for (change, row, name) in changes {
+        heard.reads_with(|_| all.to_owned(), &[], "BES").await;
+        heard.reads_with(|_| width.to_owned(), &[], "BES").await;
+        heard.admin.batch_execute(change).await.unwrap();
+        let read = heard.read(all, &[]).await.unwrap();
+        assert_eq!(
+            (read.rows, read.columns.len()),
+            (vec![row.iter().map(|cell| (*cell).to_owned()).collect()], row.len()),
+            "{change}"
+        );
+        assert_eq!(heard.read(width, &[]).await.unwrap().rows, [[name]], "{change}");
+    }
+    heard.reads_with(|_| width.to_owned(), &[], "BES").await;
+    heard.admin.batch_execute("DROP TABLE item").await.unwrap();
+    let gone = heard.read(width, &[]).await.unwrap_err();
+    assert_eq!((gone.kind, gone.get_sqlstate()), (Kind::NotFound, Some("42P01")), "{gone:?}");
+}
+
+#[tokio::test]
+async fn literals_that_mean_something_else_tomorrow_are_read_anew() {
+    let heard = Overheard::open().await;
+    let happy = "SELECT name FROM people WHERE mood = 'happy'";
+    for text in [happy, "SELECT count(*) FROM item WHERE now() > 'yesterday'", "SELECT 'today'::date"] {
+        heard.reads_with(|_| text.to_owned(), &[], "PBDES").await;
+        for _ in 0..8 {
+            heard.read(text, &[]).await.unwrap();
+            let (tags, _) = heard.listener.said();
+            assert!(tags.contains('P'), "{text}: {tags}");
+        }
+    }
+    heard.admin.batch_execute("ALTER TYPE mood RENAME VALUE 'happy' TO 'glad'").await.unwrap();
+    assert_eq!(heard.read(happy, &[]).await.unwrap_err().get_sqlstate(), Some("22P02"));
+}
+
+#[tokio::test]
+async fn the_time_limit_is_the_call_s_own() {
+    let heard = Overheard::open().await;
+    let text = |rows: u64| format!("SELECT count(*) FROM pg_catalog.generate_series(1, {rows})");
+    heard.reads_with(|_| text(10), &[], "BES").await;
+    for limit in [200, 100] {
+        let mut plan = plan(&text(2_000_000_000), Access::ReadOnly);
+        plan.limits.timeout = Duration::from_millis(limit);
+        let results = heard.subject.source.run(plan).await;
+        let error = match results {
+            Err(error) => error,
+            Ok(results) => read(results).await.unwrap_err(),
+        };
+        assert_eq!((error.kind, error.get_sqlstate()), (Kind::TimedOut, Some("57014")), "{error:?}");
+    }
+    assert_eq!(heard.read(&text(10), &[]).await.unwrap().rows, [["10"]]);
+}
