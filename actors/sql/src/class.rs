@@ -54,12 +54,12 @@ pub(super) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
     let Some(first) = words.first() else { return (Class::Other, false) };
     let is = |word: &str| first.is_word(text, word);
     let second = |word: &str| words.get(1).is_some_and(|token| token.is_word(text, word));
-    let class = match dialect {
-        _ if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
+    let class = match () {
+        () if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
             return (of(effects), effects.rows && !effects.creates);
         }
         // INSERT … ON CONFLICT DO UPDATE and INSERT OR REPLACE still are INSERTs.
-        _ if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
+        () if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
             let written = match of(effects) {
                 Class::Insert => Class::Insert,
                 // A statement that the scan missed writes all the same.
@@ -69,19 +69,19 @@ pub(super) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
             };
             return (written, effects.rows);
         }
-        Dialect::Sqlite if is("REPLACE") => return (Class::Insert, effects.rows),
-        Dialect::Sqlite if is("PRAGMA") => return (pragma(text, words), true),
-        Dialect::Sqlite if is("EXPLAIN") => return (Class::Select, true),
-        Dialect::Sqlite if first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
-        _ if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
-        _ if is("SHOW") => return (Class::Select, true),
-        _ if is("PREPARE") && second("TRANSACTION") => Class::Transaction,
-        _ if is("SET") && second("TRANSACTION") => Class::Transaction,
-        _ if first.is_any(text, TRANSACTION) => Class::Transaction,
-        _ if first.is_any(text, SESSION) => return (Class::Session, is("FETCH")),
-        _ if first.is_any(text, DDL) => Class::Ddl,
-        _ if is("CALL") || is("DO") => Class::Call,
-        _ => Class::Other,
+        () if dialect.replaces && is("REPLACE") => return (Class::Insert, effects.rows),
+        () if dialect.pragmas && is("PRAGMA") => return (pragma(text, words), true),
+        () if dialect.pragmas && is("EXPLAIN") => return (Class::Select, true),
+        () if dialect.pragmas && first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
+        () if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
+        () if is("SHOW") => return (Class::Select, true),
+        () if is("PREPARE") && second("TRANSACTION") => Class::Transaction,
+        () if is("SET") && second("TRANSACTION") => Class::Transaction,
+        () if first.is_any(text, TRANSACTION) => Class::Transaction,
+        () if first.is_any(text, SESSION) => return (Class::Session, is("FETCH")),
+        () if first.is_any(text, DDL) => Class::Ddl,
+        () if is("CALL") || is("DO") => Class::Call,
+        () => Class::Other,
     };
     (class, false)
 }

@@ -20,7 +20,7 @@ pub fn check(text: &str) {
     assert!(found.is_none_or(|error| error.kind != Failure::Internal), "the names of {text:?} are our own fault");
     let named = procedure_name(text).err();
     assert!(named.is_none_or(|error| error.kind == Failure::Invalid), "a procedure's name {text:?}");
-    for dialect in [Dialect::PostgreSql, Dialect::Sqlite] {
+    for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
         check_in(text, dialect);
     }
 }
@@ -82,7 +82,7 @@ fn left_out(text: &str, parts: &[&[Token]], dialect: Dialect) {
         let blank =
             words.iter().all(|word| matches!(word.kind, Kind::Blank | Kind::Semicolon) || word.start > gap.len());
         // A comment of SQLite's may run to the end of the text.
-        let open = dialect == Dialect::Sqlite && last.is_none();
+        let open = dialect == Dialect::SQLITE && last.is_none();
         let closed = open || words.last().is_some_and(|word| word.text(&behind) == "behind");
         assert!(blank && closed, "{gap:?} is left out of {text:?}");
     }

@@ -137,7 +137,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
     let mut edits = Vec::new();
     names::strip(text, &words, &facts.mentions, sure, naming, &mut edits)?;
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
-    if dialect == Dialect::PostgreSql {
+    if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
     edits.sort_by_key(|edit| edit.range.start);
@@ -198,9 +198,9 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
     if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
         return Ok(found);
     }
-    let tokens = lexer::tokens(text, Dialect::PostgreSql);
+    let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
     guard::admit_tokens(&tokens)?;
-    for tokens in split::split(text, &tokens, Dialect::PostgreSql) {
+    for tokens in split::split(text, &tokens, Dialect::POSTGRESQL) {
         let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
         let chained = words.windows(5).any(|five| {
             matches!(five, [first, dot, second, other, _] if first.is_name()
@@ -209,7 +209,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
                 && other.kind == Kind::Dot)
         });
         if chained {
-            let mentions = match facts(text, tokens, &words, Dialect::PostgreSql)? {
+            let mentions = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
                 Some(facts) => facts.mentions,
                 None => names::scan(text, &words),
             };

@@ -9,13 +9,12 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::connection::{Connection, Intensity};
 use super::entry::{Entry, Occupant};
 use super::idle::{Wake, gone};
 use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
 use super::usage::InUse;
-use crate::connection::unavailable;
+use crate::connection::{Connection, Intensity, unavailable};
 use portico_core::beat::Beat;
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
 use portico_core::error::{Error, Kind, Result};

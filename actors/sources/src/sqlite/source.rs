@@ -250,7 +250,7 @@ impl Inner {
         let wrong =
             |cause: &str| Error::internal(format!("the declared procedure {}: {cause}", declared.procedure.name));
         let mut statements =
-            portico_sql::statements(&declared.sql, Dialect::Sqlite, naming).map_err(|error| wrong(&error.message))?;
+            portico_sql::statements(&declared.sql, Dialect::SQLITE, naming).map_err(|error| wrong(&error.message))?;
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => Ok(statement),
             _ => Err(wrong("it must be one statement")),
