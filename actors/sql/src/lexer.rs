@@ -19,7 +19,7 @@ pub(super) fn tokens_with(text: &str, dialect: Dialect, given: &Given) -> Vec<To
 }
 
 /// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
-pub(super) fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
+pub fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
     read(text, dialect, dialect.bracket_names, &Given::new())
 }
 

@@ -9,7 +9,7 @@ use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::{Error, Result};
 use portico_actors::pattern::matches;
 use portico_actors::reply::{Cell, Column, DataType, Part, Results};
-use portico_actors::source::catalog::{Assembled, columns};
+use portico_actors::source::catalog::{Assembled, assembled};
 use portico_actors::source::{
     Capabilities, Driver, Endpoint, Location, Login, Plan, Prepared, Profile, Settings, Source, Task,
 };
@@ -71,15 +71,11 @@ impl Source for Planets {
 
     fn run(&self, plan: Plan) -> BoxFuture<'static, Result<Results>> {
         let answer = match plan.task {
-            Task::Describe(facet, narrow) => Ok((columns(facet), listed(&self.0, facet, &narrow))),
+            Task::Describe(facet, narrow) => Ok(assembled(facet, listed(&self.0, facet, &narrow))),
             Task::Statement(prepared) => selected(&prepared),
             _ => Err(Error::invalid("planets answer one statement at a time")),
         };
-        let parts = answer.map(|(columns, rows)| {
-            let rows = Part::Rows(Box::new(Assembled(rows)));
-            Results::new(false, stream::iter([Part::Columns(columns), rows, Part::Done { affected: -1 }].map(Ok)))
-        });
-        async { parts }.boxed()
+        async { answer }.boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
@@ -101,7 +97,7 @@ fn listed(catalog: &str, facet: Facet, narrow: &Narrow) -> Rows {
     }
 }
 
-fn selected(prepared: &Prepared) -> Result<(Arc<[Column]>, Rows)> {
+fn selected(prepared: &Prepared) -> Result<Results> {
     let statement = &prepared.statement;
     if statement.class != Class::Select {
         return Err(Error::forbidden("planets cannot be changed").sqlstate("25006"));
@@ -115,6 +111,9 @@ fn selected(prepared: &Prepared) -> Result<(Arc<[Column]>, Rows)> {
     let value = place.and_then(|place| prepared.values.get(place));
     let wanted: Option<String> = value.and_then(|value| serde_json::from_str(value.value.get()).ok());
     let rows = PLANETS.into_iter().filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted == name));
+    let rows = rows.map(|(name, moons)| vec![text(name), Cell::Integer(moons)]).collect();
     let columns = [Column::computed("name", DataType::Varchar), Column::computed("moons", DataType::BigInt)];
-    Ok((columns.into(), rows.map(|(name, moons)| vec![text(name), Cell::Integer(moons)]).collect()))
+    let rows = Part::Rows(Box::new(Assembled(rows)));
+    let parts = [Part::Columns(columns.into()), rows, Part::Done { affected: -1 }];
+    Ok(Results::new(false, stream::iter(parts.map(Ok))))
 }

@@ -11,6 +11,7 @@ mod runner;
 mod script;
 mod settings;
 mod state;
+mod texts;
 
 pub(crate) use actor::{Close, ConnectionActor, Look, Obituary, Retire, Why};
 pub(crate) use description::{Description, Names};

@@ -98,7 +98,7 @@ impl Directory {
 
     /// Every connection, ordered by name.
     pub fn list(&self) -> Vec<Entry> {
-        self.snapshot.load().entries().collect()
+        self.list_of(|_| true)
     }
 
     /// Those connections that `wanted` is true of, ordered by name.
@@ -108,7 +108,7 @@ impl Directory {
 
     /// Whether every connection had its first attempt, or waits for its first use.
     pub fn ready(&self) -> bool {
-        self.snapshot.load().entries().all(|entry| entry.attempted())
+        self.snapshot.load().entries_of(|_| true).all(|entry| entry.attempted())
     }
 
     /// Completes when every connection that is there now had its first attempt, or waits for its

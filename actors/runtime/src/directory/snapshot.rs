@@ -54,11 +54,6 @@ impl Snapshot {
         same.next().map(|(_, place)| Entry::clone(&place.entry.load()))
     }
 
-    /// Ordered by name.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.entries_of(|_| true)
-    }
-
     /// Those that `wanted` is true of, ordered by name.
     pub(super) fn entries_of(&self, wanted: impl Fn(Uuid) -> bool) -> impl Iterator<Item = Entry> {
         let wanted = self.by_name.values().filter(move |place| wanted(place.id));

@@ -4,12 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-
 use crate::connection::runner::Runner;
+use crate::connection::texts::texts;
 use portico_core::call::{Call, Facet, Limits, Narrow};
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Cell, Part, Results};
 use portico_sources::{Access, Prepared, Task};
 use portico_sql::Naming;
 
@@ -147,33 +145,6 @@ async fn ask(runner: &Runner, call: &Call, text: &str) -> Result<Vec<Vec<Option<
 async fn add(runner: &Runner, call: &Call, task: Task) -> Result<Vec<Vec<Option<String>>>> {
     let limits = Limits { timeout: PATIENCE, rows: None };
     texts(runner.plan_within(task, Access::ReadOnly, limits, call).await?, MOST_TABLES).await
-}
-
-async fn texts(mut results: Results, most: usize) -> Result<Vec<Vec<Option<String>>>> {
-    let (mut rows, mut width) = (Vec::new(), 0);
-    while let Some(part) = results.next().await {
-        match part? {
-            Part::Columns(columns) => width = columns.len(),
-            Part::Rows(batch) => {
-                for row in 0..batch.rows().min(most - rows.len()) {
-                    let cells = (0..width).map(|column| {
-                        Ok(match batch.cell(row, column)? {
-                            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => Some(text.into_owned()),
-                            Cell::Integer(number) => Some(number.to_string()),
-                            Cell::Boolean(value) => Some(value.to_string()),
-                            _ => None,
-                        })
-                    });
-                    rows.push(cells.collect::<Result<Vec<_>>>()?);
-                }
-            }
-            Part::Done { .. } => {}
-        }
-        if rows.len() == most {
-            break;
-        }
-    }
-    Ok(rows)
 }
 
 #[cfg(test)]

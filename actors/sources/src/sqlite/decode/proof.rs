@@ -4,8 +4,7 @@
 
 use rusqlite::Connection;
 
-use crate::sqlite::lexer;
-use crate::sqlite::lexer::{Kind, Token};
+use portico_sql::{Dialect, Kind, Token};
 
 /// What holds for every column of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,19 +26,16 @@ const NO_CALL: [&str; 18] = [
 impl Proof {
     /// Of the statement `text`, in a database where these are the names of the views and their texts.
     fn of(text: &str, views: &[(String, String)]) -> Self {
-        let tokens: Vec<Token<'_>> = lexer::tokens(text).filter(|token| !token.is_comment()).collect();
-        let has = |words: &[&str]| tokens.iter().any(|token| words.iter().any(|word| token.is_word(word)));
-        let selects = tokens.iter().filter(|token| token.is_word("select")).count();
+        let tokens: Vec<Token> = words(text).collect();
+        let has = |words: &[&str]| tokens.iter().any(|token| token.is_any(text, words));
+        let selects = tokens.iter().filter(|token| token.is_word(text, "select")).count();
         // What is called may be an aggregate, which makes a row of none.
         let calls = tokens.windows(2).any(|pair| match pair {
-            [name, open] => {
-                let is_name = matches!(name.kind, Kind::Word | Kind::Quoted);
-                open.is_symbol('(') && is_name && !NO_CALL.iter().any(|word| name.is_word(word))
-            }
+            [name, open] => open.kind == Kind::Open && name.is_name() && !name.is_any(text, &NO_CALL),
             _ => false,
         });
         let seen = seen(text, views);
-        let is_compound = |text: &str| lexer::tokens(text).any(|token| COMPOUND.iter().any(|word| token.is_word(word)));
+        let is_compound = |text: &str| words(text).any(|word| word.is_any(text, &COMPOUND));
         let compound = has(&COMPOUND);
         let groups = selects == 0 || has(&["group"]);
         Self {
@@ -63,6 +59,10 @@ impl Proof {
     }
 }
 
+fn words(text: &str) -> impl Iterator<Item = Token> {
+    portico_sql::tokens(text, Dialect::SQLITE).into_iter().filter(|token| token.kind != Kind::Blank)
+}
+
 /// The texts of the views that `text` may name, and of those that they name.
 fn seen<'a>(text: &str, views: &'a [(String, String)]) -> Vec<&'a str> {
     let mut left: Vec<&'a (String, String)> = views.iter().collect();
@@ -70,7 +70,7 @@ fn seen<'a>(text: &str, views: &'a [(String, String)]) -> Vec<&'a str> {
     let mut at = 0;
     let mut next = if left.is_empty() { None } else { Some(text) };
     while let Some(text) = next {
-        for name in lexer::tokens(text).filter_map(|token| token.name()) {
+        for name in words(text).filter_map(|word| word.name(text)) {
             left.retain(|(view, text)| {
                 let is_named = view.eq_ignore_ascii_case(&name);
                 if is_named {

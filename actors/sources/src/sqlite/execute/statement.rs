@@ -13,10 +13,8 @@ use crate::sqlite::catalog::facets;
 use crate::sqlite::connect::open::{OpenDatabase, Role};
 use crate::sqlite::decode::columns::{Described, describe};
 use crate::sqlite::decode::rows::BatchBuilder;
-use crate::sqlite::execute::check::asks;
 use crate::sqlite::execute::step::Step;
-use crate::sqlite::failure::{ErrorContext, read_only, translate, unavailable_here};
-use crate::sqlite::lexer::tokens;
+use crate::sqlite::failure::{read_only, translate, unavailable_here};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
 use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse};
@@ -26,6 +24,7 @@ use portico_core::budget::Budget;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::{Column, Part};
+use portico_sql::Statement;
 
 /// How the statements of an order are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +176,7 @@ impl<'a> Run<'a> {
         if by_caller {
             let idle =
                 visible_schema.check(text).map_err(|objection| self.objected(visible_schema, step, objection))?;
-            if idle && tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("DROP")) {
+            if idle && step.statement.verb == "DROP" {
                 // What it would drop if it were there is not, or is not for its caller.
                 return self.opened.connection.prepare(DROP_NOTHING).map_err(|error| self.explain(step, &error));
             }
@@ -196,19 +195,17 @@ impl<'a> Run<'a> {
     }
 
     fn objected(&self, visible_schema: &VisibleSchema, step: &Step, objection: CheckFailure) -> Error {
-        let (refusal, error) = match objection {
-            CheckFailure::Refused(refusal) => (Some(refusal), rusqlite::Error::InvalidQuery),
-            CheckFailure::Engine(error) => (None, error),
+        let error = match objection {
+            CheckFailure::Refused(refusal) => refusal,
+            CheckFailure::Engine(error) => translate(&error, Some(&step.statement), self.cancel),
         };
-        let circumstances = ErrorContext { statement: Some(&step.statement), refusal, cancel: self.cancel };
-        suggest(&visible_schema.connection, &self.opened.authorizer, translate(&error, circumstances))
+        suggest(&visible_schema.connection, &self.opened.authorizer, error)
     }
 
     fn explain(&self, step: &Step, error: &rusqlite::Error) -> Error {
         let authorizer = &self.opened.authorizer;
-        let circumstances =
-            ErrorContext { statement: Some(&step.statement), refusal: authorizer.refusal(), cancel: self.cancel };
-        let error = translate(error, circumstances);
+        let refusal = authorizer.refusal();
+        let error = refusal.unwrap_or_else(|| translate(error, Some(&step.statement), self.cancel));
         let Some(visible_schema) = &self.visible_schema else {
             return suggest(&self.opened.connection, authorizer, error);
         };
@@ -233,7 +230,7 @@ impl<'a> Run<'a> {
         if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
-        let reads = prepared.readonly() || prepared.is_explain() != 0 || asks(&step.statement.text);
+        let reads = prepared.readonly() || prepared.is_explain() != 0 || is_pragma(&step.statement);
         if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == Role::Reader) {
             return Err(read_only());
         }
@@ -317,6 +314,12 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
     }
 }
 
+/// The authorizer lets no PRAGMA pass that sets anything, and the engine says of some that they may write however
+/// they are asked.
+fn is_pragma(statement: &Statement) -> bool {
+    statement.verb == "PRAGMA"
+}
+
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK)
 }
@@ -332,7 +335,7 @@ impl<'a> Transaction<'a> {
     fn begin(connection: &'a Connection, authorizer: &'a Authorizer, cancel: &CancelFlag, role: Role) -> Result<Self> {
         let begin = if role == Role::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
         authorizer.trusting(|| connection.execute_batch(begin)).map_err(|error| {
-            let failure = translate(&error, ErrorContext { statement: None, refusal: None, cancel });
+            let failure = translate(&error, None, cancel);
             if failure.kind == Kind::Conflict {
                 Error::new(Kind::Busy, "another process is writing to the database")
                     .retry_after(Duration::from_secs(1))
@@ -347,7 +350,7 @@ impl<'a> Transaction<'a> {
     fn commit(self, cancel: &CancelFlag) -> Result<()> {
         cancel.settle()?;
         let committed = self.authorizer.trusting(|| self.connection.execute_batch("COMMIT"));
-        committed.map_err(|error| translate(&error, ErrorContext { statement: None, refusal: None, cancel }))
+        committed.map_err(|error| translate(&error, None, cancel))
     }
 
     /// Undoes it, or fails as its commit would.
@@ -357,7 +360,7 @@ impl<'a> Transaction<'a> {
         match committed {
             // Deferred constraints are checked before the engine asks whether it may commit.
             Err(error) if is_forbidden_commit(&error) => Ok(()),
-            Err(error) => Err(translate(&error, ErrorContext { statement: None, refusal: None, cancel })),
+            Err(error) => Err(translate(&error, None, cancel)),
             // Nothing was written.
             Ok(()) => Ok(()),
         }
