@@ -145,7 +145,7 @@ impl Supervisor {
         let supervisor = ctx.address();
         let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
-        let (open, openings) = (&child.connection().open, &self.openings);
+        let (open, openings) = (&child.description.connection.open, &self.openings);
         let lazy = || Arc::new(LazySource::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
         // The sessions of an actor that died are as good as before.
         let source = Arc::clone(child.source.get_or_insert_with(lazy));
