@@ -34,7 +34,7 @@ impl Class {
     }
 
     /// One lower-case word for logs.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Select => "select",
             Self::Insert => "insert",

@@ -131,7 +131,7 @@ fn hidden(statement: &[Token], text: &str, dialect: Dialect, redact: Redact, dep
             })
             .collect();
     }
-    let mut reading = Reading::of(statement, text, dialect);
+    let mut reading = Reading::new(statement, text, dialect);
     let mut before = false;
     statement
         .iter()
@@ -175,7 +175,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(statement: &[Token], text: &'a str, dialect: Dialect) -> Self {
+    fn new(statement: &[Token], text: &'a str, dialect: Dialect) -> Self {
         let words: Vec<&Token> = statement.iter().filter(|token| token.kind != Kind::Blank).collect();
         let is = |at: usize, all: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, all));
         let names = |wanted: &[&str]| words.iter().any(|token| token.is_any(text, wanted));

@@ -250,7 +250,7 @@ fn may_be_away(error: &Error) -> bool {
 
 /// Whether what callers may know of the source can be another afterwards.
 fn changes_catalogue(results: &Results) -> bool {
-    results.class.is_some_and(|class| class == Class::Ddl.word() || class == Class::Other.word())
+    results.class.is_some_and(|class| class == Class::Ddl.as_str() || class == Class::Other.as_str())
 }
 
 /// Has the source looked at as soon as it is dropped.

@@ -48,10 +48,10 @@ impl Runner {
         }
         let (task, access) = self.prepare(&call, profile).await?;
         let class = match &task {
-            Task::Statement(prepared) => Some(prepared.statement.class.word()),
+            Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
             Task::Statements(_) => Some("script"),
-            Task::Batch(repeated) => Some(repeated.statement.class.word()),
-            Task::Procedure(_) => Some(Class::Call.word()),
+            Task::Batch(repeated) => Some(repeated.statement.class.as_str()),
+            Task::Procedure(_) => Some(Class::Call.as_str()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
         let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
@@ -268,7 +268,7 @@ fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
         Class::Call => "execute_procedure",
         _ => "execute_sql",
     };
-    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()));
+    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.as_str()));
     Err(match [right, "execute_sql"].into_iter().find(|right| tools.contains(right)) {
         Some(right) => error.hint(format!("use {right}")),
         None => error.hint("no tool of this connection takes such a statement"),

@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Snapshot {
-    pub(super) fn of(entries: impl Iterator<Item = Entry>) -> Self {
+    pub(super) fn new(entries: impl Iterator<Item = Entry>) -> Self {
         let mut snapshot = Self::default();
         for entry in entries {
             let (id, name) = (entry.id, entry.name.to_ascii_lowercase());

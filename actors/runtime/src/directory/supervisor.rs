@@ -189,7 +189,7 @@ impl Supervisor {
     fn publish_all(&self) {
         let names = self.children.values().map(|child| Arc::clone(&child.connection().name)).collect();
         self.names.store(Arc::new(names));
-        self.snapshot.store(Arc::new(Snapshot::of(self.children.values().map(Child::found))));
+        self.snapshot.store(Arc::new(Snapshot::new(self.children.values().map(Child::found))));
     }
 }
 

@@ -153,15 +153,15 @@ impl Inner {
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
-                let steps = vec![Step::of(prepared)?];
+                let steps = vec![Step::new(prepared)?];
                 self.execution(steps, RunMode::Once, options, abandoned).await
             }
             Task::Statements(prepared) => {
-                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
                 self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Columns(prepared) => {
-                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
                 self.execution(steps, RunMode::Never, options, abandoned).await
             }
             Task::Batch(repeated) => {
@@ -169,7 +169,7 @@ impl Inner {
                 self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Procedure(invocation) => {
-                let steps = vec![Step::of(self.procedure(&invocation)?)?];
+                let steps = vec![Step::new(self.procedure(&invocation)?)?];
                 self.execution(steps, RunMode::Once, options, abandoned).await
             }
         }

@@ -25,7 +25,7 @@ const NO_CALL: [&str; 18] = [
 
 impl Proof {
     /// Of the statement `text`, in a database where these are the names of the views and their texts.
-    fn of(text: &str, views: &[(String, String)]) -> Self {
+    fn new(text: &str, views: &[(String, String)]) -> Self {
         let tokens: Vec<Token> = words(text).collect();
         let has = |words: &[&str]| tokens.iter().any(|token| token.is_any(text, words));
         let selects = tokens.iter().filter(|token| token.is_word(text, "select")).count();
@@ -55,7 +55,7 @@ impl Proof {
             rows.collect()
         };
         let nothing = Self { keeps_nulls_out: false, has_one_source: false };
-        views().map_or(nothing, |views| Self::of(text, &views))
+        views().map_or(nothing, |views| Self::new(text, &views))
     }
 }
 
@@ -106,11 +106,11 @@ mod tests {
             ("WITH c AS (SELECT id FROM t) SELECT id FROM c", false, true),
             ("SELECT id FROM \"V\"", false, true),
         ] {
-            assert_eq!(Proof::of(text, &views), Proof { keeps_nulls_out: keeps, has_one_source: one }, "{text}");
+            assert_eq!(Proof::new(text, &views), Proof { keeps_nulls_out: keeps, has_one_source: one }, "{text}");
         }
-        assert!(!Proof::of("SELECT id FROM [w]", &joined).has_one_source);
+        assert!(!Proof::new("SELECT id FROM [w]", &joined).has_one_source);
         let both = [joined.clone(), [("x".to_owned(), "CREATE VIEW x AS SELECT * FROM w".to_owned())]].concat();
-        assert!(!Proof::of("SELECT id FROM X", &both).has_one_source);
-        assert!(Proof::of("SELECT id FROM v", &[views, joined].concat()).has_one_source);
+        assert!(!Proof::new("SELECT id FROM X", &both).has_one_source);
+        assert!(Proof::new("SELECT id FROM v", &[views, joined].concat()).has_one_source);
     }
 }
