@@ -91,3 +91,18 @@ fn nothing_to_run_is_refused() {
         assert!(error.message.contains("query"), "{}", error.message);
     }
 }
+
+#[test]
+fn a_token_tells_the_name_that_it_stands_for() {
+    let names = |text: &str| -> Vec<String> {
+        let all = tokens(text, Dialect::SQLITE).into_iter();
+        all.filter_map(|token| token.name(text).map(std::borrow::Cow::into_owned)).collect()
+    };
+    assert_eq!(names("a, \"b\"\"c\" [d] `e` 'f''g' Łąka -- h"), ["a", "b\"c", "d", "e", "f'g", "Łąka"]);
+    // What is never closed stands for itself, or for nothing.
+    for (text, expected) in
+        [("\"open", &["\"open"][..]), ("[open", &["[open"]), ("'open", &[]), ("'", &[]), ("''", &[""])]
+    {
+        assert_eq!(names(text), expected, "{text}");
+    }
+}

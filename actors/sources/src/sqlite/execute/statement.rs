@@ -24,7 +24,6 @@ use portico_core::budget::Budget;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
 use portico_core::reply::{Column, Part};
-use portico_sql::Statement;
 
 /// How the statements of an order are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +229,9 @@ impl<'a> Run<'a> {
         if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
-        let reads = prepared.readonly() || prepared.is_explain() != 0 || is_pragma(&step.statement);
+        // The engine says of some PRAGMAs that they may write, however they are asked; the authorizer lets none pass
+        // that sets anything.
+        let reads = prepared.readonly() || prepared.is_explain() != 0 || step.statement.verb == "PRAGMA";
         if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == Role::Reader) {
             return Err(read_only());
         }
@@ -312,12 +313,6 @@ fn suggest(connection: &Connection, authorizer: &Authorizer, failure: Error) -> 
         Some(hint) => failure.hint(hint),
         None => failure,
     }
-}
-
-/// The authorizer lets no PRAGMA pass that sets anything, and the engine says of some that they may write however
-/// they are asked.
-fn is_pragma(statement: &Statement) -> bool {
-    statement.verb == "PRAGMA"
 }
 
 fn is_forbidden_commit(error: &rusqlite::Error) -> bool {
