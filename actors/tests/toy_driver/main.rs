@@ -17,6 +17,7 @@ use portico_actors::budget::Budget;
 use portico_actors::call::{Argument, Briefing, Facet, Limits, Narrow, Op, RequestId, Sql, Verb};
 use portico_actors::directory::{Connection, Directory, Intensity, Start};
 use portico_actors::error::{Kind, Result};
+use portico_actors::event::Event;
 use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::reply::{Cell, Part, Reply};
 use portico_actors::source::{Access, Endpoint, Exposure, Names, Pooler, Settings, narrow};
@@ -68,7 +69,7 @@ fn directory(exposure: &Exposure) -> Directory {
         start: Start::Lazy,
         idle_timeout: None,
     };
-    Directory::start(vec![connection], Intensity::default(), Arc::new(|_| {}))
+    Directory::start(vec![connection], Intensity::default(), Arc::new(|_: &Event| {}))
 }
 
 async fn ask(directory: &Directory, op: Op) -> Result<Reply> {
