@@ -1,4 +1,4 @@
-//! Any text as SQL, in both dialects: what must hold is `actors/sql/src/tests/invariants.rs`, as in the property tests.
+//! Any text as SQL, in both dialects: what must hold is `actors/sql/src/invariants.rs`, as in the property tests.
 //! Only the floors of SQL and below are built, not what connects to databases, so that the build is short.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

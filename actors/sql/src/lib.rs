@@ -14,7 +14,6 @@ mod frame;
 mod functions;
 mod guard;
 #[cfg(any(test, fuzzing))]
-#[path = "tests/invariants.rs"]
 pub mod invariants;
 mod lexer;
 mod mask;
@@ -26,7 +25,6 @@ mod procedure;
 mod redact;
 mod rewrite;
 #[cfg(any(test, fuzzing))]
-#[path = "tests/shape.rs"]
 mod shape;
 mod split;
 mod statement;
