@@ -68,9 +68,9 @@ pub mod source {
     pub use portico_sources::catalog;
     pub use portico_sources::drivers;
     pub use portico_sources::{
-        Access, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation, Location,
-        Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings, Source,
-        Table, Task, check_login_role, narrow, of_role, speaks_of,
+        Access, Capabilities, Declared, Direction, Driver, Endpoint, Exposure, GrantRequest, GrantScript, Invocation,
+        Location, Login, Names, Open, Parameter, Password, Plan, Pooler, Prepared, Procedure, Profile, ROLE, Settings,
+        Source, Table, Task, check_login_role, narrow, of_role, speaks_of,
     };
 
     pub mod postgres {

@@ -112,7 +112,7 @@ mod tests {
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
         let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
-        StatementRecord::by(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
+        StatementRecord::by(&op, Dialect::POSTGRESQL, detail, with_parameters).unwrap()
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
             let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
-            StatementRecord::by(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
+            StatementRecord::by(&op, Dialect::POSTGRESQL, Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));

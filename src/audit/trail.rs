@@ -169,7 +169,7 @@ impl Audit {
 
     /// What is recorded of the statement of `op`, on a source of this kind.
     pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
-        let dialect = drivers::named(kind).map_or(Dialect::PostgreSql, |driver| driver.dialect);
+        let dialect = drivers::named(kind).map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
         StatementRecord::by(op, dialect, self.settings.statement, self.settings.parameters)
     }
 

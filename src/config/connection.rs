@@ -182,7 +182,7 @@ fn read(
         .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
     let presence = defaults::presence(section, defaults, problems);
     let shares = defaults::shares(section, defaults, problems);
-    let dialect = driver.map_or(Dialect::PostgreSql, |driver| driver.dialect);
+    let dialect = driver.map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
     let naming = Naming { connection: name.as_deref().unwrap_or_default(), others: &[] };
     let tools = statement::tools(section, dialect, naming, &procedures, problems);
     // A source with procedures of its own has tools that are not known here.

@@ -103,7 +103,7 @@ fn tool(
     match (read_only, class.reads_only()) {
         (Some(true), false) => section.problem(
             "read_only",
-            format!("its statement is of class {} and does not only read", class.word()),
+            format!("its statement is of class {} and does not only read", class.as_str()),
             "remove this key, or change the statement",
             problems,
         ),
@@ -142,7 +142,7 @@ fn understood(
     if matches!(statement.class, Class::Transaction | Class::Session) {
         section.problem(
             "sql",
-            format!("a statement of class {} cannot be a tool", statement.class.word()),
+            format!("a statement of class {} cannot be a tool", statement.class.as_str()),
             "write a statement that reads or changes data; each call is a transaction of its own",
             problems,
         );

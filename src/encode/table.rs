@@ -58,7 +58,7 @@ pub async fn tabulate(
         }
     }
     // A CALL is somebody else's statements, also where it is sent as one.
-    let is_call = results.class == Some(Class::Call.word());
+    let is_call = results.class == Some(Class::Call.as_str());
     drop(results);
     let caps = if is_call { Caps { rest: Rest::Parameters, ..caps } } else { caps };
     let affected = affected.unwrap_or(-1);

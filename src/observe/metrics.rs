@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn every_state_has_its_word() {
         use portico_actors::connection::State;
-        assert!(STATES.contains(&State::Connecting.word()));
-        assert!(STATES.contains(&State::Down { until: std::time::Instant::now() }.word()));
+        assert!(STATES.contains(&State::Connecting.as_str()));
+        assert!(STATES.contains(&State::Down { until: std::time::Instant::now() }.as_str()));
     }
 }

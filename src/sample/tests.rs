@@ -238,7 +238,7 @@ async fn procedures_and_decimals_come_through_the_driver() {
     assert_eq!(noted[0][4].as_deref(), Some("Grüße"));
     let naming = Naming { connection: "shop", others: &[] };
     let statement =
-        statements("SELECT price, cost FROM shop.main.products", Dialect::Sqlite, naming).unwrap().remove(0);
+        statements("SELECT price, cost FROM shop.main.products", Dialect::SQLITE, naming).unwrap().remove(0);
     let prepared = Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: false };
     let prices = run(&path, Task::Statement(prepared), Access::ReadOnly).await;
     assert_eq!(prices.len(), 300);

@@ -5,9 +5,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use futures_util::stream;
+
 use portico_core::call::Facet;
 use portico_core::error::Result;
-use portico_core::reply::{Batch, Cell, Column, DataType};
+use portico_core::reply::{Batch, Cell, Column, DataType, Part, Results};
 
 const VARCHAR: DataType = DataType::Varchar;
 const INTEGER: DataType = DataType::Integer;
@@ -110,6 +112,16 @@ pub const fn labels(facet: Facet) -> &'static [(&'static str, DataType)] {
 /// A facet's columns as a result describes them.
 pub fn columns(facet: Facet) -> Arc<[Column]> {
     labels(facet).iter().map(|(label, data_type)| Column::computed(*label, *data_type)).collect()
+}
+
+/// An answer of rows that are in memory.
+pub fn assembled(facet: Facet, rows: Vec<Vec<Cell<'static>>>) -> Results {
+    let mut parts = vec![Ok(Part::Columns(columns(facet)))];
+    if !rows.is_empty() {
+        parts.push(Ok(Part::Rows(Box::new(Assembled(rows)))));
+    }
+    parts.push(Ok(Part::Done { affected: -1 }));
+    Results::new(false, stream::iter(parts))
 }
 
 /// Rows that a driver put together in memory; only for answers whose size the catalogue bounds.

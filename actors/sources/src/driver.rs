@@ -15,7 +15,7 @@ use crate::grants::{GrantRequest, GrantScript};
 use crate::plan::{Access, Plan};
 use crate::profile::{Declared, Profile};
 use portico_core::budget::Budget;
-use portico_core::error::Result;
+use portico_core::error::{Error, Result};
 use portico_core::finding::Finding;
 use portico_core::reply::Results;
 use portico_sql::Dialect;
@@ -43,6 +43,9 @@ pub struct Driver {
     pub locate: fn(Endpoint<'_>) -> Arc<dyn Location>,
     /// Whether a schema is the engine's own, which is in no listing where something is hidden.
     pub is_system_schema: fn(&str) -> bool,
+    /// A statement that tells of each table its schema, its name, how many rows the engine estimates it to have, and
+    /// its schema's comment; absent where the engine knows neither.
+    pub estimates: Option<&'static str>,
 }
 
 /// What a driver can do.
@@ -91,7 +94,9 @@ pub trait Location: Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) where the source knows no grants, or not for that role.
-    fn grants<'a>(&'a self, settings: &'a Settings, wanted: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>>;
+    fn grants<'a>(&'a self, settings: &'a Settings, _wanted: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>> {
+        Box::pin(async { Err(self.without_grants(settings)) })
+    }
 
     /// Runs them as `administrator`, in one transaction, after `show` was handed them; `record` is before they take
     /// effect. Tells what the role can do beyond what is exposed all the same.
@@ -101,11 +106,19 @@ pub trait Location: Any + Debug + Send + Sync {
     fn apply_grants<'a>(
         &'a self,
         settings: &'a Settings,
-        administrator: &'a dyn Location,
-        wanted: &'a GrantRequest,
-        show: &'a mut (dyn FnMut(&GrantScript) + Send),
-        record: &'a mut (dyn FnMut(&GrantScript) -> Result<()> + Send),
-    ) -> BoxFuture<'a, Result<Vec<Finding>>>;
+        _administrator: &'a dyn Location,
+        _wanted: &'a GrantRequest,
+        _show: &'a mut (dyn FnMut(&GrantScript) + Send),
+        _record: &'a mut (dyn FnMut(&GrantScript) -> Result<()> + Send),
+    ) -> BoxFuture<'a, Result<Vec<Finding>>> {
+        Box::pin(async { Err(self.without_grants(settings)) })
+    }
+
+    /// What is said where the source knows no grants.
+    fn without_grants(&self, settings: &Settings) -> Error {
+        let product = self.driver().product;
+        Error::invalid(format!("connection {} is of {product}, which has no grants here", settings.name))
+    }
 }
 
 /// What a driver is opened with.

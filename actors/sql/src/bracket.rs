@@ -27,7 +27,7 @@ const AFTER_LABEL: &[&str] = &[
 
 /// Where the quoted name ends that the `[` at `start` begins; `None` if it quotes nothing.
 pub(super) fn name_end(context: &Context, text: &str, start: usize) -> Option<usize> {
-    if context.dialect == Dialect::Sqlite {
+    if context.dialect.bracket_names {
         // There a bracket is nothing else, and nothing escapes its end.
         return Some(text.get(start..)?.find(']').map_or(text.len(), |found| start + found + 1));
     }
@@ -61,7 +61,7 @@ pub(super) fn name_end(context: &Context, text: &str, start: usize) -> Option<us
 
 /// Whether an item of a list of targets may end at `at`.
 fn ends_target(text: &str, at: usize) -> bool {
-    let rest = blank::behind(text, at, Dialect::PostgreSql);
+    let rest = blank::behind(text, at, Dialect::POSTGRESQL);
     let word = rest.bytes().position(|byte| !continues_word(byte)).unwrap_or(rest.len());
     rest.is_empty() || rest.starts_with([',', ')', ';']) || among(AFTER_LABEL, rest.get(..word).unwrap_or_default())
 }

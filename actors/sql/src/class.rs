@@ -34,7 +34,7 @@ impl Class {
     }
 
     /// One lower-case word for logs.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Select => "select",
             Self::Insert => "insert",
@@ -54,12 +54,12 @@ pub(super) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
     let Some(first) = words.first() else { return (Class::Other, false) };
     let is = |word: &str| first.is_word(text, word);
     let second = |word: &str| words.get(1).is_some_and(|token| token.is_word(text, word));
-    let class = match dialect {
-        _ if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
+    let class = match () {
+        () if first.is_any(text, &["SELECT", "VALUES", "TABLE", "WITH"]) => {
             return (of(effects), effects.rows && !effects.creates);
         }
         // INSERT … ON CONFLICT DO UPDATE and INSERT OR REPLACE still are INSERTs.
-        _ if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
+        () if first.is_any(text, &["INSERT", "UPDATE", "DELETE", "MERGE"]) => {
             let written = match of(effects) {
                 Class::Insert => Class::Insert,
                 // A statement that the scan missed writes all the same.
@@ -69,19 +69,19 @@ pub(super) fn classify(text: &str, words: &[Token], effects: Effects, dialect: D
             };
             return (written, effects.rows);
         }
-        Dialect::Sqlite if is("REPLACE") => return (Class::Insert, effects.rows),
-        Dialect::Sqlite if is("PRAGMA") => return (pragma(text, words), true),
-        Dialect::Sqlite if is("EXPLAIN") => return (Class::Select, true),
-        Dialect::Sqlite if first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
-        _ if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
-        _ if is("SHOW") => return (Class::Select, true),
-        _ if is("PREPARE") && second("TRANSACTION") => Class::Transaction,
-        _ if is("SET") && second("TRANSACTION") => Class::Transaction,
-        _ if first.is_any(text, TRANSACTION) => Class::Transaction,
-        _ if first.is_any(text, SESSION) => return (Class::Session, is("FETCH")),
-        _ if first.is_any(text, DDL) => Class::Ddl,
-        _ if is("CALL") || is("DO") => Class::Call,
-        _ => Class::Other,
+        () if dialect.replaces && is("REPLACE") => return (Class::Insert, effects.rows),
+        () if dialect.pragmas && is("PRAGMA") => return (pragma(text, words), true),
+        () if dialect.pragmas && is("EXPLAIN") => return (Class::Select, true),
+        () if dialect.pragmas && first.is_any(text, &["ATTACH", "DETACH"]) => Class::Session,
+        () if is("EXPLAIN") => return (explain(text, words, effects, dialect), true),
+        () if is("SHOW") => return (Class::Select, true),
+        () if is("PREPARE") && second("TRANSACTION") => Class::Transaction,
+        () if is("SET") && second("TRANSACTION") => Class::Transaction,
+        () if first.is_any(text, TRANSACTION) => Class::Transaction,
+        () if first.is_any(text, SESSION) => return (Class::Session, is("FETCH")),
+        () if first.is_any(text, DDL) => Class::Ddl,
+        () if is("CALL") || is("DO") => Class::Call,
+        () => Class::Other,
     };
     (class, false)
 }
@@ -105,36 +105,30 @@ const SESSION: &[&str] = &[
 const DDL: &[&str] =
     &["ALTER", "COMMENT", "CREATE", "DROP", "GRANT", "IMPORT", "REASSIGN", "REFRESH", "REVOKE", "SECURITY", "TRUNCATE"];
 
-/// Pragmas that only report, also those that take the name of what they report on.
+/// PRAGMAs that only report while they have no argument.
 const READING_PRAGMAS: &[&str] = &[
     "application_id",
+    "auto_vacuum",
+    "cache_size",
     "collation_list",
     "compile_options",
     "data_version",
     "database_list",
     "encoding",
-    "foreign_key_check",
-    "foreign_key_list",
     "foreign_keys",
     "freelist_count",
     "function_list",
-    "index_info",
-    "index_list",
-    "index_xinfo",
-    "integrity_check",
     "journal_mode",
     "module_list",
     "page_count",
     "page_size",
     "pragma_list",
-    "quick_check",
+    "query_only",
+    "recursive_triggers",
     "schema_version",
-    "table_info",
-    "table_list",
-    "table_xinfo",
     "user_version",
 ];
-/// Of these, those whose argument is no new value.
+/// Those whose argument is no new value, but says what they report on.
 const ASKING_PRAGMAS: &[&str] = &[
     "foreign_key_check",
     "foreign_key_list",
@@ -147,6 +141,12 @@ const ASKING_PRAGMAS: &[&str] = &[
     "table_list",
     "table_xinfo",
 ];
+
+/// Whether the PRAGMA `name` of SQLite only reports.
+pub fn reads_only_pragma(name: &str, has_argument: bool) -> bool {
+    let listed = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+    listed(ASKING_PRAGMAS) || (!has_argument && listed(READING_PRAGMAS))
+}
 
 /// A query's or a data change's class; a query that also changes data counts as the change.
 const fn of(effects: Effects) -> Class {
@@ -203,8 +203,7 @@ const ANALYZE: &[&str] = &["ANALYZE", "ANALYSE"];
 fn pragma(text: &str, words: &[Token]) -> Class {
     let mut names = words.iter().skip(1).take_while(|token| token.is_name() || token.kind == Kind::Dot);
     let Some(name) = names.by_ref().filter(|token| token.is_name()).last() else { return Class::Session };
-    let asks = |list: &[&str]| list.iter().any(|known| name.text(text).eq_ignore_ascii_case(known));
     let bare = words.last().is_some_and(|last| last.start == name.start);
     let assigns = words.iter().any(|token| token.text(text) == "=");
-    if (bare && asks(READING_PRAGMAS)) || (!assigns && asks(ASKING_PRAGMAS)) { Class::Select } else { Class::Session }
+    if !assigns && reads_only_pragma(name.text(text), !bare) { Class::Select } else { Class::Session }
 }

@@ -1,10 +1,71 @@
-//! The dialects of SQL that are read.
+//! The dialects of SQL that are read: values that say what one has and another has not. Who reads asks for the
+//! fact, and never whose dialect it is.
 
-/// Whose SQL it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// PostgreSQL 15–18.
-    PostgreSql,
-    /// SQLite 3.
-    Sqlite,
+/// Whose SQL it is. A driver whose SQL is neither of these has a value of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each true or not")]
+pub struct Dialect {
+    /// What agents are told to write.
+    pub name: &'static str,
+    /// What stands in front of a parameter's number.
+    pub mark: char,
+    /// `?`, `?1`, `:x` and `$x` are parameters; else `$1` is one, and `$$` opens a literal.
+    pub named_parameters: bool,
+    /// Literals such as `E'…'`, `B'…'` and `U&'…'`.
+    pub prefixed_literals: bool,
+    /// A number goes on with whatever a word goes on with.
+    pub numbers_run_on: bool,
+    /// Comments lie in each other, and have to be closed.
+    pub nested_comments: bool,
+    /// A vertical tab behind other white space and a byte order mark are white space, and a carriage return
+    /// ends no comment.
+    pub wide_blanks: bool,
+    /// `[x]` is a name to the source, wherever it stands.
+    pub bracket_names: bool,
+    /// Operators may end in `@`.
+    pub at_operators: bool,
+    /// A string may stand for a name, and a name in double quotes for a string.
+    pub mixes_quotes: bool,
+    /// PRAGMA, ATTACH and DETACH; EXPLAIN runs nothing.
+    pub pragmas: bool,
+    /// REPLACE, and INSERT OR ….
+    pub replaces: bool,
+    /// Triggers have bodies of statements; else routines have them.
+    pub trigger_bodies: bool,
+}
+
+impl Dialect {
+    /// `PostgreSQL` 15–18.
+    pub const POSTGRESQL: Self = Self {
+        name: "PostgreSQL",
+        mark: '$',
+        named_parameters: false,
+        prefixed_literals: true,
+        numbers_run_on: false,
+        nested_comments: true,
+        wide_blanks: false,
+        bracket_names: false,
+        at_operators: true,
+        mixes_quotes: false,
+        pragmas: false,
+        replaces: false,
+        trigger_bodies: false,
+    };
+
+    /// `SQLite` 3.
+    pub const SQLITE: Self = Self {
+        name: "SQLite",
+        mark: '?',
+        named_parameters: true,
+        prefixed_literals: false,
+        numbers_run_on: true,
+        nested_comments: false,
+        wide_blanks: true,
+        bracket_names: true,
+        at_operators: false,
+        mixes_quotes: true,
+        pragmas: true,
+        replaces: true,
+        trigger_bodies: true,
+    };
 }

@@ -13,7 +13,7 @@ pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> boo
     let (mut edits, mut places) = (Vec::new(), Vec::new());
     let mut numbers: Vec<Option<usize>> = vec![None; count];
     let mut differ = false;
-    let tokens = tokens_at_source(text, Dialect::PostgreSql);
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
     for token in tokens.into_iter().filter(|token| token.kind == Kind::Parameter) {
         let index = token.text(text).get(1..)?.parse::<usize>().ok()?.checked_sub(1)?;
         let known = numbers.get_mut(index)?;
@@ -32,7 +32,7 @@ pub fn parameters_apart(text: &str, count: usize, is_open: impl Fn(usize) -> boo
 
 /// Where the query begins behind the list of its WITH; `None` where the statement has none in front.
 pub fn query_behind_with(text: &str) -> Option<usize> {
-    let tokens = tokens_at_source(text, Dialect::PostgreSql);
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
     let words: Vec<Token> = tokens.into_iter().filter(|token| token.kind != Kind::Blank).collect();
     let is = |at: usize, word: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, word));
     let of = |at: usize, kind: Kind| words.get(at).is_some_and(|token| token.kind == kind);

@@ -5,7 +5,7 @@ use super::lexer::{tokens, tokens_at_source};
 use super::statement::reading;
 use super::token::{Kind, Token};
 use super::{Class, Redact, procedure_name, redacted};
-use super::{Dialect, Naming, Statement, catalogs, guard, mask, split, statements, tree};
+use super::{Dialect, Naming, Statement, catalogs, guard, mask, shape, split, statements};
 use portico_core::error::Kind as Failure;
 
 /// The connection that every text is read for, and two others.
@@ -20,7 +20,7 @@ pub fn check(text: &str) {
     assert!(found.is_none_or(|error| error.kind != Failure::Internal), "the names of {text:?} are our own fault");
     let named = procedure_name(text).err();
     assert!(named.is_none_or(|error| error.kind == Failure::Invalid), "a procedure's name {text:?}");
-    for dialect in [Dialect::PostgreSql, Dialect::Sqlite] {
+    for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
         check_in(text, dialect);
     }
 }
@@ -82,7 +82,7 @@ fn left_out(text: &str, parts: &[&[Token]], dialect: Dialect) {
         let blank =
             words.iter().all(|word| matches!(word.kind, Kind::Blank | Kind::Semicolon) || word.start > gap.len());
         // A comment of SQLite's may run to the end of the text.
-        let open = dialect == Dialect::Sqlite && last.is_none();
+        let open = dialect == Dialect::SQLITE && last.is_none();
         let closed = open || words.last().is_some_and(|word| word.text(&behind) == "behind");
         assert!(blank && closed, "{gap:?} is left out of {text:?}");
     }
@@ -144,8 +144,8 @@ fn rewritten(text: &str, part: &[Token], statement: &Statement, dialect: Dialect
     }
     if guard::parses(text, &before).unwrap_or(false) {
         let start = part.first().map_or(0, |first| first.start);
-        let old = tree::shape(&mask::mask(text, part, dialect), part, |at| removed.contains(&(start + at)));
-        let new = tree::shape(&mask::mask(new, &words, dialect), &words, |_| false);
+        let old = shape::shape(&mask::mask(text, part, dialect), part, |at| removed.contains(&(start + at)));
+        let new = shape::shape(&mask::mask(new, &words, dialect), &words, |_| false);
         assert_eq!(new, old, "the tree of {text:?} as {:?}", statement.text);
     }
 }
@@ -178,7 +178,7 @@ fn harmless(statement: &Statement, dialect: Dialect) {
     let words: Vec<Token> = words.into_iter().filter(|word| word.kind != Kind::Blank).collect();
     if let Ok(true) = guard::parses(text, &words) {
         let all = tokens_at_source(text, dialect);
-        assert!(!tree::writes(&mask::mask(text, &all, dialect), &all), "{text:?} is classed as only reading");
+        assert!(!shape::writes(&mask::mask(text, &all, dialect), &all), "{text:?} is classed as only reading");
     }
     let verbs = words.windows(3).any(|three| {
         let [open, verb, next] = three else { return false };

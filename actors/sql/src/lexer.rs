@@ -19,8 +19,8 @@ pub(super) fn tokens_with(text: &str, dialect: Dialect, given: &Given) -> Vec<To
 }
 
 /// The tokens as the source itself reads them: to PostgreSQL `[x]` is never a name.
-pub(super) fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
-    read(text, dialect, dialect == Dialect::Sqlite, &Given::new())
+pub fn tokens_at_source(text: &str, dialect: Dialect) -> Vec<Token> {
+    read(text, dialect, dialect.bracket_names, &Given::new())
 }
 
 fn read(text: &str, dialect: Dialect, brackets: bool, given: &Given) -> Vec<Token> {
@@ -58,10 +58,6 @@ impl Reader<'_> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn sqlite(&self) -> bool {
-        self.dialect == Dialect::Sqlite
-    }
-
     fn skip_while(&mut self, fits: impl Fn(u8) -> bool) {
         while self.at < self.bytes.len() && fits(self.peek(0)) {
             self.at += 1;
@@ -80,7 +76,7 @@ impl Reader<'_> {
         }
         match self.peek(0) {
             // Open to the end: it is part of the statement, which the server refuses for it.
-            b'/' if self.peek(1) == b'*' && !self.sqlite() => {
+            b'/' if self.peek(1) == b'*' && self.dialect.nested_comments => {
                 self.at = self.bytes.len();
                 Kind::Other
             }
@@ -92,12 +88,12 @@ impl Reader<'_> {
             b'$' => self.dollar(),
             b'0'..=b'9' => self.number(),
             b'.' if self.peek(1).is_ascii_digit() && !context.after_name() => self.number(),
-            b'?' if self.sqlite() => {
+            b'?' if self.dialect.named_parameters => {
                 self.at += 1;
                 self.skip_while(|byte| byte.is_ascii_digit());
                 Kind::Parameter
             }
-            b':' if self.sqlite() && continues_word(self.peek(1)) => self.variable(),
+            b':' if self.dialect.named_parameters && continues_word(self.peek(1)) => self.variable(),
             b'(' => self.one(Kind::Open),
             b')' | b']' => self.one(Kind::Close),
             b',' => self.one(Kind::Comma),
@@ -139,7 +135,7 @@ impl Reader<'_> {
     fn dollar(&mut self) -> Kind {
         let start = self.at;
         self.at += 1;
-        if self.sqlite() {
+        if self.dialect.named_parameters {
             self.at = start;
             return self.variable();
         }
@@ -196,8 +192,8 @@ impl Reader<'_> {
 
     fn number(&mut self) -> Kind {
         // To SQLite whatever a name goes on with spoils the number in front, a byte order mark too.
-        let sqlite = self.sqlite();
-        let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || (sqlite && continues_word(byte));
+        let runs_on = self.dialect.numbers_run_on;
+        let digits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || (runs_on && continues_word(byte));
         let start = self.at;
         self.skip_while(digits);
         // `1..10` of a loop is no fraction.
@@ -222,12 +218,12 @@ impl Reader<'_> {
                 self.at += 1;
                 return self.quoted(b'\'', Kind::Text);
             }
-            (b'e' | b'E', b'\'') if !self.sqlite() => return self.escaped(),
-            (b'b' | b'B' | b'n' | b'N', b'\'') if !self.sqlite() => {
+            (b'e' | b'E', b'\'') if self.dialect.prefixed_literals => return self.escaped(),
+            (b'b' | b'B' | b'n' | b'N', b'\'') if self.dialect.prefixed_literals => {
                 self.at += 1;
                 return self.quoted(b'\'', Kind::Text);
             }
-            (b'u' | b'U', b'&') if !self.sqlite() && matches!(self.peek(2), b'\'' | b'"') => {
+            (b'u' | b'U', b'&') if self.dialect.prefixed_literals && matches!(self.peek(2), b'\'' | b'"') => {
                 let quote = self.peek(2);
                 self.at += 2;
                 return self.quoted(quote, if quote == b'"' { Kind::Name } else { Kind::Text });
@@ -271,9 +267,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a number put here would become part of the word in front; SQLite's mark ends a word.
+    /// Whether a number put here would become part of the word in front, which not every mark ends.
     fn glued(&self, at: usize) -> bool {
-        if self.sqlite() {
+        if self.dialect.mark != '$' {
             return false;
         }
         let before = at.checked_sub(1).and_then(|before| self.bytes.get(before)).copied();
@@ -287,7 +283,7 @@ impl Reader<'_> {
         while self.at < self.bytes.len() {
             let (byte, next) = (self.peek(0), self.peek(1));
             let comment = (byte == b'-' && next == b'-') || (byte == b'/' && next == b'*');
-            if comment || !is_operator(byte) || (byte == b'?' && self.sqlite()) {
+            if comment || !is_operator(byte) || (byte == b'?' && self.dialect.named_parameters) {
                 break;
             }
             if byte == b'@' && (begins_word(next) || next.is_ascii_digit()) {

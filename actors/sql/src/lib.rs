@@ -24,6 +24,8 @@ mod placeholder;
 mod procedure;
 mod redact;
 mod rewrite;
+#[cfg(any(test, fuzzing))]
+mod shape;
 mod split;
 mod statement;
 mod token;
@@ -33,8 +35,10 @@ mod tree;
 mod tests;
 
 pub use self::class::Class;
+pub use self::class::reads_only_pragma;
 pub use self::dialect::Dialect;
 pub use self::frame::{parameters_apart, query_behind_with};
+pub use self::lexer::tokens_at_source as tokens;
 pub use self::names::{Named, Naming};
 pub use self::outline::{Outline, outline};
 pub use self::placeholder::Given;
@@ -43,3 +47,4 @@ pub use self::redact::{Redact, redacted};
 pub use self::rewrite::Edit;
 pub use self::statement::{Statement, catalogs, statements, statements_with};
 pub use self::statement::{is_open, with_values};
+pub use self::token::{Kind, Token};

@@ -21,11 +21,11 @@ pub(super) fn mask(text: &str, tokens: &[Token], dialect: Dialect) -> String {
             // It may open a dollar quote to the parser, and does so nowhere where we see it alone.
             Kind::Other if original == "$" => masked.push('\\'),
             Kind::Placeholder => parameter(&mut masked, original.len()),
-            Kind::Parameter if dialect == Dialect::Sqlite => parameter(&mut masked, original.len()),
+            Kind::Parameter if dialect.named_parameters => parameter(&mut masked, original.len()),
             _ => masked.push_str(original),
         }
     }
-    if dialect == Dialect::Sqlite {
+    if dialect.replaces {
         conform(&mut masked, text, tokens, start);
     }
     masked

@@ -236,7 +236,7 @@ pub(super) fn named(
             add(&parts.names, false);
         }
     }
-    if dialect == Dialect::Sqlite && !sure {
+    if dialect.mixes_quotes && !sure {
         // SQLite takes a string for a name where only a name can stand (its page "keywords").
         for pair in words.windows(2) {
             let [before, word] = pair else { continue };

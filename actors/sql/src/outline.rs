@@ -98,7 +98,7 @@ pub fn outline(text: &str) -> (Outline, Option<String>) {
     if matches!(found, Outline::Query | Outline::Other(_)) {
         return (found, None);
     }
-    let tokens = tokens_at_source(text, Dialect::PostgreSql);
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
     if !tokens.iter().any(|token| token.is_comment(text)) {
         return (found, None);
     }
@@ -116,7 +116,7 @@ pub fn outline(text: &str) -> (Outline, Option<String>) {
 }
 
 fn kind(text: &str) -> Outline {
-    let tokens = tokens_at_source(text, Dialect::PostgreSql);
+    let tokens = tokens_at_source(text, Dialect::POSTGRESQL);
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
     let Some(first) = words.iter().find(|word| word.kind != Kind::Open) else { return Outline::Other(String::new()) };
     let reader = Reader { text, words: &words };

@@ -24,7 +24,7 @@ pub type Given = HashSet<String>;
 /// Whether the `@` at the end of this run of operator characters begins a placeholder; `rest` is
 /// the text behind it.
 pub(super) fn begins(run: &str, rest: &str, dialect: Dialect, given: &Given) -> bool {
-    if dialect == Dialect::Sqlite || !OPERATORS.contains(&run) {
+    if !dialect.at_operators || !OPERATORS.contains(&run) {
         return true;
     }
     let end = rest.bytes().position(|byte| !continues(byte)).unwrap_or(rest.len());
@@ -55,7 +55,7 @@ pub(super) fn number(text: &str, tokens: &[Token], dialect: Dialect, edits: &mut
                     names.push(name.to_owned());
                     names.len()
                 });
-                let mark = if dialect == Dialect::Sqlite { '?' } else { '$' };
+                let mark = dialect.mark;
                 // A mark right behind another `$` would open a dollar quote.
                 let space = if text.as_bytes().get(token.start.wrapping_sub(1)) == Some(&b'$') { " " } else { "" };
                 edits.push(Edit { range: token.range(), replacement: format!("{space}{mark}{number}") });

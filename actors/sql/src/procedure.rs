@@ -23,7 +23,7 @@ pub fn procedure_name(name: &str) -> Result<Vec<String>> {
         return Err(wrong());
     }
     let mut parts = Vec::new();
-    for (index, token) in tokens(name, Dialect::PostgreSql).into_iter().enumerate() {
+    for (index, token) in tokens(name, Dialect::POSTGRESQL).into_iter().enumerate() {
         let text = token.text(name);
         match (index % 2, token.kind) {
             (0, Kind::Word) => parts.push(text.to_owned()),

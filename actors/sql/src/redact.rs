@@ -131,7 +131,7 @@ fn hidden(statement: &[Token], text: &str, dialect: Dialect, redact: Redact, dep
             })
             .collect();
     }
-    let mut reading = Reading::of(statement, text, dialect);
+    let mut reading = Reading::new(statement, text, dialect);
     let mut before = false;
     statement
         .iter()
@@ -144,7 +144,7 @@ fn hidden(statement: &[Token], text: &str, dialect: Dialect, redact: Redact, dep
                 Kind::Text => place || before || holds_secret(own, dialect, depth),
                 Kind::Number => place,
                 // To SQLite a name in double quotes may be a text.
-                Kind::Name => (place && dialect == Dialect::Sqlite) || looks_secret(own),
+                Kind::Name => (place && dialect.mixes_quotes) || looks_secret(own),
                 // A key of SQLite's may be written as a bare word.
                 Kind::Word => place && reading.is_pragma,
                 Kind::Blank => tells_secret(own),
@@ -175,7 +175,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(statement: &[Token], text: &'a str, dialect: Dialect) -> Self {
+    fn new(statement: &[Token], text: &'a str, dialect: Dialect) -> Self {
         let words: Vec<&Token> = statement.iter().filter(|token| token.kind != Kind::Blank).collect();
         let is = |at: usize, all: &[&str]| words.get(at).is_some_and(|token| token.is_any(text, all));
         let names = |wanted: &[&str]| words.iter().any(|token| token.is_any(text, wanted));
@@ -185,7 +185,7 @@ impl<'a> Reading<'a> {
             is(at, &["CREATE", "ALTER"]) && (is(at + 1, &what) || (is(at + 1, &["USER"]) && !is(at + 2, &["MAPPING"])))
         };
         let definition = (0..words.len()).any(defines);
-        let keeps_keys = dialect == Dialect::Sqlite && is(0, &["PRAGMA", "ATTACH"]);
+        let keeps_keys = dialect.pragmas && is(0, &["PRAGMA", "ATTACH"]);
         let is_key = |token: &Token| KEYS.contains(&&*identifier(token.text(text)).to_lowercase());
         let secret = || statement.iter().any(|token| is_secret_name(*token, text) || (keeps_keys && is_key(token)));
         // The list of columns says which of the values is one, far away from it.
@@ -373,7 +373,7 @@ pub(super) fn is_closed(token: Token, text: &str, dialect: Dialect) -> bool {
         Kind::Blank if own.starts_with("/*") => own.len() >= 4 && own.ends_with("*/"),
         Kind::Other => !own.starts_with("/*"),
         Kind::Text if own.starts_with('$') => content(own).is_some(),
-        Kind::Text if own.starts_with(['e', 'E']) && dialect == Dialect::PostgreSql => {
+        Kind::Text if own.starts_with(['e', 'E']) && dialect.prefixed_literals => {
             let mut quotes = 0_usize;
             let mut letters = own.bytes();
             while let Some(letter) = letters.next() {

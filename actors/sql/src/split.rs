@@ -66,14 +66,14 @@ impl State {
             Kind::Close => self.parentheses = self.parentheses.saturating_sub(1),
             _ => {}
         }
-        let sqlite = dialect == Dialect::Sqlite;
+        let triggers = dialect.trigger_bodies;
         self.head = match self.head {
             // SQLite explains a trigger as well as a query.
-            Head::Nothing if sqlite && token.is_any(text, &["EXPLAIN", "QUERY", "PLAN"]) => Head::Nothing,
+            Head::Nothing if triggers && token.is_any(text, &["EXPLAIN", "QUERY", "PLAN"]) => Head::Nothing,
             Head::Nothing if is("CREATE") => Head::Create,
             Head::Create if token.is_any(text, &["OR", "REPLACE", "TEMP", "TEMPORARY"]) => Head::Create,
-            Head::Create if !sqlite && (is("FUNCTION") || is("PROCEDURE")) => Head::Routine,
-            Head::Create if sqlite && is("TRIGGER") => Head::Trigger,
+            Head::Create if !triggers && (is("FUNCTION") || is("PROCEDURE")) => Head::Routine,
+            Head::Create if triggers && is("TRIGGER") => Head::Trigger,
             Head::Nothing | Head::Create => Head::Plain,
             other => other,
         };
@@ -89,6 +89,6 @@ impl State {
             self.body = self.body.saturating_sub(1);
         }
         self.after_begin = is("BEGIN");
-        self.between = token.kind == Kind::Semicolon || (begins && !sqlite);
+        self.between = token.kind == Kind::Semicolon || (begins && !triggers);
     }
 }

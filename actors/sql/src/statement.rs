@@ -17,6 +17,8 @@ use portico_core::error::{Error, Result};
 pub struct Statement {
     /// The text for the source.
     pub text: String,
+    /// The word that it begins with, in capitals, or the sign.
+    pub verb: String,
     /// What it does.
     pub class: Class,
     /// Whether all of it was parsed; else its class and its names are guessed from its words.
@@ -45,6 +47,7 @@ impl Statement {
     pub fn unread(text: &str) -> Self {
         Self {
             text: text.to_owned(),
+            verb: verb(text, &lexer::tokens_at_source(text, Dialect::SQLITE)),
             class: Class::Other,
             understood: false,
             returns_rows: false,
@@ -128,8 +131,8 @@ pub fn with_values(text: &str, dialect: Dialect, values: &[String]) -> String {
 fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>, before: usize) -> Result<Statement> {
     let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
     let Reading { facts, sure, class, returns_rows } = reading(text, tokens, &words, dialect)?;
-    let explains = words.first().is_some_and(|first| first.is_word(text, "EXPLAIN"));
-    let counts = facts.effects.counts && matches!(class, Class::Insert | Class::Update) && !explains;
+    let verb = verb(text, &words);
+    let counts = facts.effects.counts && matches!(class, Class::Insert | Class::Update) && verb != "EXPLAIN";
     let calls_functions =
         !sure || matches!(class, Class::Call | Class::Other) || names::calls(text, &words, &facts.mentions);
 
@@ -137,7 +140,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
     let mut edits = Vec::new();
     names::strip(text, &words, &facts.mentions, sure, naming, &mut edits)?;
     let placeholders = placeholder::number(text, &words, dialect, &mut edits)?;
-    if dialect == Dialect::PostgreSql {
+    if !dialect.bracket_names {
         bracket::requote(text, &words, &mut edits);
     }
     edits.sort_by_key(|edit| edit.range.start);
@@ -148,6 +151,7 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
     let (text, anchors) = rewrite::apply(text, range, before, &edits);
     Ok(Statement {
         text,
+        verb,
         class,
         understood: sure,
         returns_rows,
@@ -158,6 +162,11 @@ fn understand(text: &str, tokens: &[Token], dialect: Dialect, naming: Naming<'_>
         edits,
         anchors,
     })
+}
+
+fn verb(text: &str, tokens: &[Token]) -> String {
+    let first = tokens.iter().find(|token| !matches!(token.kind, Kind::Blank | Kind::Semicolon));
+    first.map(|first| first.text(text).to_uppercase()).unwrap_or_default()
 }
 
 /// What one statement is, before anything of it is rewritten.
@@ -198,9 +207,9 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
     if text.bytes().filter(|byte| *byte == b'.').nth(1).is_none() {
         return Ok(found);
     }
-    let tokens = lexer::tokens(text, Dialect::PostgreSql);
+    let tokens = lexer::tokens(text, Dialect::POSTGRESQL);
     guard::admit_tokens(&tokens)?;
-    for tokens in split::split(text, &tokens, Dialect::PostgreSql) {
+    for tokens in split::split(text, &tokens, Dialect::POSTGRESQL) {
         let words: Vec<Token> = tokens.iter().copied().filter(|token| token.kind != Kind::Blank).collect();
         let chained = words.windows(5).any(|five| {
             matches!(five, [first, dot, second, other, _] if first.is_name()
@@ -209,7 +218,7 @@ pub fn catalogs(text: &str) -> Result<Vec<String>> {
                 && other.kind == Kind::Dot)
         });
         if chained {
-            let mentions = match facts(text, tokens, &words, Dialect::PostgreSql)? {
+            let mentions = match facts(text, tokens, &words, Dialect::POSTGRESQL)? {
                 Some(facts) => facts.mentions,
                 None => names::scan(text, &words),
             };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// White space and comments.
     Blank,
     /// A keyword or an unquoted identifier.
@@ -24,8 +24,11 @@ pub(super) enum Kind {
     Open,
     /// `)`, or a `]` that does not quote a name.
     Close,
+    /// `,`
     Comma,
+    /// `.`
     Dot,
+    /// `;`
     Semicolon,
     /// A run of operator characters.
     Operator,
@@ -35,30 +38,35 @@ pub(super) enum Kind {
 
 /// One token: its kind and its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// Its first byte.
+    pub start: usize,
+    /// The byte behind its last one.
+    pub end: usize,
     /// Whether the clause around it lists relations, as FROM does.
-    pub(super) in_relations: bool,
+    pub in_relations: bool,
 }
 
 impl Token {
-    pub(super) fn range(self) -> Range<usize> {
+    /// Its bytes in the whole text.
+    pub fn range(self) -> Range<usize> {
         self.start..self.end
     }
 
-    pub(super) fn text(self, text: &str) -> &str {
+    /// Its own part of the whole text.
+    pub fn text(self, text: &str) -> &str {
         text.get(self.range()).unwrap_or_default()
     }
 
     /// Whether it is this keyword, given in capitals.
-    pub(super) fn is_word(self, text: &str, word: &str) -> bool {
+    pub fn is_word(self, text: &str, word: &str) -> bool {
         self.kind == Kind::Word && self.text(text).eq_ignore_ascii_case(word)
     }
 
     /// Whether it is one of these keywords, given in capitals.
-    pub(super) fn is_any(self, text: &str, words: &[&str]) -> bool {
+    pub fn is_any(self, text: &str, words: &[&str]) -> bool {
         if self.kind != Kind::Word {
             return false;
         }
@@ -66,23 +74,45 @@ impl Token {
         words.iter().any(|word| word.len() == own.len() && own.eq_ignore_ascii_case(word))
     }
 
-    pub(super) fn is_comment(self, text: &str) -> bool {
+    /// Whether it is a comment.
+    pub fn is_comment(self, text: &str) -> bool {
         self.kind == Kind::Blank && self.text(text).starts_with(['-', '/'])
     }
 
-    pub(super) fn is_name(self) -> bool {
+    /// Whether it is an identifier or a keyword.
+    pub fn is_name(self) -> bool {
         matches!(self.kind, Kind::Word | Kind::Name)
+    }
+
+    /// The name that it stands for, where it can stand for one; a literal can in some dialects.
+    pub fn name(self, text: &str) -> Option<Cow<'_, str>> {
+        let own = self.text(text);
+        match self.kind {
+            Kind::Word => Some(Cow::Borrowed(own)),
+            Kind::Name => Some(unquoted(own).unwrap_or(Cow::Borrowed(own))),
+            Kind::Text if own.len() > 1 && own.starts_with('\'') && own.ends_with('\'') => {
+                Some(undouble(own, "''", "'"))
+            }
+            _ => None,
+        }
     }
 }
 
 /// The identifier that a name stands for: unquoted, and in small letters if it was not quoted.
 pub(super) fn identifier(name: &str) -> Cow<'_, str> {
     match name.as_bytes() {
-        [b'"', .., b'"'] => undouble(name, "\"\"", "\""),
-        [b'`', .., b'`'] => undouble(name, "``", "`"),
-        [b'[', .., b']'] => undouble(name, "]]", "]"),
         [b'u' | b'U', b'&', b'"', ..] => Cow::Borrowed(name),
-        _ => Cow::Owned(name.to_lowercase()),
+        _ => unquoted(name).unwrap_or_else(|| Cow::Owned(name.to_lowercase())),
+    }
+}
+
+/// What stands between a name's quotes.
+fn unquoted(name: &str) -> Option<Cow<'_, str>> {
+    match name.as_bytes() {
+        [b'"', .., b'"'] => Some(undouble(name, "\"\"", "\"")),
+        [b'`', .., b'`'] => Some(undouble(name, "``", "`")),
+        [b'[', .., b']'] => Some(undouble(name, "]]", "]")),
+        _ => None,
     }
 }
 

@@ -13,8 +13,7 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Event;
 use portico_actors::principal::{Claims, Principal, Rights, Scope, Validity};
 use portico_actors::reply::{Part, Reply, Results};
-use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog};
-use portico_actors::sql::Dialect;
+use portico_actors::source::{Access, Open, Plan, Profile, Source, catalog, drivers};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
@@ -114,8 +113,7 @@ pub(crate) fn connection(index: usize, source: &Arc<Fake>, permits: usize, queue
         id: Uuid::from_u128(index as u128 + 1),
         name: format!("c{index}").into(),
         open: opening(source),
-        kind: "fake",
-        dialect: Dialect::Sqlite,
+        driver: drivers::named("sqlite").expect("there is one"),
         access: Access::ReadWrite,
         permits,
         // Every caller is the same one.

@@ -10,7 +10,7 @@ use portico_actors::call::Facet;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
 use portico_actors::reply::{Cell, Part, Results};
-use portico_actors::source::catalog::{Assembled, columns};
+use portico_actors::source::catalog::{assembled, columns};
 
 /// Connections that are asked at the same time.
 const AT_ONCE: usize = 4;
@@ -18,12 +18,7 @@ const AT_ONCE: usize = 4;
 /// The rows of [`Facet::Catalogs`].
 pub(in crate::http) fn names(names: Vec<Arc<str>>) -> Results {
     let row = |name: Arc<str>| vec![Cell::Text(name.to_string().into())];
-    let mut parts = vec![Ok(Part::Columns(columns(Facet::Catalogs)))];
-    if !names.is_empty() {
-        parts.push(Ok(Part::Rows(Box::new(Assembled(names.into_iter().map(row).collect())))));
-    }
-    parts.push(Ok(Part::Done { affected: -1 }));
-    Results::new(false, stream::iter(parts))
+    assembled(Facet::Catalogs, names.into_iter().map(row).collect())
 }
 
 /// The rows of `facet` of each of `entries`, in their order.

@@ -140,8 +140,7 @@ mod tests {
     use portico_actors::directory::{Connection, Intensity, Start};
     use portico_actors::error::{Error, Result};
     use portico_actors::reply::Results;
-    use portico_actors::source::{Access, Plan, Profile, Source};
-    use portico_actors::sql::Dialect;
+    use portico_actors::source::{Access, Plan, Profile, Source, drivers};
 
     use super::*;
     use crate::mcp::connection::ConnectionFeatures;
@@ -185,8 +184,7 @@ mod tests {
                 let source = Arc::clone(&source) as Arc<dyn Source>;
                 Arc::new(move || Ok(Arc::clone(&source)))
             },
-            kind: "fake",
-            dialect: Dialect::Sqlite,
+            driver: drivers::named("sqlite").unwrap(),
             access: Access::ReadOnly,
             permits: 1,
             queue: 1,

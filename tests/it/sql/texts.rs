@@ -161,7 +161,7 @@ async fn postgresql_and_the_reader_agree_on_where_statements_end() {
     for _ in 0..cases {
         let text = random.text(&whole, &parts);
         // What stands there is a parameter, or ends the transaction that undoes the rest.
-        let Some(all) = read(&text, Dialect::PostgreSql) else { continue };
+        let Some(all) = read(&text, Dialect::POSTGRESQL) else { continue };
         if all.iter().any(|one| !one.placeholders.is_empty() || one.class == Class::Transaction) {
             continue;
         }
@@ -201,7 +201,7 @@ fn sqlite_and_the_reader_agree_on_where_statements_end() {
     let (mut accepted, mut refused) = (0, 0);
     for _ in 0..cases {
         let text = random.text(&whole, &pieces);
-        let Some(all) = read(&text, Dialect::Sqlite) else { continue };
+        let Some(all) = read(&text, Dialect::SQLITE) else { continue };
         // Placeholders are ours.
         if text.contains('@') {
             continue;

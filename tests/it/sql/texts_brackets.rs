@@ -95,7 +95,7 @@ async fn a_bracket_is_what_its_place_in_the_grammar_says() {
         // Two names in quotes would be one.
         let apart = if space.is_empty() && head.ends_with('"') { " " } else { space };
         let (text, quoted) = (format!("{head}{space}[{bracket}]{tail}"), format!("{head}{apart}\"{bracket}\"{tail}"));
-        let ours = &statements(&text, Dialect::PostgreSql, NAMING).unwrap()[0].text;
+        let ours = &statements(&text, Dialect::POSTGRESQL, NAMING).unwrap()[0].text;
         match (is_grammar(&text).await, is_grammar(&quoted).await) {
             (true, _) => {
                 subscripts += 1;

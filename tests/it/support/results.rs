@@ -98,7 +98,7 @@ impl Subject {
 /// A plan for one statement without values.
 pub(crate) fn plan(sql: &str, access: Access) -> Plan {
     let naming = Naming { connection: "test", others: &[] };
-    let statement = statements(sql, Dialect::PostgreSql, naming).unwrap().remove(0);
+    let statement = statements(sql, Dialect::POSTGRESQL, naming).unwrap().remove(0);
     around(
         Task::Statement(Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: false }),
         access,

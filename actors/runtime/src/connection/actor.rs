@@ -73,6 +73,7 @@ impl ConnectionActor {
         obituary: Obituary,
     ) -> Self {
         let seed = description
+            .connection
             .name
             .bytes()
             .fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -91,7 +92,7 @@ impl ConnectionActor {
     }
 
     fn name(&self) -> &Arc<str> {
-        &self.runner.description.name
+        &self.runner.description.connection.name
     }
 
     /// Asks the source for a sign of life, unless that is already under way.
@@ -137,7 +138,7 @@ impl ConnectionActor {
             }
         });
         if was_up && changed {
-            let (id, name) = (self.runner.description.id, Arc::clone(self.name()));
+            let (id, name) = (self.runner.description.connection.id, Arc::clone(self.name()));
             (self.observer)(&Event::CatalogueChanged { id, name, told: why == Why::Told });
         }
     }
@@ -191,7 +192,7 @@ impl Actor for ConnectionActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         self.attempt(ctx);
-        ctx.run_interval(self.runner.description.refresh, |actor, ctx| {
+        ctx.run_interval(self.runner.description.connection.refresh, |actor, ctx| {
             // While Down the backoff decides when to try.
             if matches!(*actor.state.borrow(), State::Up(_)) {
                 actor.attempt(ctx);
@@ -216,7 +217,7 @@ impl Handler<Call> for ConnectionActor {
                 .clone();
             let profile = match state {
                 State::Up(profile) => profile,
-                State::Down { until } => return Err(unavailable(&runner.description.name, until)),
+                State::Down { until } => return Err(unavailable(&runner.description.connection.name, until)),
                 State::Connecting => return Err(Error::internal("waited for the first attempt, which has not ended")),
             };
             match runner.run(call, &profile).await {
@@ -249,7 +250,7 @@ fn may_be_away(error: &Error) -> bool {
 
 /// Whether what callers may know of the source can be another afterwards.
 fn changes_catalogue(results: &Results) -> bool {
-    results.class.is_some_and(|class| class == Class::Ddl.word() || class == Class::Other.word())
+    results.class.is_some_and(|class| class == Class::Ddl.as_str() || class == Class::Other.as_str())
 }
 
 /// Has the source looked at as soon as it is dropped.

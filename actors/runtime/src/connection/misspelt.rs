@@ -1,17 +1,14 @@
 //! "Did you mean …?" for a table or a schema that a statement names and the source does not have:
 //! the caller's next attempt should succeed.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-
+use super::texts::texts;
 use portico_core::call::{Facet, Limits, Narrow, Op};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::identity::Assumed;
 use portico_core::near;
-use portico_core::reply::{Cell, Part};
 use portico_core::trace::TraceParent;
 use portico_sources::{Access, Plan, Source, Task};
 
@@ -88,33 +85,16 @@ impl Nearby {
 
     /// Schemas, or tables with theirs, as the caller sees them.
     async fn names(&self, facet: Facet) -> Result<Vec<(String, String)>> {
-        /// The places of `TABLE_SCHEMA` and `TABLE_NAME` in their facets.
-        const SCHEMA: usize = 1;
-        const TABLE: usize = 2;
         let plan = Plan {
             limits: Limits { timeout: PATIENCE, rows: None },
             identity: self.identity.clone(),
             trace: self.trace,
             ..Plan::alone(Task::Describe(facet, Narrow::default()), Access::ReadOnly)
         };
-        let mut results = self.source.run(plan).await?;
-        let mut names = Vec::new();
-        while let Some(part) = results.next().await {
-            let Part::Rows(batch) = part? else { continue };
-            let text = |row, column| match batch.cell(row, column) {
-                Ok(Cell::Text(name)) => Ok(Cow::into_owned(name)),
-                Ok(_) => Ok(String::new()),
-                Err(error) => Err(error),
-            };
-            for row in 0..batch.rows() {
-                let table = if facet == Facet::Tables { text(row, TABLE)? } else { String::new() };
-                names.push((text(row, SCHEMA)?, table));
-            }
-            if names.len() > NEAR_CANDIDATES {
-                break;
-            }
-        }
-        Ok(names)
+        let rows = texts(self.source.run(plan).await?, NEAR_CANDIDATES).await?;
+        // TABLE_SCHEMA and, of tables, TABLE_NAME.
+        let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        Ok(rows.iter().map(|row| (text(row, 1), text(row, 2))).collect())
     }
 }
 

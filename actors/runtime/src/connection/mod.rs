@@ -9,9 +9,12 @@ mod misspelt;
 mod run;
 mod runner;
 mod script;
+mod settings;
 mod state;
+mod texts;
 
 pub(crate) use actor::{Close, ConnectionActor, Look, Obituary, Retire, Why};
 pub(crate) use description::{Description, Names};
+pub use settings::{Connection, Intensity, Start};
 pub use state::State;
 pub(crate) use state::unavailable;

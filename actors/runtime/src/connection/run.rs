@@ -48,10 +48,10 @@ impl Runner {
         }
         let (task, access) = self.prepare(&call, profile).await?;
         let class = match &task {
-            Task::Statement(prepared) => Some(prepared.statement.class.word()),
+            Task::Statement(prepared) => Some(prepared.statement.class.as_str()),
             Task::Statements(_) => Some("script"),
-            Task::Batch(repeated) => Some(repeated.statement.class.word()),
-            Task::Procedure(_) => Some(Class::Call.word()),
+            Task::Batch(repeated) => Some(repeated.statement.class.as_str()),
+            Task::Procedure(_) => Some(Class::Call.as_str()),
             Task::Describe(..) | Task::Columns(_) => None,
         };
         let mut results = match self.plan_as(identity.clone(), task, access, call.limits, &call).await {
@@ -71,7 +71,7 @@ impl Runner {
         results.dry_run = call.op.is_dry_run();
         results.queued = queued;
         let validity = call.by.validity.clone();
-        Ok(Reply::Results(attended(results.keep(permit), self.description.reader_timeout, validity)))
+        Ok(Reply::Results(attended(results.keep(permit), self.description.connection.reader_timeout, validity)))
     }
 
     /// Where names like one that `call` has misspelt are looked for.
@@ -85,17 +85,19 @@ impl Runner {
     }
 
     async fn permit(&self, caller: &str, timeout: Duration) -> Result<Permit> {
-        self.description.queue.enter(caller, timeout.min(self.description.queue_timeout)).await.map_err(|refused| {
-            let why = match refused.why {
-                Why::Full => "its queue is full",
-                Why::TooLate => "its queue is too long for this call to be served in time",
-                Why::Displaced => "its queue is full, and callers with fewer calls go first",
-                Why::TimedOut => "no place became free in time",
-            };
-            Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.name))
-                .retry_after(refused.retry_after)
-                .hint("try again after the given delay")
-        })
+        self.description.queue.enter(caller, timeout.min(self.description.connection.queue_timeout)).await.map_err(
+            |refused| {
+                let why = match refused.why {
+                    Why::Full => "its queue is full",
+                    Why::TooLate => "its queue is too long for this call to be served in time",
+                    Why::Displaced => "its queue is full, and callers with fewer calls go first",
+                    Why::TimedOut => "no place became free in time",
+                };
+                Error::new(Kind::Busy, format!("connection {} is busy: {why}", self.description.connection.name))
+                    .retry_after(refused.retry_after)
+                    .hint("try again after the given delay")
+            },
+        )
     }
 
     async fn prepare(&self, call: &Call, profile: &Profile) -> Result<(Task, Access)> {
@@ -165,7 +167,7 @@ impl Runner {
             let may_write = verb == Verb::Any
                 && statement.calls_functions
                 && by.may(Scope::Write)
-                && self.description.access == Access::ReadWrite;
+                && self.description.connection.access == Access::ReadWrite;
             return Ok(if may_write { Access::ReadWrite } else { Access::ReadOnly });
         }
         self.may_write(by, "this statement")?;
@@ -173,10 +175,10 @@ impl Runner {
     }
 
     fn may_write(&self, by: &Principal, what: &str) -> Result<()> {
-        if self.description.access == Access::ReadOnly {
+        if self.description.connection.access == Access::ReadOnly {
             return Err(Error::forbidden(format!(
                 "connection {} is read-only, and {what} may change data",
-                self.description.name
+                self.description.connection.name
             ))
             .sqlstate("25006"));
         }
@@ -210,7 +212,7 @@ impl Runner {
                 self.may_write(by, &format!("procedure {name}"))?;
                 Access::ReadWrite
             }
-            None if by.may(Scope::Write) => self.description.access,
+            None if by.may(Scope::Write) => self.description.connection.access,
             None => Access::ReadOnly,
         };
         let invocation = Invocation {
@@ -224,10 +226,10 @@ impl Runner {
     }
 
     fn check_catalog(&self, catalog: &str) -> Result<()> {
-        if catalog.eq_ignore_ascii_case(&self.description.name) {
+        if catalog.eq_ignore_ascii_case(&self.description.connection.name) {
             return Ok(());
         }
-        let name = &self.description.name;
+        let name = &self.description.connection.name;
         Err(Error::not_found(
             if self.description.names.load().iter().any(|other| other.eq_ignore_ascii_case(catalog)) {
                 format!("procedure: {catalog} is another connection; this call addresses {name}")
@@ -242,9 +244,10 @@ impl Runner {
 fn understand(text: &str, description: &Description, given: &Given) -> Result<Vec<Statement>> {
     let names = description.names.load();
     // There may be thousands, and this is done for each statement.
-    let others: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| **name != *description.name).collect();
-    let naming = Naming { connection: &description.name, others: &others };
-    portico_sql::statements_with(text, description.dialect, naming, given)
+    let others: Vec<&str> =
+        names.iter().map(AsRef::as_ref).filter(|name| **name != *description.connection.name).collect();
+    let naming = Naming { connection: &description.connection.name, others: &others };
+    portico_sql::statements_with(text, description.connection.driver.dialect, naming, given)
 }
 
 /// Whether a tool takes statements of this class; the error names the one among `tools` that does.
@@ -265,7 +268,7 @@ fn check_verb(verb: Verb, class: Class, tools: &[&'static str]) -> Result<()> {
         Class::Call => "execute_procedure",
         _ => "execute_sql",
     };
-    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.word()));
+    let error = Error::invalid(format!("query: {tool} does not take a statement of class {}", class.as_str()));
     Err(match [right, "execute_sql"].into_iter().find(|right| tools.contains(right)) {
         Some(right) => error.hint(format!("use {right}")),
         None => error.hint("no tool of this connection takes such a statement"),

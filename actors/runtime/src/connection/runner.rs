@@ -54,12 +54,14 @@ impl Runner {
 
     /// Who the caller is to the source, where callers have identities there.
     pub(super) fn identity(&self, call: &Call) -> Result<Assumed> {
-        let Some(mapping) = &self.description.identity else { return Ok(None) };
-        mapping.identity(&self.description.name, &call.by, call.origin.id).map(|identity| Some(Arc::new(identity)))
+        let Some(mapping) = &self.description.connection.identity else { return Ok(None) };
+        mapping
+            .identity(&self.description.connection.name, &call.by, call.origin.id)
+            .map(|identity| Some(Arc::new(identity)))
     }
 
     /// The caller's trace, where the source is to be told of it.
     pub(super) fn trace(&self, call: &Call) -> Option<TraceParent> {
-        call.origin.trace.filter(|_| self.description.trace_comments)
+        call.origin.trace.filter(|_| self.description.connection.trace_comments)
     }
 }

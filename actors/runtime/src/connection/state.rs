@@ -22,7 +22,7 @@ pub enum State {
 
 impl State {
     /// One lower-case word for listings.
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
             Self::Up(_) => "up",

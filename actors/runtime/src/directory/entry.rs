@@ -52,7 +52,7 @@ impl Entry {
     pub fn status(&self) -> &'static str {
         match self.standing.occupant {
             Occupant::Idle => "idle",
-            Occupant::Alive(_) => self.standing.state.borrow().word(),
+            Occupant::Alive(_) => self.standing.state.borrow().as_str(),
             Occupant::Replaced(_) => "restarting",
             Occupant::GivenUp => "failed",
         }

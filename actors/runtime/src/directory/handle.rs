@@ -9,13 +9,12 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::connection::{Connection, Intensity};
 use super::entry::{Entry, Occupant};
 use super::idle::{Wake, gone};
 use super::snapshot::Snapshot;
 use super::supervisor::{Drain, Reload, Supervisor};
 use super::usage::InUse;
-use crate::connection::unavailable;
+use crate::connection::{Connection, Intensity, unavailable};
 use portico_core::beat::Beat;
 use portico_core::call::{Call, Limits, Notices, Op, Origin};
 use portico_core::error::{Error, Kind, Result};
@@ -99,7 +98,7 @@ impl Directory {
 
     /// Every connection, ordered by name.
     pub fn list(&self) -> Vec<Entry> {
-        self.snapshot.load().entries().collect()
+        self.list_of(|_| true)
     }
 
     /// Those connections that `wanted` is true of, ordered by name.
@@ -109,7 +108,7 @@ impl Directory {
 
     /// Whether every connection had its first attempt, or waits for its first use.
     pub fn ready(&self) -> bool {
-        self.snapshot.load().entries().all(|entry| entry.attempted())
+        self.snapshot.load().entries_of(|_| true).all(|entry| entry.attempted())
     }
 
     /// Completes when every connection that is there now had its first attempt, or waits for its

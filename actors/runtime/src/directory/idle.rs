@@ -60,7 +60,7 @@ impl Supervisor {
         // Another actor is looked at by itself.
         let Some(child) = self.children.get_mut(&id).filter(|child| child.number == number) else { return };
         let (Some(timeout), Occupant::Alive(_), false) =
-            (child.connection.idle_timeout, &child.occupant, self.draining)
+            (child.connection().idle_timeout, &child.occupant, self.draining)
         else {
             return;
         };
@@ -75,7 +75,7 @@ impl Supervisor {
                 child.source = None;
                 child.state = watch::channel(State::Connecting).1;
                 let occupant = std::mem::replace(&mut child.occupant, Occupant::Idle);
-                let name = Arc::clone(&child.connection.name);
+                let name = Arc::clone(&child.connection().name);
                 self.publish(id);
                 self.retire(&occupant);
                 (self.observer)(&Event::ConnectionIdle { name, after: timeout });

@@ -1,7 +1,6 @@
 //! The supervisor: one `ConnectionActor` for each connection, each watched
 //! and restarted on its own, and a snapshot in which callers look them up without a hop.
 
-mod connection;
 mod entry;
 mod handle;
 mod idle;
@@ -9,7 +8,7 @@ mod snapshot;
 mod supervisor;
 mod usage;
 
-pub use connection::{Connection, Intensity, Start};
+pub use crate::connection::{Connection, Intensity, Start};
 pub use entry::Entry;
 pub use handle::Directory;
 pub use usage::InUse;

@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Snapshot {
-    pub(super) fn of(entries: impl Iterator<Item = Entry>) -> Self {
+    pub(super) fn new(entries: impl Iterator<Item = Entry>) -> Self {
         let mut snapshot = Self::default();
         for entry in entries {
             let (id, name) = (entry.id, entry.name.to_ascii_lowercase());
@@ -52,11 +52,6 @@ impl Snapshot {
         let name: Box<str> = name.to_ascii_lowercase().into();
         let mut same = self.by_name.range((name.clone(), Uuid::nil())..=(name, Uuid::max()));
         same.next().map(|(_, place)| Entry::clone(&place.entry.load()))
-    }
-
-    /// Ordered by name.
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.entries_of(|_| true)
     }
 
     /// Those that `wanted` is true of, ordered by name.

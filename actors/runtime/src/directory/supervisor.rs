@@ -13,11 +13,12 @@ use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use uuid::Uuid;
 
-use super::connection::{Connection, Intensity, Start};
 use super::entry::{Entry, Occupant, Standing};
 use super::snapshot::Snapshot;
 use super::usage::Usage;
-use crate::connection::{Close, ConnectionActor, Description, Names, Obituary, Retire, State};
+use crate::connection::{
+    Close, Connection, ConnectionActor, Description, Intensity, Names, Obituary, Retire, Start, State,
+};
 use crate::queue::Queue;
 use portico_core::backoff::Backoff;
 use portico_core::beat::Beat;
@@ -48,7 +49,6 @@ pub(crate) struct Supervisor {
 }
 
 pub(super) struct Child {
-    pub(super) connection: Connection,
     description: Arc<Description>,
     deaths: VecDeque<Instant>,
     backoff: Backoff,
@@ -145,7 +145,7 @@ impl Supervisor {
         let supervisor = ctx.address();
         let obituary = Obituary(Some(Box::new(move |panicked| supervisor.do_send(Died { id, number, panicked }))));
         let description = Arc::clone(&child.description);
-        let (open, openings) = (&child.connection.open, &self.openings);
+        let (open, openings) = (&child.description.connection.open, &self.openings);
         let lazy = || Arc::new(LazySource::new(Arc::clone(open), Arc::clone(openings))) as Arc<dyn Source>;
         // The sessions of an actor that died are as good as before.
         let source = Arc::clone(child.source.get_or_insert_with(lazy));
@@ -154,7 +154,7 @@ impl Supervisor {
             ConnectionActor::new(description, source, state, observer, obituary)
         });
         child.occupant = Occupant::Alive(address);
-        if let Some(timeout) = child.connection.idle_timeout {
+        if let Some(timeout) = child.connection().idle_timeout {
             Self::look_later(id, number, timeout, ctx);
         }
     }
@@ -187,31 +187,18 @@ impl Supervisor {
 
     /// Lets callers find what connections there are.
     fn publish_all(&self) {
-        let names = self.children.values().map(|child| Arc::clone(&child.connection.name)).collect();
+        let names = self.children.values().map(|child| Arc::clone(&child.connection().name)).collect();
         self.names.store(Arc::new(names));
-        self.snapshot.store(Arc::new(Snapshot::of(self.children.values().map(Child::found))));
+        self.snapshot.store(Arc::new(Snapshot::new(self.children.values().map(Child::found))));
     }
 }
 
 impl Child {
     fn new(connection: Connection, names: Names, arbiter: usize, intensity: Intensity, usage: Arc<Usage>) -> Self {
-        let description = Description {
-            id: connection.id,
-            name: Arc::clone(&connection.name),
-            dialect: connection.dialect,
-            access: connection.access,
-            names,
-            queue: Queue::new(connection.permits, connection.share, connection.queue),
-            queue_timeout: connection.queue_timeout,
-            reader_timeout: connection.reader_timeout,
-            trace_comments: connection.trace_comments,
-            instructions: connection.instructions.clone(),
-            refresh: connection.refresh,
-            identity: connection.identity.clone(),
-        };
+        let queue = Queue::new(connection.permits, connection.share, connection.queue);
         let seed = u64::from_le_bytes(connection.id.as_bytes()[..8].try_into().unwrap_or_default());
         Self {
-            description: Arc::new(description),
+            description: Arc::new(Description { connection, names, queue }),
             deaths: VecDeque::new(),
             backoff: Backoff::new(intensity.backoff, RESTART_MAX, seed),
             occupant: Occupant::Idle,
@@ -221,8 +208,11 @@ impl Child {
             arbiter,
             previous: None,
             usage,
-            connection,
         }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.description.connection
     }
 
     /// What callers find.
@@ -231,11 +221,12 @@ impl Child {
     }
 
     fn entry(&self) -> Entry {
+        let connection = self.connection();
         Entry {
-            id: self.connection.id,
-            name: Arc::clone(&self.connection.name),
-            kind: self.connection.kind,
-            access: self.connection.access,
+            id: connection.id,
+            name: Arc::clone(&connection.name),
+            kind: connection.driver.name,
+            access: connection.access,
             standing: Arc::new(Standing {
                 queue: Arc::clone(&self.description.queue),
                 source: self.source.clone(),
@@ -284,7 +275,7 @@ impl Handler<Died> for Supervisor {
             None => Occupant::GivenUp,
         };
         (self.observer)(&Event::ConnectionDied {
-            name: Arc::clone(&child.connection.name),
+            name: Arc::clone(&child.connection().name),
             panicked: died.panicked,
             restart_in,
         });

@@ -3,15 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-
 use crate::driver::{Capabilities, Driver, Location, Settings, Source};
 use crate::endpoint::{Endpoint, Login};
-use crate::grants::{GrantRequest, GrantScript};
 use crate::sqlite::source::Sqlite;
 use portico_core::error::{Error, Result};
-use portico_core::finding::Finding;
 use portico_sql::Dialect;
 
 /// In front of the path.
@@ -23,7 +18,7 @@ pub static DRIVER: Driver = Driver {
     product: "SQLite",
     system_name: "sqlite",
     example: "sqlite:path",
-    dialect: Dialect::Sqlite,
+    dialect: Dialect::SQLITE,
     keys: &[],
     capabilities: Capabilities { roles: false, procedures: false, statement_comments: false, judges_schemas: false },
     recognizes: |url| url.strip_prefix(SCHEME).is_some_and(|path| !path.is_empty()),
@@ -31,6 +26,7 @@ pub static DRIVER: Driver = Driver {
         Arc::new(DatabaseFile(directory.join(url.strip_prefix(SCHEME).unwrap_or_default())))
     },
     is_system_schema: |_| false,
+    estimates: None,
 };
 
 /// The path of a SQLite file.
@@ -54,23 +50,8 @@ impl Location for DatabaseFile {
         Ok(Arc::new(Sqlite::open(settings, self.0.clone())?))
     }
 
-    fn grants<'a>(&'a self, settings: &'a Settings, _: &'a GrantRequest) -> BoxFuture<'a, Result<GrantScript>> {
-        async { Err(without_grants(settings)) }.boxed()
+    fn without_grants(&self, settings: &Settings) -> Error {
+        Error::invalid(format!("connection {} is a SQLite file, which has no users and no grants", settings.name))
+            .hint("nothing has to be done: the engine's own authorizer refuses what the configuration hides")
     }
-
-    fn apply_grants<'a>(
-        &'a self,
-        settings: &'a Settings,
-        _: &'a dyn Location,
-        _: &'a GrantRequest,
-        _: &'a mut (dyn FnMut(&GrantScript) + Send),
-        _: &'a mut (dyn FnMut(&GrantScript) -> Result<()> + Send),
-    ) -> BoxFuture<'a, Result<Vec<Finding>>> {
-        async { Err(without_grants(settings)) }.boxed()
-    }
-}
-
-fn without_grants(settings: &Settings) -> Error {
-    Error::invalid(format!("connection {} is a SQLite file, which has no users and no grants", settings.name))
-        .hint("nothing has to be done: the engine's own authorizer refuses what the configuration hides")
 }

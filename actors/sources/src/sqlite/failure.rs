@@ -5,36 +5,20 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
 use crate::sqlite::session::cancel_flag::CancelFlag;
-use crate::sqlite::walls::refusal::Refusal;
 use portico_core::error::{Error, Kind};
 use portico_sql::Statement;
 
-/// What is known beside the error itself.
-pub(crate) struct ErrorContext<'a> {
-    /// The statement, where a caller wrote it.
-    pub(crate) statement: Option<&'a Statement>,
-    /// What the authorizer said.
-    pub(crate) refusal: Option<Refusal>,
-    /// What cancels the job.
-    pub(crate) cancel: &'a CancelFlag,
-}
-
-/// Translates `error`.
-pub(crate) fn translate(error: &rusqlite::Error, circumstances: ErrorContext<'_>) -> Error {
-    if let Some(refusal) = circumstances.refusal {
-        return refused(&refusal);
-    }
+/// Translates `error` of a job that `cancel` cancels, and of its statement where a caller wrote one.
+pub(crate) fn translate(error: &rusqlite::Error, statement: Option<&Statement>, cancel: &CancelFlag) -> Error {
     match error {
-        rusqlite::Error::SqliteFailure(code, message) => {
-            if let Some(verdict) = circumstances.cancel.verdict() {
-                return verdict;
-            }
-            engine(*code, message.as_deref().unwrap_or("SQLite gave no message"))
-        }
+        rusqlite::Error::SqliteFailure(code, message) => match cancel.verdict() {
+            Some(verdict) => verdict,
+            None => engine(*code, message.as_deref().unwrap_or("SQLite gave no message")),
+        },
         rusqlite::Error::SqlInputError { error, msg, offset, sql } => {
             let failure = engine(*error, msg);
             let before = usize::try_from(*offset).ok().and_then(|offset| sql.get(..offset));
-            match (circumstances.statement, before) {
+            match (statement, before) {
                 (Some(statement), Some(before)) => {
                     failure.position(statement.original_position(before.chars().count() + 1))
                 }
@@ -68,15 +52,9 @@ pub(crate) fn session(what: &str) -> Error {
     Error::invalid(format!("{what} would stay in the session, which is shared: each call starts afresh"))
 }
 
-fn refused(refusal: &Refusal) -> Error {
-    match refusal {
-        Refusal::Write => read_only(),
-        Refusal::Transaction => transaction(),
-        Refusal::Session(what) => session(what),
-        Refusal::Outside(what) => outside(what),
-        Refusal::NoTable(name) => Error::not_found(format!("no such table: {name}")).sqlstate("42P01"),
-        Refusal::Unavailable(what) => unavailable_here(what),
-    }
+/// A table or view that does not exist for its caller.
+pub(crate) fn no_table(name: &str) -> Error {
+    Error::not_found(format!("no such table: {name}")).sqlstate("42P01")
 }
 
 /// What could tell of something hidden.

@@ -7,7 +7,6 @@ pub(crate) mod driver;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod functions;
-pub(crate) mod lexer;
 pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod source;

@@ -14,12 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::catalog::{Assembled, columns};
-use crate::sqlite::catalog::{facets, keys};
+use crate::catalog::assembled;
+use crate::sqlite::catalog::{facets, listing};
 use crate::sqlite::connect::open;
 use crate::sqlite::connect::open::Role;
 use crate::sqlite::execute::statement::{Execution, RunMode};
@@ -35,7 +34,7 @@ use portico_core::budget::Budget;
 use portico_core::call::{Facet, Limits, Narrow};
 use portico_core::error::{Error, Kind, Result};
 use portico_core::pattern::matches;
-use portico_core::reply::{Cell, Part, Results};
+use portico_core::reply::{Part, Results};
 use portico_sql::{Class, Dialect, Naming, Statement};
 
 /// A SQLite file.
@@ -154,15 +153,15 @@ impl Inner {
         match task {
             Task::Describe(facet, narrow) => self.describe(facet, narrow, limits, abandoned).await,
             Task::Statement(prepared) => {
-                let steps = vec![Step::of(prepared)?];
+                let steps = vec![Step::new(prepared)?];
                 self.execution(steps, RunMode::Once, options, abandoned).await
             }
             Task::Statements(prepared) => {
-                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
                 self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Columns(prepared) => {
-                let steps = prepared.into_iter().map(Step::of).collect::<Result<_>>()?;
+                let steps = prepared.into_iter().map(Step::new).collect::<Result<_>>()?;
                 self.execution(steps, RunMode::Never, options, abandoned).await
             }
             Task::Batch(repeated) => {
@@ -170,7 +169,7 @@ impl Inner {
                 self.execution(steps, RunMode::Together, options, abandoned).await
             }
             Task::Procedure(invocation) => {
-                let steps = vec![Step::of(self.procedure(&invocation)?)?];
+                let steps = vec![Step::new(self.procedure(&invocation)?)?];
                 self.execution(steps, RunMode::Once, options, abandoned).await
             }
         }
@@ -193,17 +192,11 @@ impl Inner {
             Facet::Procedures | Facet::ProcedureParameters => {
                 procedure::list(&self.declared, facet, &narrow, &self.name)
             }
-            Facet::Tables | Facet::Columns => {
+            _ => {
                 let name = Arc::clone(&self.name);
-                let work: Work =
-                    Box::new(move |opened, cancel, sender| facets::list(opened, cancel, sender, facet, &narrow, &name));
-                let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
-                return Ok(Results::new(false, receiver.into_stream(first)));
-            }
-            Facet::PrimaryKeys | Facet::ImportedKeys | Facet::ExportedKeys | Facet::Indexes => {
-                let name = Arc::clone(&self.name);
-                let work: Work =
-                    Box::new(move |opened, cancel, sender| keys::list(opened, cancel, sender, facet, &narrow, &name));
+                let work: Work = Box::new(move |opened, cancel, sender| {
+                    listing::list(opened, cancel, sender, facet, &narrow, &name)
+                });
                 let (first, receiver) = start(&self.readers, limits, abandoned, work, 1).await?;
                 return Ok(Results::new(false, receiver.into_stream(first)));
             }
@@ -221,8 +214,8 @@ impl Inner {
         let ExecOptions { access, limits, dry_run } = options;
         // A query needs no writer, and many of them can run while one statement writes.
         // EXPLAIN of a writer is compiled like one, which a reader's authorizer refuses.
-        let explains = steps.iter().all(|step| check::explains(&step.statement.text));
-        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement.text);
+        let explains = steps.iter().all(|step| check::explains(&step.statement));
+        let queries = |step: &Step| step.statement.class == Class::Select && !check::explains(&step.statement);
         let wants_writer = access == Access::ReadWrite && !steps.iter().all(queries);
         let (workers, writes) = match &self.writer {
             Some(writer) if wants_writer => (writer, !explains && runs != RunMode::Never),
@@ -250,7 +243,7 @@ impl Inner {
         let wrong =
             |cause: &str| Error::internal(format!("the declared procedure {}: {cause}", declared.procedure.name));
         let mut statements =
-            portico_sql::statements(&declared.sql, Dialect::Sqlite, naming).map_err(|error| wrong(&error.message))?;
+            portico_sql::statements(&declared.sql, Dialect::SQLITE, naming).map_err(|error| wrong(&error.message))?;
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => Ok(statement),
             _ => Err(wrong("it must be one statement")),
@@ -272,8 +265,7 @@ async fn start(
     let deadline = now.checked_add(limits.timeout).unwrap_or(now + Duration::from_hours(30 * 24));
     let cancel = CancelFlag::new(deadline);
     let watch = AbortOnDropHandle::new(tokio::spawn(watch(Arc::clone(&cancel), abandoned)));
-    let (sender, mut receiver) = channel::channel(&cancel, watch);
-    receiver.expect(results);
+    let (sender, mut receiver) = channel::channel(&cancel, watch, results);
     workers.submit(&cancel, sender, work).await?;
     match receiver.next().await {
         Some(part) => Ok((part?, receiver)),
@@ -287,14 +279,4 @@ async fn watch(cancel: Arc<CancelFlag>, abandoned: CancellationToken) {
         () = abandoned.cancelled() => cancel.stop(Kind::Abandoned),
         () = tokio::time::sleep_until(cancel.deadline().into()) => cancel.stop(Kind::TimedOut),
     }
-}
-
-/// An answer that needs no session.
-fn assembled(facet: Facet, rows: Vec<Vec<Cell<'static>>>) -> Results {
-    let mut parts = vec![Ok(Part::Columns(columns(facet)))];
-    if !rows.is_empty() {
-        parts.push(Ok(Part::Rows(Box::new(Assembled(rows)))));
-    }
-    parts.push(Ok(Part::Done { affected: -1 }));
-    Results::new(false, stream::iter(parts))
 }

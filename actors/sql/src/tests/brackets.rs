@@ -42,8 +42,8 @@ fn names_in_brackets_get_the_quotes_of_the_standard() {
     ] {
         let statement = one(text);
         assert_eq!(statement.text, expected, "{text}");
-        assert!(is_parsed(text, Dialect::PostgreSql), "only scanned: {text}");
-        assert!(is_parsed(&statement.text, Dialect::PostgreSql), "not understood: {}", statement.text);
+        assert!(is_parsed(text, Dialect::POSTGRESQL), "only scanned: {text}");
+        assert!(is_parsed(&statement.text, Dialect::POSTGRESQL), "not understood: {}", statement.text);
     }
 }
 

@@ -105,7 +105,7 @@ fn classes_of_postgresql() {
     ] {
         let statement = one(text);
         assert_eq!((statement.class, statement.returns_rows), (class, rows), "{text}");
-        assert!(is_parsed(text, Dialect::PostgreSql), "only scanned: {text}");
+        assert!(is_parsed(text, Dialect::POSTGRESQL), "only scanned: {text}");
     }
 }
 
@@ -140,7 +140,7 @@ fn classes_of_what_the_parser_does_not_understand() {
 
 #[test]
 fn two_statements_without_a_semicolon_are_not_understood() {
-    assert!(!is_parsed("insert into t values (1) delete from t", Dialect::PostgreSql));
+    assert!(!is_parsed("insert into t values (1) delete from t", Dialect::POSTGRESQL));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn classes_of_sqlite() {
         assert_eq!((statement.class, statement.returns_rows), (class, rows), "{text}");
     }
     for text in ["insert or replace into t values (1)", "replace into t values (1)", "select ?, ?2, :x, $y"] {
-        assert!(is_parsed(text, Dialect::Sqlite), "only scanned: {text}");
+        assert!(is_parsed(text, Dialect::SQLITE), "only scanned: {text}");
     }
 }
 

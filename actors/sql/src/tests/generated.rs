@@ -178,7 +178,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 fn changed(text: &str, changes: &[Change]) -> String {
-    let mut words: Vec<&str> = tokens(text, Dialect::PostgreSql).into_iter().map(|token| token.text(text)).collect();
+    let mut words: Vec<&str> = tokens(text, Dialect::POSTGRESQL).into_iter().map(|token| token.text(text)).collect();
     for change in changes {
         let count = words.len().max(1);
         match *change {

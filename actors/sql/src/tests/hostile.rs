@@ -9,17 +9,17 @@ fn small<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 }
 
 fn outcome(text: String) -> Result<Vec<Statement>> {
-    small(move || statements(&text, Dialect::PostgreSql, SALES))
+    small(move || statements(&text, Dialect::POSTGRESQL, SALES))
 }
 
 /// The same text through every way in: no answer may be our own fault.
 fn outcomes(text: String) -> Result<Vec<Statement>> {
     small(move || {
         let found = catalogs(&text);
-        let lite = statements(&text, Dialect::Sqlite, SALES);
+        let lite = statements(&text, Dialect::SQLITE, SALES);
         assert!(lite.is_ok() || lite.is_err_and(|error| error.kind != Failure::Internal));
         assert!(found.is_ok() || found.is_err_and(|error| error.kind != Failure::Internal));
-        statements(&text, Dialect::PostgreSql, SALES)
+        statements(&text, Dialect::POSTGRESQL, SALES)
     })
 }
 

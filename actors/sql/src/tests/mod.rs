@@ -20,12 +20,12 @@ const SALES: Naming<'static> = Naming { connection: "sales", others: &["crm", "B
 
 /// The only statement of a text for PostgreSQL.
 fn one(text: &str) -> Statement {
-    only(text, Dialect::PostgreSql)
+    only(text, Dialect::POSTGRESQL)
 }
 
 /// The only statement of a text for SQLite.
 fn lite(text: &str) -> Statement {
-    only(text, Dialect::Sqlite)
+    only(text, Dialect::SQLITE)
 }
 
 fn only(text: &str, dialect: Dialect) -> Statement {

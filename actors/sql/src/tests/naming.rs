@@ -68,7 +68,7 @@ fn the_connection_goes_and_everything_else_stays() {
         ("select * from sales.b.c for update of c", "select * from b.c for update of c"),
     ] {
         assert_eq!(one(text).text, expected, "{text}");
-        assert!(is_parsed(text, Dialect::PostgreSql), "only scanned: {text}");
+        assert!(is_parsed(text, Dialect::POSTGRESQL), "only scanned: {text}");
     }
 }
 
@@ -87,7 +87,7 @@ fn names_in_what_is_only_scanned() {
     ] {
         assert_eq!(one(text).text, expected, "{text}");
     }
-    let error = statements("select ] from crm.b.c", Dialect::PostgreSql, SALES).unwrap_err();
+    let error = statements("select ] from crm.b.c", Dialect::POSTGRESQL, SALES).unwrap_err();
     assert_eq!(error.kind, Failure::NotFound);
 }
 
@@ -100,7 +100,7 @@ fn another_connection_is_an_error_that_says_so() {
         "call crm.b.p()",
         "insert into [crm].b.c values (1)",
     ] {
-        let error = statements(text, Dialect::PostgreSql, SALES).unwrap_err();
+        let error = statements(text, Dialect::POSTGRESQL, SALES).unwrap_err();
         assert_eq!(error.kind, Failure::NotFound, "{text}");
         assert!(error.message.contains("crm is another connection"), "{}", error.message);
         assert!(error.message.contains("addresses sales"), "{}", error.message);
@@ -108,11 +108,11 @@ fn another_connection_is_an_error_that_says_so() {
         let place: String = text.chars().skip(position - 1).collect();
         assert!(place.trim_start_matches('[').to_lowercase().starts_with("crm"), "{text}: {place}");
     }
-    let error = statements("select * from erp.b.c", Dialect::PostgreSql, SALES).unwrap_err();
+    let error = statements("select * from erp.b.c", Dialect::POSTGRESQL, SALES).unwrap_err();
     assert_eq!(error.kind, Failure::NotFound);
     assert!(error.message.contains("erp is no connection"), "{}", error.message);
     let quoted = Naming { connection: "sales", others: &["Sales"] };
-    let error = statements("select * from \"Sales\".b.c", Dialect::PostgreSql, quoted).unwrap_err();
+    let error = statements("select * from \"Sales\".b.c", Dialect::POSTGRESQL, quoted).unwrap_err();
     assert!(error.message.contains("Sales is another connection"), "{}", error.message);
 }
 
@@ -193,7 +193,7 @@ fn names_know_their_place_in_the_whole_text() {
         ("select * from sales.public.orders", 21),
         ("select * from public.orders", 15),
     ] {
-        let all = statements(text, Dialect::PostgreSql, SALES).unwrap();
+        let all = statements(text, Dialect::POSTGRESQL, SALES).unwrap();
         let name = all.last().unwrap().names.iter().find(|name| name.parts.last().unwrap() == "orders").unwrap();
         assert_eq!(name.position, expected, "{text}");
     }
@@ -270,7 +270,7 @@ fn a_connection_may_stand_in_front_of_every_name() {
         let names = ["sales", "\"sales\"", "[sales]"];
         for name in &names[..if text.contains("array[{n}") { 2 } else { 3 }] {
             let found =
-                statements(&text.replace("{n}", name), Dialect::PostgreSql, SALES).map(|all| all[0].text.clone());
+                statements(&text.replace("{n}", name), Dialect::POSTGRESQL, SALES).map(|all| all[0].text.clone());
             if found.as_deref().ok() != Some(expected.as_str()) {
                 wrong.push(format!("{expected}\n  {found:?}"));
                 break;

@@ -48,16 +48,16 @@ fn the_sources_own_parameters_stay_but_do_not_mix() {
     assert_eq!(one("select $1, $2").text, "select $1, $2");
     assert_eq!(lite("select ?, ?2, :a, $b").text, "select ?, ?2, :a, $b");
     for (text, dialect) in [
-        ("select $1, @a", Dialect::PostgreSql),
-        ("select @a, $2", Dialect::PostgreSql),
-        ("select ?, @a", Dialect::Sqlite),
-        ("select :x, @a", Dialect::Sqlite),
+        ("select $1, @a", Dialect::POSTGRESQL),
+        ("select @a, $2", Dialect::POSTGRESQL),
+        ("select ?, @a", Dialect::SQLITE),
+        ("select :x, @a", Dialect::SQLITE),
     ] {
         let error = statements(text, dialect, SALES).unwrap_err();
         assert_eq!(error.kind, Failure::Invalid, "{text}");
         assert!(error.message.contains("query mixes @a"), "{}", error.message);
     }
-    let apart = statements("select $1; select @a", Dialect::PostgreSql, SALES).unwrap();
+    let apart = statements("select $1; select @a", Dialect::POSTGRESQL, SALES).unwrap();
     assert_eq!(apart[1].text, "select $1");
 }
 
@@ -70,7 +70,7 @@ fn sqlite_numbers_with_its_own_mark() {
 
 #[test]
 fn each_statement_counts_its_own() {
-    let all = statements("select @a, @b; select @b", Dialect::PostgreSql, SALES).unwrap();
+    let all = statements("select @a, @b; select @b", Dialect::POSTGRESQL, SALES).unwrap();
     assert_eq!((all[0].text.as_str(), all[1].text.as_str()), ("select $1, $2", "select $1"));
     assert_eq!(all[1].placeholders, names(&["b"]));
 }
@@ -83,7 +83,7 @@ fn a_dollar_in_front_does_not_open_a_quote() {
 #[test]
 fn a_given_name_decides_what_an_operator_is() {
     let given = ["max", "bit"].map(str::to_owned).into();
-    let with = |text: &str| statements_with(text, Dialect::PostgreSql, SALES, &given).unwrap().remove(0);
+    let with = |text: &str| statements_with(text, Dialect::POSTGRESQL, SALES, &given).unwrap().remove(0);
     for (text, expected, placeholders) in [
         ("select a<@max", "select a<$1", names(&["max"])),
         ("select a|@bit, b~@max", "select a|$1, b~$2", names(&["bit", "max"])),

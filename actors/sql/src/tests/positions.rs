@@ -5,7 +5,7 @@ use super::*;
 /// Every place that survived is found again.
 fn check(text: &str) {
     let original: Vec<char> = text.chars().collect();
-    for statement in statements(text, Dialect::PostgreSql, SALES).unwrap() {
+    for statement in statements(text, Dialect::POSTGRESQL, SALES).unwrap() {
         for mark in ['!', '~', '%'] {
             for (index, _) in statement.text.chars().enumerate().filter(|(_, found)| *found == mark) {
                 let position = statement.original_position(index + 1);
@@ -45,7 +45,7 @@ fn positions_inside_an_edit_stay_inside() {
 #[test]
 fn edits_are_ranges_of_the_whole_text() {
     let text = "select 1; select @a from sales.b.c";
-    let all = statements(text, Dialect::PostgreSql, SALES).unwrap();
+    let all = statements(text, Dialect::POSTGRESQL, SALES).unwrap();
     let cut: Vec<&str> = all[1].edits.iter().map(|edit| &text[edit.range.clone()]).collect();
     assert_eq!(cut, ["@a", "sales", "."]);
 }

@@ -56,7 +56,7 @@ proptest! {
 
     #[test]
     fn any_text_is_answered(text in any::<String>(), lite in any::<bool>()) {
-        let dialect = if lite { Dialect::Sqlite } else { Dialect::PostgreSql };
+        let dialect = if lite { Dialect::SQLITE } else { Dialect::POSTGRESQL };
         let _ = catalogs(&text);
         let _ = procedure_name(&text);
         if let Ok(all) = statements(&text, dialect, SALES) {
@@ -70,7 +70,7 @@ proptest! {
 
     #[test]
     fn any_soup_is_answered_on_a_small_stack(text in prop_oneof![soup(), refrain()], lite in any::<bool>()) {
-        let dialect = if lite { Dialect::Sqlite } else { Dialect::PostgreSql };
+        let dialect = if lite { Dialect::SQLITE } else { Dialect::POSTGRESQL };
         let outcome = std::thread::Builder::new()
             .stack_size(2 << 20)
             .spawn(move || {
@@ -88,7 +88,7 @@ proptest! {
 
     #[test]
     fn tokens_cover_the_text(text in "(?s).{0,60}|[a'\"$@\\[\\]`/*;.eE\\\\-]{0,40}", lite in any::<bool>()) {
-        let dialect = if lite { Dialect::Sqlite } else { Dialect::PostgreSql };
+        let dialect = if lite { Dialect::SQLITE } else { Dialect::POSTGRESQL };
         let tokens = lexer::tokens(&text, dialect);
         let together: String = tokens.iter().map(|token| token.text(&text)).collect();
         prop_assert_eq!(&together, &text);
@@ -115,8 +115,8 @@ proptest! {
         prop_assume!(!text.contains("$1"));
         let literal = text.replace("@p", "$7");
         let (with, without) = (
-            statements(&text, Dialect::PostgreSql, SALES),
-            statements(&literal, Dialect::PostgreSql, SALES),
+            statements(&text, Dialect::POSTGRESQL, SALES),
+            statements(&literal, Dialect::POSTGRESQL, SALES),
         );
         if let (Ok(with), Ok(without)) = (with, without) {
             let classes = |all: &[Statement]| all.iter().map(|one| (one.class, one.returns_rows)).collect::<Vec<_>>();

@@ -24,8 +24,8 @@ fn a_shape_has_no_value_and_a_text_no_secret() {
         ("SELECT 'a', 7 /* never closed", "SELECT ***, *** ***", Some("SELECT ***, *** ***")),
     ];
     for (text, shape, safe) in cases {
-        assert_eq!(redacted(text, Dialect::PostgreSql, Redact::Literals), shape);
-        assert_eq!(secrets(text, Dialect::PostgreSql), safe.unwrap_or(text));
+        assert_eq!(redacted(text, Dialect::POSTGRESQL, Redact::Literals), shape);
+        assert_eq!(secrets(text, Dialect::POSTGRESQL), safe.unwrap_or(text));
     }
 }
 
@@ -66,13 +66,13 @@ fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
     for place in places {
         for way in ways {
             let text = place.replace('@', way);
-            assert!(!secrets(&text, Dialect::PostgreSql).contains("S3same"), "{text}");
+            assert!(!secrets(&text, Dialect::POSTGRESQL).contains("S3same"), "{text}");
             // A statement within a text of another one.
             let within = format!("SELECT f('{}')", text.replace('\'', "''"));
-            assert!(!secrets(&within, Dialect::PostgreSql).contains("S3same"), "{within}");
+            assert!(!secrets(&within, Dialect::POSTGRESQL).contains("S3same"), "{within}");
             // The literal is never closed.
             let open = text.trim_end_matches([')', '\'', '$']);
-            assert!(!secrets(open, Dialect::PostgreSql).contains("S3same"), "{open}");
+            assert!(!secrets(open, Dialect::POSTGRESQL).contains("S3same"), "{open}");
         }
     }
     for text in [
@@ -87,7 +87,7 @@ fn a_secret_is_left_out_wherever_it_stands_and_however_it_is_quoted() {
         "ATTACH 'file:f.db?key=S3same' AS a",
         "INSERT INTO t VALUES ('{\"password\": \"S3same\"}', '<secret>S3same</secret>')",
     ] {
-        assert!(!secrets(text, Dialect::Sqlite).contains("S3same"), "{text}");
+        assert!(!secrets(text, Dialect::SQLITE).contains("S3same"), "{text}");
     }
 }
 
@@ -103,7 +103,7 @@ fn what_is_no_secret_stays() {
         "ATTACH 'f.db' AS other",
         "CREATE SERVER s FOREIGN DATA WRAPPER w OPTIONS (host 'h', dbname 'd', port '5432')",
     ] {
-        for dialect in [Dialect::PostgreSql, Dialect::Sqlite] {
+        for dialect in [Dialect::POSTGRESQL, Dialect::SQLITE] {
             assert_eq!(secrets(text, dialect), text);
         }
     }

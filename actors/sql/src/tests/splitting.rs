@@ -53,7 +53,7 @@ fn semicolons_end_statements_where_they_are_their_own() {
             vec!["create trigger t after insert on begin execute function f()", "select 1"],
         ),
     ] {
-        assert_eq!(split(text, Dialect::PostgreSql), expected, "{text}");
+        assert_eq!(split(text, Dialect::POSTGRESQL), expected, "{text}");
     }
 }
 
@@ -61,9 +61,9 @@ fn semicolons_end_statements_where_they_are_their_own() {
 fn triggers_of_sqlite_stay_whole() {
     let trigger = "create temp trigger r after update on t when new.a > 1 begin \
                    update u set x = case when 1 then 2 end; delete from v; end";
-    assert_eq!(split(&format!("{trigger}; select 1"), Dialect::Sqlite), [trigger, "select 1"]);
-    assert_eq!(split("select 1 /* ; /* */; select 2", Dialect::Sqlite), ["select 1", "select 2"]);
-    assert_eq!(split("select `;`, [;]; select 2", Dialect::Sqlite), ["select `;`, [;]", "select 2"]);
+    assert_eq!(split(&format!("{trigger}; select 1"), Dialect::SQLITE), [trigger, "select 1"]);
+    assert_eq!(split("select 1 /* ; /* */; select 2", Dialect::SQLITE), ["select 1", "select 2"]);
+    assert_eq!(split("select `;`, [;]; select 2", Dialect::SQLITE), ["select `;`, [;]", "select 2"]);
 }
 
 /// What the server refuses must reach it: cut off, `where id = 1` would be gone.
@@ -72,22 +72,37 @@ fn what_is_open_at_the_end_stays() {
     for open in ["/* old: /* nested */ where id = 1", "/*", "/* /* */", "'x", "\"x", "$$x", "$q$ $$", "E'\\'", "u&\"x"]
     {
         for text in [format!("delete from t {open}"), format!("delete from t {open} ; \n")] {
-            assert_eq!(split(&text, Dialect::PostgreSql), [text.as_str()], "{text}");
-            assert_eq!(split(&format!("select 1; {text}"), Dialect::PostgreSql), ["select 1", &text], "{text}");
+            assert_eq!(split(&text, Dialect::POSTGRESQL), [text.as_str()], "{text}");
+            assert_eq!(split(&format!("select 1; {text}"), Dialect::POSTGRESQL), ["select 1", &text], "{text}");
         }
     }
     // To SQLite a comment may run to the end of the text, and needs a letter to be one.
-    assert_eq!(split("delete from t /* where; id", Dialect::Sqlite), ["delete from t"]);
-    assert_eq!(split("delete from t /*", Dialect::Sqlite), ["delete from t /*"]);
-    assert_eq!(split("delete from t\u{b}; select 1 \u{b}", Dialect::Sqlite), ["delete from t\u{b}", "select 1"]);
-    assert_eq!(split("delete from t \u{b}", Dialect::PostgreSql), ["delete from t \u{b}"]);
+    assert_eq!(split("delete from t /* where; id", Dialect::SQLITE), ["delete from t"]);
+    assert_eq!(split("delete from t /*", Dialect::SQLITE), ["delete from t /*"]);
+    assert_eq!(split("delete from t\u{b}; select 1 \u{b}", Dialect::SQLITE), ["delete from t\u{b}", "select 1"]);
+    assert_eq!(split("delete from t \u{b}", Dialect::POSTGRESQL), ["delete from t \u{b}"]);
 }
 
 #[test]
 fn nothing_to_run_is_refused() {
     for text in ["", " \n", ";", " ; ;", "-- a", "/* a */", "; -- a"] {
-        let error = statements(text, Dialect::PostgreSql, SALES).unwrap_err();
+        let error = statements(text, Dialect::POSTGRESQL, SALES).unwrap_err();
         assert_eq!(error.kind, Failure::Invalid, "{text}");
         assert!(error.message.contains("query"), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_token_tells_the_name_that_it_stands_for() {
+    let names = |text: &str| -> Vec<String> {
+        let all = tokens(text, Dialect::SQLITE).into_iter();
+        all.filter_map(|token| token.name(text).map(std::borrow::Cow::into_owned)).collect()
+    };
+    assert_eq!(names("a, \"b\"\"c\" [d] `e` 'f''g' Łąka -- h"), ["a", "b\"c", "d", "e", "f'g", "Łąka"]);
+    // What is never closed stands for itself, or for nothing.
+    for (text, expected) in
+        [("\"open", &["\"open"][..]), ("[open", &["[open"]), ("'open", &[]), ("'", &[]), ("''", &[""])]
+    {
+        assert_eq!(names(text), expected, "{text}");
     }
 }

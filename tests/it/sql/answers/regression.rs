@@ -27,7 +27,7 @@ fn of_regression(text: &str) -> Vec<String> {
         }
     }
     let naming = Naming { connection: "shop", others: &[] };
-    let Ok(all) = statements(&kept, Dialect::PostgreSql, naming) else { return Vec::new() };
+    let Ok(all) = statements(&kept, Dialect::POSTGRESQL, naming) else { return Vec::new() };
     all.into_iter().map(|statement| statement.text).collect()
 }
 

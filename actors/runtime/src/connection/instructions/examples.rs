@@ -28,7 +28,7 @@ pub(super) async fn write(runner: &Runner, profile: &Profile, survey: &Survey, c
         if schema == default { quoted(table) } else { format!("{}.{}", quoted(schema), quoted(table)) }
     };
     let mut statements: Vec<(String, Option<String>)> = Vec::new();
-    let reference = survey.references.first();
+    let reference = survey.reference.as_ref();
     let first = reference.map(|reference| reference.from.clone()).or_else(|| first_table(survey));
     let Some(first) = first else { return Ok(String::new()) };
     let own = columns(runner, &first, call).await?;

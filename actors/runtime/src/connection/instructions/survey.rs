@@ -1,17 +1,15 @@
 //! What is read for the instructions: schemas and tables as callers may see them, and what the
 //! engine's own catalogue adds where that is cheap: estimates, comments, foreign keys.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-
 use crate::connection::runner::Runner;
+use crate::connection::texts::texts;
 use portico_core::call::{Call, Facet, Limits, Narrow};
 use portico_core::error::{Error, Result};
-use portico_core::reply::{Cell, Part, Results};
 use portico_sources::{Access, Prepared, Task};
-use portico_sql::{Dialect, Naming};
+use portico_sql::Naming;
 
 /// Tables that are read; a catalogue may have a hundred thousand.
 const MOST_TABLES: usize = 5_000;
@@ -22,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) schemas: BTreeMap<String, Schema>,
-    /// Foreign keys of one column between tables that callers may see.
-    pub(super) references: Vec<Reference>,
+    /// A foreign key of one column between tables that callers may see.
+    pub(super) reference: Option<Reference>,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +73,24 @@ impl Survey {
     fn has(&self, (schema, name): &Place) -> bool {
         self.schemas.get(schema).is_some_and(|schema| schema.places.contains_key(name))
     }
+
+    /// The first of the foreign keys that a listing has in its rows.
+    fn first_reference(&self, rows: &[Vec<Option<String>>]) -> Option<Reference> {
+        let text = |row: &[Option<String>], at: usize| row.get(at).cloned().flatten();
+        // Which key a row belongs to, and which of its columns it is.
+        let key = |row: &[Option<String>]| [1, 2, 5, 6, 11].map(|at| text(row, at));
+        let is_first = |row: &[Option<String>]| text(row, 8).as_deref() == Some("1");
+        let several: HashSet<_> = rows.iter().filter(|row| !is_first(row)).map(|row| key(row)).collect();
+        let single = rows.iter().filter(|row| is_first(row) && !several.contains(&key(row)));
+        let references = single.filter_map(|row| {
+            let place = |at: usize| Some((text(row, at)?, text(row, at + 1)?));
+            Some(Reference { from: place(5)?, column: text(row, 7)?, to: place(1)?, key: text(row, 3) })
+        });
+        let known = |reference: &Reference| self.has(&reference.from) && self.has(&reference.to);
+        references
+            .filter(|reference| known(reference) && reference.from != reference.to)
+            .min_by(|one, other| (&one.from, &one.column).cmp(&(&other.from, &other.column)))
+    }
 }
 
 /// Reads it all; without the additions where they fail.
@@ -87,9 +103,8 @@ pub(super) async fn read(runner: &Runner, call: &Call) -> Result<Survey> {
         let table = Table { name: name.unwrap_or_default(), kind: kind.unwrap_or_default(), remarks, rows: None };
         survey.schemas.entry(schema.unwrap_or_default()).or_default().add(table);
     }
-    let dialect = runner.description.dialect;
-    if dialect == Dialect::PostgreSql {
-        for row in ask(runner, call, POSTGRES_SIZES).await.unwrap_or_default() {
+    if let Some(text) = runner.description.connection.driver.estimates {
+        for row in ask(runner, call, text).await.unwrap_or_default() {
             let [Some(schema), Some(table), rows, remarks] = row.as_slice() else { continue };
             if let Some(found) = survey.schemas.get_mut(schema) {
                 found.remarks.clone_from(remarks);
@@ -100,41 +115,10 @@ pub(super) async fn read(runner: &Runner, call: &Call) -> Result<Survey> {
             }
         }
     }
-    let text = if dialect == Dialect::PostgreSql { POSTGRES_KEYS } else { SQLITE_KEYS };
-    for row in ask(runner, call, text).await.unwrap_or_default() {
-        let [Some(schema), Some(table), Some(column), Some(other), Some(parent), key] = row.as_slice() else {
-            continue;
-        };
-        let reference = Reference {
-            from: (schema.clone(), table.clone()),
-            column: column.clone(),
-            to: (other.clone(), parent.clone()),
-            key: key.clone(),
-        };
-        if survey.has(&reference.from) && survey.has(&reference.to) && reference.from != reference.to {
-            survey.references.push(reference);
-        }
-    }
+    let keys = add(runner, call, Task::Describe(Facet::ImportedKeys, Narrow::default())).await.unwrap_or_default();
+    survey.reference = survey.first_reference(&keys);
     Ok(survey)
 }
-
-const POSTGRES_SIZES: &str = "SELECT n.nspname::text, c.relname::text, c.reltuples::bigint, \
-    pg_catalog.obj_description(n.oid, 'pg_namespace') \
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' LIMIT 5000";
-
-const POSTGRES_KEYS: &str = "SELECT cn.nspname::text, cc.relname::text, ca.attname::text, \
-    pn.nspname::text, pc.relname::text, pa.attname::text \
-    FROM pg_catalog.pg_constraint k \
-    JOIN pg_catalog.pg_class cc ON cc.oid = k.conrelid JOIN pg_catalog.pg_namespace cn ON cn.oid = cc.relnamespace \
-    JOIN pg_catalog.pg_class pc ON pc.oid = k.confrelid JOIN pg_catalog.pg_namespace pn ON pn.oid = pc.relnamespace \
-    JOIN pg_catalog.pg_attribute ca ON ca.attrelid = cc.oid AND ca.attnum = k.conkey[1] \
-    JOIN pg_catalog.pg_attribute pa ON pa.attrelid = pc.oid AND pa.attnum = k.confkey[1] \
-    WHERE k.contype = 'f' AND pg_catalog.cardinality(k.conkey) = 1 ORDER BY 1, 2, 3 LIMIT 200";
-
-const SQLITE_KEYS: &str = "SELECT 'main', m.name, f.\"from\", 'main', f.\"table\", f.\"to\" \
-    FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table' \
-    GROUP BY m.name, f.id HAVING count(*) = 1 ORDER BY m.name, f.id LIMIT 200";
 
 /// Up to `most` rows of a listing.
 pub(super) async fn list(
@@ -147,41 +131,20 @@ pub(super) async fn list(
     texts(runner.plan(Task::Describe(facet, narrow), Access::ReadOnly, call).await?, most).await
 }
 
-/// One of our own statements.
+/// One of the driver's own statements.
 async fn ask(runner: &Runner, call: &Call, text: &str) -> Result<Vec<Vec<Option<String>>>> {
-    let naming = Naming { connection: &runner.description.name, others: &[] };
-    let statement = portico_sql::statements(text, runner.description.dialect, naming)?.pop();
+    let connection = &runner.description.connection;
+    let naming = Naming { connection: &connection.name, others: &[] };
+    let statement = portico_sql::statements(text, connection.driver.dialect, naming)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a statement of our own is none"))?;
     let prepared = Prepared { statement, values: Vec::new(), default_schema: None, by_administrator: true };
-    let limits = Limits { timeout: PATIENCE, rows: None };
-    texts(runner.plan_within(Task::Statement(prepared), Access::ReadOnly, limits, call).await?, MOST_TABLES).await
+    add(runner, call, Task::Statement(prepared)).await
 }
 
-async fn texts(mut results: Results, most: usize) -> Result<Vec<Vec<Option<String>>>> {
-    let (mut rows, mut width) = (Vec::new(), 0);
-    while let Some(part) = results.next().await {
-        match part? {
-            Part::Columns(columns) => width = columns.len(),
-            Part::Rows(batch) => {
-                for row in 0..batch.rows().min(most - rows.len()) {
-                    let cells = (0..width).map(|column| {
-                        Ok(match batch.cell(row, column)? {
-                            Cell::Text(text) | Cell::Decimal(text) | Cell::Json(text) => Some(text.into_owned()),
-                            Cell::Integer(number) => Some(number.to_string()),
-                            Cell::Boolean(value) => Some(value.to_string()),
-                            _ => None,
-                        })
-                    });
-                    rows.push(cells.collect::<Result<Vec<_>>>()?);
-                }
-            }
-            Part::Done { .. } => {}
-        }
-        if rows.len() == most {
-            break;
-        }
-    }
-    Ok(rows)
+/// What is worth a little time alone.
+async fn add(runner: &Runner, call: &Call, task: Task) -> Result<Vec<Vec<Option<String>>>> {
+    let limits = Limits { timeout: PATIENCE, rows: None };
+    texts(runner.plan_within(task, Access::ReadOnly, limits, call).await?, MOST_TABLES).await
 }
 
 #[cfg(test)]

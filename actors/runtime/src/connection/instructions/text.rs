@@ -11,7 +11,6 @@ use portico_core::call::{Briefing, Call, Limits};
 use portico_core::error::Result;
 use portico_core::principal::Scope;
 use portico_sources::{Access, Profile};
-use portico_sql::Dialect;
 
 /// Bytes of the whole text at most: an agent reads it with every conversation.
 const MOST: usize = 16 * 1024;
@@ -33,19 +32,19 @@ pub(in crate::connection) async fn write(
     let examples = examples::write(runner, profile, &survey, call).await?;
     let description = &runner.description;
     let mut text = String::with_capacity(MOST);
-    let writable = description.access == Access::ReadWrite && call.by.may(Scope::Write);
+    let writable = description.connection.access == Access::ReadWrite && call.by.may(Scope::Write);
     let _ = writeln!(
         text,
         "# Connection {}\n\nSource: {}. Access: {}.\nEach call answers at most {} rows and {} bytes, and is cancelled \
          after `timeout` seconds ({} unless given, 300 at most).",
-        description.name,
+        description.connection.name,
         profile.product,
         if writable { "you may read and write" } else { "you may only read" },
         briefing.max_rows,
         briefing.max_bytes,
         Limits::DEFAULT_TIMEOUT.as_secs(),
     );
-    if let Some(words) = &description.instructions {
+    if let Some(words) = &description.connection.instructions {
         let _ = writeln!(text, "\n## From the administrator\n\n{}", cut(words.trim(), MOST_WORDS));
     }
     write_names(&mut text, runner, profile);
@@ -56,12 +55,9 @@ pub(in crate::connection) async fn write(
 }
 
 fn write_names(text: &mut String, runner: &Runner, profile: &Profile) {
-    let name = &runner.description.name;
+    let name = &runner.description.connection.name;
     let default = profile.default_schema.as_deref().unwrap_or("main");
-    let dialect = match runner.description.dialect {
-        Dialect::PostgreSql => "PostgreSQL",
-        Dialect::Sqlite => "SQLite",
-    };
+    let dialect = runner.description.connection.driver.dialect.name;
     let _ = writeln!(
         text,
         "\n## Names\n\nWrite {dialect} SQL. Name tables as `table`, `schema.table` or `{name}.schema.table`; \

@@ -75,7 +75,7 @@ impl Shared {
             let with = (values.as_slice(), default_schema.as_deref());
             self.walls.guard(&mut statement, with, (asked.options, asked.by), extent)?
         };
-        if let Some(trace) = asked.trace.filter(|_| !portico_sql::is_open(&statement.text, Dialect::PostgreSql)) {
+        if let Some(trace) = asked.trace.filter(|_| !portico_sql::is_open(&statement.text, Dialect::POSTGRESQL)) {
             // Positions that the source tells stay true: the comment stands behind the text.
             trace.comment(&mut statement.text);
         }

@@ -76,7 +76,7 @@ impl TextFallback {
         }
         let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
         Self {
-            text: portico_sql::with_values(text, Dialect::PostgreSql, &values),
+            text: portico_sql::with_values(text, Dialect::POSTGRESQL, &values),
             binding,
             reading: format!(
                 "SELECT {} FROM ROWS FROM ({}) AS printed({})",

@@ -6,7 +6,9 @@
 //!   below it that begin at the same place go on with it.
 //! - On lines of its own before a column, other than the first: about that column.
 
-use crate::sqlite::lexer::{Kind, Token, tokens};
+use std::borrow::Cow;
+
+use portico_sql::{Dialect, Kind, Token, tokens};
 
 /// What the comments of one CREATE statement say.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +25,7 @@ impl Remarks {
         found.map(|(_, remark)| remark.as_str())
     }
 
-    fn add(&mut self, about: &About, comment: &Token<'_>) {
+    fn add(&mut self, about: &About, comment: &Placed<'_>) {
         let words = words_of(comment);
         if words.is_empty() {
             return;
@@ -57,14 +59,63 @@ enum About {
     Column(String),
 }
 
+/// A token and where it stands.
+struct Placed<'a> {
+    token: Token,
+    sql: &'a str,
+    /// The line it begins on, counted from 0.
+    line: usize,
+    /// The line it ends on.
+    end_line: usize,
+    /// How many characters stand before it on its line.
+    column: usize,
+}
+
+impl Placed<'_> {
+    fn is(&self, kind: Kind) -> bool {
+        self.token.kind == kind
+    }
+
+    fn is_comment(&self) -> bool {
+        self.token.is_comment(self.sql)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        self.token.is_word(self.sql, word)
+    }
+
+    fn name(&self) -> Option<String> {
+        self.token.name(self.sql).map(Cow::into_owned)
+    }
+}
+
+/// The tokens of `sql` and its comments.
+fn placed(sql: &str) -> Vec<Placed<'_>> {
+    let mut all = Vec::new();
+    let (mut end_line, mut end_column) = (0, 0);
+    for token in tokens(sql, Dialect::SQLITE) {
+        let (line, column) = (end_line, end_column);
+        let text = token.text(sql);
+        end_line += text.matches('\n').count();
+        end_column = match text.rsplit_once('\n') {
+            Some((_, last)) => last.chars().count(),
+            None => column + text.chars().count(),
+        };
+        if token.kind != Kind::Blank || token.is_comment(sql) {
+            all.push(Placed { token, sql, line, end_line, column });
+        }
+    }
+    all
+}
+
 /// Words that begin a table constraint where a column's name could stand.
 const CONSTRAINTS: &[&str] = &["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
 
 /// Reads the remarks of a CREATE TABLE or CREATE VIEW statement; of anything else there are none.
 pub(crate) fn read(sql: &str) -> Remarks {
-    let all: Vec<Token<'_>> = tokens(sql).collect();
+    let all = placed(sql);
     let mut remarks = Remarks::default();
-    let significant = |token: &&Token<'_>| !token.is_comment();
+    let significant = |token: &&Placed<'_>| !token.is_comment();
     let is_list = all.iter().filter(significant).take(4).any(|token| token.is_word("TABLE") || token.is_word("VIEW"));
     let is_virtual = all.iter().filter(significant).nth(1).is_some_and(|token| token.is_word("VIRTUAL"));
     if !is_list || is_virtual {
@@ -110,22 +161,22 @@ struct Reading {
 
 impl Reading {
     /// Takes a token that is no comment; `false` where a view's body begins.
-    fn take(&mut self, token: &Token<'_>) -> bool {
+    fn take(&mut self, token: &Placed<'_>) -> bool {
         if self.depth == 0 {
-            if token.is_symbol('(') && !self.listed {
+            if token.is(Kind::Open) && !self.listed {
                 (self.depth, self.listed, self.fresh) = (1, true, true);
             } else if token.is_word("AS") {
                 return false;
             }
-        } else if token.is_symbol('(') {
+        } else if token.is(Kind::Open) {
             self.depth += 1;
-        } else if token.is_symbol(')') {
+        } else if token.is(Kind::Close) {
             self.depth -= 1;
-        } else if self.depth == 1 && token.is_symbol(',') {
+        } else if self.depth == 1 && token.is(Kind::Comma) {
             self.fresh = true;
         } else if self.fresh {
             self.fresh = false;
-            let constraint = token.kind == Kind::Word && CONSTRAINTS.iter().any(|word| token.is_word(word));
+            let constraint = token.token.is_any(token.sql, CONSTRAINTS);
             self.current = Some(match token.name() {
                 Some(name) if !constraint => {
                     self.columns += 1;
@@ -134,15 +185,15 @@ impl Reading {
                 _ => About::Nothing,
             });
         }
-        self.after_comma = self.depth == 1 && token.is_symbol(',');
+        self.after_comma = self.depth == 1 && token.is(Kind::Comma);
         self.last_line = Some(token.end_line);
         self.comment = None;
         true
     }
 
     /// What `comment` is about, `next` being the token after it.
-    fn about(&self, comment: &Token<'_>, next: Option<&Token<'_>>) -> About {
-        let named = |token: Option<&Token<'_>>| match token.and_then(Token::name) {
+    fn about(&self, comment: &Placed<'_>, next: Option<&Placed<'_>>) -> About {
+        let named = |token: Option<&Placed<'_>>| match token.and_then(Placed::name) {
             Some(name) if !CONSTRAINTS.iter().any(|word| name.eq_ignore_ascii_case(word)) => About::Column(name),
             _ => About::Nothing,
         };
@@ -169,16 +220,17 @@ impl Reading {
         }
     }
 
-    fn commented(&mut self, about: About, comment: &Token<'_>) {
+    fn commented(&mut self, about: About, comment: &Placed<'_>) {
         self.comment = Some((comment.column, comment.end_line, about));
     }
 }
 
 /// A comment's words without its marks, on one line.
-fn words_of(comment: &Token<'_>) -> String {
-    let body = match comment.kind {
-        Kind::LineComment => comment.text.trim_start_matches('-'),
-        _ => comment.text.trim_start_matches("/*").trim_end_matches("*/"),
+fn words_of(comment: &Placed<'_>) -> String {
+    let text = comment.token.text(comment.sql);
+    let body = match text.strip_prefix("/*") {
+        Some(_) => text.trim_start_matches("/*").trim_end_matches("*/"),
+        None => text.trim_start_matches('-'),
     };
     let lines = body.lines().map(|line| line.trim().trim_start_matches('*').trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")

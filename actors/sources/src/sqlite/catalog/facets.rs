@@ -1,29 +1,23 @@
-//! The facets that are read from the file: tables and columns, with remarks. Procedures, which
-//! the file does not know, are in `execute/procedure`; what a comment is the remark of is in `comments`.
+//! Tables and columns, with remarks. What a comment is the remark of is in `comments`.
 
 use rusqlite::Connection;
 
-use crate::catalog::{Assembled, columns as facet_columns};
 use crate::sqlite::catalog::comments;
 use crate::sqlite::catalog::comments::Remarks;
-use crate::sqlite::connect::open::OpenDatabase;
 use crate::sqlite::decode::types::Declared;
 use crate::sqlite::schema::{SCHEMA, lossy};
-use crate::sqlite::session::cancel_flag::CancelFlag;
-use crate::sqlite::session::channel::Sender;
 use crate::sqlite::walls::hidden_objects;
-use portico_core::call::{Facet, Narrow};
-use portico_core::error::Result;
+use portico_core::call::Narrow;
 use portico_core::pattern::matches;
-use portico_core::reply::{Cell, DataType, Part};
+use portico_core::reply::{Cell, DataType};
 
-/// Rows in one batch.
-const BATCH: usize = 256;
+/// A row of a listing.
+pub(crate) type Row = Vec<Cell<'static>>;
 
 /// A table or view as the catalogue has it.
-struct Table {
-    name: String,
-    kind: &'static str,
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
     without_row_id: bool,
     sql: String,
 }
@@ -39,64 +33,21 @@ struct Described {
     hidden: i64,
 }
 
-/// Sends the rows of `facet`, which is tables or columns, ordered by name and position.
-///
-/// # Errors
-/// What SQLite said while reading the catalogue.
-pub(crate) fn list(
-    opened: &mut OpenDatabase,
-    cancel: &CancelFlag,
-    sender: &Sender,
-    facet: Facet,
-    narrow: &Narrow,
-    name: &str,
-) -> Result<()> {
-    use crate::sqlite::failure::{ErrorContext, translate};
-    sender.send(Part::Columns(facet_columns(facet)))?;
-    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
-    let explain = |error: rusqlite::Error| translate(&error, ErrorContext { statement: None, refusal: None, cancel });
-    let mut rows = Vec::new();
-    for table in authorizer.trusting(|| tables(connection)).map_err(explain)? {
-        if let Some(verdict) = cancel.verdict() {
-            return Err(verdict);
-        }
-        let wanted = matches(narrow.table.as_deref(), &table.name) && matches(narrow.table_type.as_deref(), table.kind);
-        if !wanted {
-            continue;
-        }
-        let remarks = comments::read(&table.sql);
-        if facet == Facet::Tables {
-            rows.push(vec![
-                text(name),
-                text(SCHEMA),
-                text(&table.name),
-                text(table.kind),
-                optional(remarks.table.as_deref()),
-            ]);
-        } else {
-            // A view over something that is gone has no columns; the others have theirs.
-            let columns = authorizer.trusting(|| columns(connection, &table.name)).unwrap_or_default();
-            for column in columns.iter().filter(|column| matches(narrow.column.as_deref(), &column.name)) {
-                rows.push(column_row(name, &table, column, &columns, &remarks));
-            }
-        }
-        if rows.len() >= BATCH {
-            sender.send(Part::Rows(Box::new(Assembled(std::mem::take(&mut rows)))))?;
-        }
-    }
-    if !rows.is_empty() {
-        sender.send(Part::Rows(Box::new(Assembled(rows))))?;
-    }
-    sender.send(Part::Done { affected: -1 })
+/// A row of the tables.
+pub(crate) fn table_row(catalog: &str, table: &Table) -> Row {
+    let remarks = comments::read(&table.sql);
+    vec![text(catalog), text(SCHEMA), text(&table.name), text(table.kind), optional(remarks.table.as_deref())]
 }
 
-fn column_row(
-    catalog: &str,
-    table: &Table,
-    column: &Described,
-    columns: &[Described],
-    remarks: &Remarks,
-) -> Vec<Cell<'static>> {
+/// The rows of a table's columns. A view over something that is gone has none; the others have theirs.
+pub(crate) fn column_rows(connection: &Connection, catalog: &str, table: &Table, narrow: &Narrow) -> Vec<Row> {
+    let remarks = comments::read(&table.sql);
+    let columns = columns(connection, &table.name).unwrap_or_default();
+    let wanted = columns.iter().filter(|column| matches(narrow.column.as_deref(), &column.name));
+    wanted.map(|column| column_row(catalog, table, column, &columns, &remarks)).collect()
+}
+
+fn column_row(catalog: &str, table: &Table, column: &Described, columns: &[Described], remarks: &Remarks) -> Row {
     let declared = Declared::read(&column.declared);
     // CREATE TABLE, §5 of its page: such a column stands for the row's id, which SQLite hands out.
     let row_id = column.key > 0
@@ -132,7 +83,8 @@ pub(crate) fn type_cells(declared: &Declared) -> [Cell<'static>; 5] {
     ]
 }
 
-fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
+/// Every table and view, ordered by name.
+pub(crate) fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare_cached(
         "SELECT l.name, l.type, l.wr, coalesce(s.sql, '')
            FROM pragma_table_list AS l

@@ -1,61 +1,12 @@
 //! The facets of keys and indexes, in the columns and numbers of JDBC's `DatabaseMetaData`. What
 //! SQLite's own tables of them do not tell, names of constraints above all, is NULL.
 
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
-use crate::catalog::{Assembled, columns};
-use crate::sqlite::catalog::facets::{optional, table_names, text};
-use crate::sqlite::connect::open::OpenDatabase;
-use crate::sqlite::lexer;
+use crate::sqlite::catalog::facets::{Row, Table, optional, text};
 use crate::sqlite::schema::{SCHEMA, lossy};
-use crate::sqlite::session::cancel_flag::CancelFlag;
-use crate::sqlite::session::channel::Sender;
-use portico_core::call::{Facet, Narrow};
-use portico_core::error::Result;
-use portico_core::pattern::matches;
-use portico_core::reply::{Cell, Part};
-
-type Line = Vec<Cell<'static>>;
-
-/// Sends the rows of `facet`, which is one of keys or indexes, a batch for each table.
-///
-/// # Errors
-/// What SQLite said while reading the catalogue.
-pub(crate) fn list(
-    opened: &mut OpenDatabase,
-    cancel: &CancelFlag,
-    sender: &Sender,
-    facet: Facet,
-    narrow: &Narrow,
-    name: &str,
-) -> Result<()> {
-    use crate::sqlite::failure::{ErrorContext, translate};
-    sender.send(Part::Columns(columns(facet)))?;
-    let (connection, authorizer) = (&opened.connection, &opened.authorizer);
-    let explain = |error: rusqlite::Error| translate(&error, ErrorContext { statement: None, refusal: None, cancel });
-    let tables = authorizer.trusting(|| table_names(connection));
-    let wanted = |table: &str| matches(narrow.table.as_deref(), table);
-    for table in &tables {
-        if let Some(verdict) = cancel.verdict() {
-            return Err(verdict);
-        }
-        // The keys that refer to a table are found with the tables that have them.
-        if facet != Facet::ExportedKeys && !wanted(table) {
-            continue;
-        }
-        let rows = authorizer.trusting(|| match facet {
-            Facet::PrimaryKeys => primary(connection, name, table),
-            Facet::Indexes => indexes(connection, name, table),
-            Facet::ExportedKeys => foreign(connection, name, table, &tables, wanted),
-            _ => foreign(connection, name, table, &tables, |_| true),
-        });
-        let rows = rows.map_err(explain)?;
-        if !rows.is_empty() {
-            sender.send(Part::Rows(Box::new(Assembled(rows))))?;
-        }
-    }
-    sender.send(Part::Done { affected: -1 })
-}
+use portico_core::reply::Cell;
+use portico_sql::{Dialect, Kind, tokens};
 
 /// The columns of a table's primary key, in the key's order.
 fn primary_columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
@@ -65,7 +16,8 @@ fn primary_columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec
     names.collect()
 }
 
-fn primary(connection: &Connection, catalog: &str, table: &str) -> rusqlite::Result<Vec<Line>> {
+/// The rows of a table's primary key.
+pub(crate) fn primary(connection: &Connection, catalog: &str, table: &str) -> rusqlite::Result<Vec<Row>> {
     let columns = primary_columns(connection, table)?;
     let row = |(column, place): (&String, i64)| {
         vec![text(catalog), text(SCHEMA), text(table), text(column), Cell::Integer(place), Cell::Null]
@@ -86,13 +38,14 @@ struct Reference {
     delete: i64,
 }
 
-fn foreign(
+/// The rows of a table's foreign keys that refer to what is wanted.
+pub(crate) fn foreign(
     connection: &Connection,
     catalog: &str,
     table: &str,
-    tables: &[String],
+    tables: &[Table],
     wanted: impl Fn(&str) -> bool,
-) -> rusqlite::Result<Vec<Line>> {
+) -> rusqlite::Result<Vec<Row>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, seq, \"table\", \"from\", \"to\", on_update, on_delete
            FROM pragma_foreign_key_list(?1, 'main') ORDER BY id DESC, seq",
@@ -113,7 +66,8 @@ fn foreign(
     for reference in references {
         let Reference { key, place, parent, from, to, update, delete } = reference?;
         // A key refers in any case to a table that may not exist yet.
-        let parent = tables.iter().find(|known| known.eq_ignore_ascii_case(&parent)).cloned().unwrap_or(parent);
+        let known = tables.iter().find(|known| known.name.eq_ignore_ascii_case(&parent));
+        let parent = known.map_or(parent, |known| known.name.clone());
         if !wanted(&parent) {
             continue;
         }
@@ -151,7 +105,7 @@ fn foreign(
 
 /// `importedKeyCascade` 0, `importedKeyRestrict` 1, `importedKeySetNull` 2, `importedKeyNoAction`
 /// 3, `importedKeySetDefault` 4.
-fn rule(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
+fn rule(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<i64> {
     Ok(match lossy(row, column)?.as_str() {
         "CASCADE" => 0,
         "RESTRICT" => 1,
@@ -163,7 +117,7 @@ fn rule(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
 
 /// The key columns of a table's indexes. The name of a column that is an expression, and of the
 /// row's id, is NULL; every index is a tree, `tableIndexOther` 3.
-fn indexes(connection: &Connection, catalog: &str, table: &str) -> rusqlite::Result<Vec<Line>> {
+pub(crate) fn indexes(connection: &Connection, catalog: &str, table: &str) -> rusqlite::Result<Vec<Row>> {
     let mut statement = connection.prepare_cached(
         "SELECT i.name, i.\"unique\", x.seqno, x.name, x.\"desc\", coalesce(s.sql, '')
            FROM pragma_index_list(?1, 'main') AS i
@@ -196,15 +150,13 @@ fn indexes(connection: &Connection, catalog: &str, table: &str) -> rusqlite::Res
 /// What stands behind the WHERE of a partial index's own statement.
 fn condition(sql: &str) -> Option<String> {
     let mut depth = 0_usize;
-    for token in lexer::tokens(sql) {
-        if token.is_symbol('(') {
-            depth += 1;
-        } else if token.is_symbol(')') {
-            depth = depth.saturating_sub(1);
-        } else if depth == 0 && token.is_word("where") {
-            let end = token.text.as_ptr().addr() - sql.as_ptr().addr() + token.text.len();
-            return sql.get(end..).map(|words| words.trim().to_owned());
+    let end = tokens(sql, Dialect::SQLITE).into_iter().find(|token| {
+        match token.kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.saturating_sub(1),
+            _ => {}
         }
-    }
-    None
+        depth == 0 && token.is_word(sql, "WHERE")
+    })?;
+    sql.get(end.end..).map(|words| words.trim().to_owned())
 }

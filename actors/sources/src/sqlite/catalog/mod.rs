@@ -3,3 +3,4 @@
 pub(crate) mod comments;
 pub(crate) mod facets;
 pub(crate) mod keys;
+pub(crate) mod listing;

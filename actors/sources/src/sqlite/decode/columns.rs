@@ -51,7 +51,7 @@ pub(crate) fn describe(
             let table = read(table);
             let proof = *proof.get_or_insert_with(|| authorizer.trusting(|| Proof::read(connection, text)));
             // What an exposed view shows is told, not where it has it from.
-            if proof.has_one_source && !hiding.is_some_and(|hiding| hiding.hides(&table)) {
+            if proof.has_one_source && !hiding.is_some_and(|hiding| hiding.hidden.has(&table)) {
                 column.name = read(name);
                 column.table = Some(table.clone());
                 column.schema = Some(read(schema));

@@ -4,8 +4,7 @@
 
 use rusqlite::Connection;
 
-use crate::sqlite::lexer;
-use crate::sqlite::lexer::{Kind, Token};
+use portico_sql::{Dialect, Kind, Token};
 
 /// What holds for every column of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +25,17 @@ const NO_CALL: [&str; 18] = [
 
 impl Proof {
     /// Of the statement `text`, in a database where these are the names of the views and their texts.
-    fn of(text: &str, views: &[(String, String)]) -> Self {
-        let tokens: Vec<Token<'_>> = lexer::tokens(text).filter(|token| !token.is_comment()).collect();
-        let has = |words: &[&str]| tokens.iter().any(|token| words.iter().any(|word| token.is_word(word)));
-        let selects = tokens.iter().filter(|token| token.is_word("select")).count();
+    fn new(text: &str, views: &[(String, String)]) -> Self {
+        let tokens: Vec<Token> = words(text).collect();
+        let has = |words: &[&str]| tokens.iter().any(|token| token.is_any(text, words));
+        let selects = tokens.iter().filter(|token| token.is_word(text, "select")).count();
         // What is called may be an aggregate, which makes a row of none.
         let calls = tokens.windows(2).any(|pair| match pair {
-            [name, open] => {
-                let is_name = matches!(name.kind, Kind::Word | Kind::Quoted);
-                open.is_symbol('(') && is_name && !NO_CALL.iter().any(|word| name.is_word(word))
-            }
+            [name, open] => open.kind == Kind::Open && name.is_name() && !name.is_any(text, &NO_CALL),
             _ => false,
         });
         let seen = seen(text, views);
-        let is_compound = |text: &str| lexer::tokens(text).any(|token| COMPOUND.iter().any(|word| token.is_word(word)));
+        let is_compound = |text: &str| words(text).any(|word| word.is_any(text, &COMPOUND));
         let compound = has(&COMPOUND);
         let groups = selects == 0 || has(&["group"]);
         Self {
@@ -59,8 +55,12 @@ impl Proof {
             rows.collect()
         };
         let nothing = Self { keeps_nulls_out: false, has_one_source: false };
-        views().map_or(nothing, |views| Self::of(text, &views))
+        views().map_or(nothing, |views| Self::new(text, &views))
     }
+}
+
+fn words(text: &str) -> impl Iterator<Item = Token> {
+    portico_sql::tokens(text, Dialect::SQLITE).into_iter().filter(|token| token.kind != Kind::Blank)
 }
 
 /// The texts of the views that `text` may name, and of those that they name.
@@ -70,7 +70,7 @@ fn seen<'a>(text: &str, views: &'a [(String, String)]) -> Vec<&'a str> {
     let mut at = 0;
     let mut next = if left.is_empty() { None } else { Some(text) };
     while let Some(text) = next {
-        for name in lexer::tokens(text).filter_map(|token| token.name()) {
+        for name in words(text).filter_map(|word| word.name(text)) {
             left.retain(|(view, text)| {
                 let is_named = view.eq_ignore_ascii_case(&name);
                 if is_named {
@@ -106,11 +106,11 @@ mod tests {
             ("WITH c AS (SELECT id FROM t) SELECT id FROM c", false, true),
             ("SELECT id FROM \"V\"", false, true),
         ] {
-            assert_eq!(Proof::of(text, &views), Proof { keeps_nulls_out: keeps, has_one_source: one }, "{text}");
+            assert_eq!(Proof::new(text, &views), Proof { keeps_nulls_out: keeps, has_one_source: one }, "{text}");
         }
-        assert!(!Proof::of("SELECT id FROM [w]", &joined).has_one_source);
+        assert!(!Proof::new("SELECT id FROM [w]", &joined).has_one_source);
         let both = [joined.clone(), [("x".to_owned(), "CREATE VIEW x AS SELECT * FROM w".to_owned())]].concat();
-        assert!(!Proof::of("SELECT id FROM X", &both).has_one_source);
-        assert!(Proof::of("SELECT id FROM v", &[views, joined].concat()).has_one_source);
+        assert!(!Proof::new("SELECT id FROM X", &both).has_one_source);
+        assert!(Proof::new("SELECT id FROM v", &[views, joined].concat()).has_one_source);
     }
 }

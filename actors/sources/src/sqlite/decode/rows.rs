@@ -57,7 +57,7 @@ struct Span {
 }
 
 impl Span {
-    fn of(start: usize, end: usize) -> Result<Self> {
+    fn new(start: usize, end: usize) -> Result<Self> {
         match (u32::try_from(start), u32::try_from(end)) {
             (Ok(start), Ok(end)) => Ok(Self { start, end }),
             _ => Err(Error::internal("a batch of rows outgrew 4 GiB")),
@@ -199,7 +199,7 @@ impl RowBatch {
             (ValueRef::Blob(octets), Form::Octets) => {
                 let start = self.octets.len();
                 self.octets.extend_from_slice(octets);
-                Slot::Bytes(Span::of(start, self.octets.len())?)
+                Slot::Bytes(Span::new(start, self.octets.len())?)
             }
             // In base64 nothing would tell it from a text.
             (ValueRef::Blob(octets), _) => Slot::Text(self.write(&literal(octets))?),
@@ -209,7 +209,7 @@ impl RowBatch {
     fn write(&mut self, text: &str) -> Result<Span> {
         let start = self.text.len();
         self.text.push_str(text);
-        Span::of(start, self.text.len())
+        Span::new(start, self.text.len())
     }
 }
 

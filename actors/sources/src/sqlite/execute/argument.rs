@@ -35,7 +35,7 @@ pub(crate) fn bind(placeholders: &[String], given: &[Argument]) -> Result<Vec<Va
                 names => format!("it uses {}", listed(names)),
             }));
     }
-    let places = Places::of(given);
+    let places = Places::new(given);
     let mut found = Vec::with_capacity(placeholders.len());
     let mut missing = Vec::new();
     for (name, number) in placeholders.iter().zip(1..) {
@@ -65,7 +65,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(given: &'a [Argument]) -> Self {
+    fn new(given: &'a [Argument]) -> Self {
         let mut places = Self { exact: HashMap::new(), folded: HashMap::new(), numbered: HashMap::new() };
         for (place, argument) in given.iter().enumerate() {
             places.exact.entry(bare(&argument.name)).or_insert(place);

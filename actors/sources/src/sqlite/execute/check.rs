@@ -1,9 +1,8 @@
-//! What no session should see of a statement, and what its first word says.
+//! What no session should see of a statement.
 
 use crate::sqlite::failure::{outside, session, several, transaction};
-use crate::sqlite::lexer::tokens;
 use portico_core::error::{Error, Result};
-use portico_sql::{Class, Statement};
+use portico_sql::{Class, Dialect, Kind, Statement, Token, tokens};
 
 /// Statements in one trigger's body at most: each costs a little of the thread's stack.
 const TRIGGER_STEPS: usize = 200;
@@ -17,24 +16,27 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
     if text.contains('\0') {
         return Err(Error::invalid("the statement holds a NUL character"));
     }
-    let mut words = tokens(text).filter(|token| !token.is_comment() && !token.is_symbol(';'));
-    let Some(first) = words.next() else {
-        return Err(Error::invalid("the statement is empty"));
-    };
+    let verb = statement.verb.as_str();
     match statement.class {
+        _ if verb.is_empty() => return Err(Error::invalid("the statement is empty")),
         Class::Transaction => return Err(transaction()),
         // The authorizer tells a PRAGMA that reads from one that sets.
-        Class::Session if !first.is_word("PRAGMA") => return Err(session(&first.text.to_uppercase())),
+        Class::Session if verb != "PRAGMA" => return Err(session(verb)),
         // The engine would say that it cannot within a transaction, which is ours.
-        _ if first.is_word("VACUUM") => return Err(outside("VACUUM")),
+        _ if verb == "VACUUM" => return Err(outside("VACUUM")),
         _ => {}
     }
+    if !text.contains(';') {
+        return Ok(());
+    }
     // Counted here because the driver looks for a second statement by recursion.
-    let creates = first.is_word("CREATE") || first.is_word("EXPLAIN");
-    let trigger = creates && words.take(5).any(|word| word.is_word("TRIGGER"));
+    let words: Vec<Token> =
+        tokens(text, Dialect::SQLITE).into_iter().filter(|token| token.kind != Kind::Blank).collect();
+    let trigger =
+        matches!(verb, "CREATE" | "EXPLAIN") && words.iter().take(6).any(|word| word.is_word(text, "TRIGGER"));
     let mut ends = 0;
-    for token in tokens(text).filter(|token| !token.is_comment()) {
-        if token.is_symbol(';') {
+    for word in words {
+        if word.kind == Kind::Semicolon {
             ends += 1;
         } else if (ends > 0 && !trigger) || ends > TRIGGER_STEPS {
             return Err(several());
@@ -43,13 +45,7 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
     Ok(())
 }
 
-/// Whether `text` only asks for a plan.
-pub(crate) fn explains(text: &str) -> bool {
-    tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("EXPLAIN"))
-}
-
-/// Whether `text` is a PRAGMA. The authorizer lets none pass that sets anything, and the engine
-/// says of some that they may write however they are asked.
-pub(crate) fn asks(text: &str) -> bool {
-    tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("PRAGMA"))
+/// Whether a statement only asks for a plan.
+pub(crate) fn explains(statement: &Statement) -> bool {
+    statement.verb == "EXPLAIN"
 }

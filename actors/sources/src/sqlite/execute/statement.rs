@@ -13,10 +13,8 @@ use crate::sqlite::catalog::facets;
 use crate::sqlite::connect::open::{OpenDatabase, Role};
 use crate::sqlite::decode::columns::{Described, describe};
 use crate::sqlite::decode::rows::BatchBuilder;
-use crate::sqlite::execute::check::asks;
 use crate::sqlite::execute::step::Step;
-use crate::sqlite::failure::{ErrorContext, read_only, translate, unavailable_here};
-use crate::sqlite::lexer::tokens;
+use crate::sqlite::failure::{read_only, translate, unavailable_here};
 use crate::sqlite::session::cancel_flag::CancelFlag;
 use crate::sqlite::session::channel::Sender;
 use crate::sqlite::walls::authorizer::{Authorizer, HiddenUse};
@@ -177,7 +175,7 @@ impl<'a> Run<'a> {
         if by_caller {
             let idle =
                 visible_schema.check(text).map_err(|objection| self.objected(visible_schema, step, objection))?;
-            if idle && tokens(text).find(|token| !token.is_comment()).is_some_and(|first| first.is_word("DROP")) {
+            if idle && step.statement.verb == "DROP" {
                 // What it would drop if it were there is not, or is not for its caller.
                 return self.opened.connection.prepare(DROP_NOTHING).map_err(|error| self.explain(step, &error));
             }
@@ -196,19 +194,17 @@ impl<'a> Run<'a> {
     }
 
     fn objected(&self, visible_schema: &VisibleSchema, step: &Step, objection: CheckFailure) -> Error {
-        let (refusal, error) = match objection {
-            CheckFailure::Refused(refusal) => (Some(refusal), rusqlite::Error::InvalidQuery),
-            CheckFailure::Engine(error) => (None, error),
+        let error = match objection {
+            CheckFailure::Refused(refusal) => refusal,
+            CheckFailure::Engine(error) => translate(&error, Some(&step.statement), self.cancel),
         };
-        let circumstances = ErrorContext { statement: Some(&step.statement), refusal, cancel: self.cancel };
-        suggest(&visible_schema.connection, &self.opened.authorizer, translate(&error, circumstances))
+        suggest(&visible_schema.connection, &self.opened.authorizer, error)
     }
 
     fn explain(&self, step: &Step, error: &rusqlite::Error) -> Error {
         let authorizer = &self.opened.authorizer;
-        let circumstances =
-            ErrorContext { statement: Some(&step.statement), refusal: authorizer.refusal(), cancel: self.cancel };
-        let error = translate(error, circumstances);
+        let refusal = authorizer.refusal();
+        let error = refusal.unwrap_or_else(|| translate(error, Some(&step.statement), self.cancel));
         let Some(visible_schema) = &self.visible_schema else {
             return suggest(&self.opened.connection, authorizer, error);
         };
@@ -233,7 +229,9 @@ impl<'a> Run<'a> {
         if step.sets.iter().any(|values| prepared.parameter_count() != values.len()) {
             return Err(Error::invalid("placeholders are written as @name, each with a value in `parameters`"));
         }
-        let reads = prepared.readonly() || prepared.is_explain() != 0 || asks(&step.statement.text);
+        // The engine says of some PRAGMAs that they may write, however they are asked; the authorizer lets none pass
+        // that sets anything.
+        let reads = prepared.readonly() || prepared.is_explain() != 0 || step.statement.verb == "PRAGMA";
         if !reads && (self.execution.access == Access::ReadOnly || self.opened.role == Role::Reader) {
             return Err(read_only());
         }
@@ -332,7 +330,7 @@ impl<'a> Transaction<'a> {
     fn begin(connection: &'a Connection, authorizer: &'a Authorizer, cancel: &CancelFlag, role: Role) -> Result<Self> {
         let begin = if role == Role::Writer { "BEGIN IMMEDIATE" } else { "BEGIN" };
         authorizer.trusting(|| connection.execute_batch(begin)).map_err(|error| {
-            let failure = translate(&error, ErrorContext { statement: None, refusal: None, cancel });
+            let failure = translate(&error, None, cancel);
             if failure.kind == Kind::Conflict {
                 Error::new(Kind::Busy, "another process is writing to the database")
                     .retry_after(Duration::from_secs(1))
@@ -347,7 +345,7 @@ impl<'a> Transaction<'a> {
     fn commit(self, cancel: &CancelFlag) -> Result<()> {
         cancel.settle()?;
         let committed = self.authorizer.trusting(|| self.connection.execute_batch("COMMIT"));
-        committed.map_err(|error| translate(&error, ErrorContext { statement: None, refusal: None, cancel }))
+        committed.map_err(|error| translate(&error, None, cancel))
     }
 
     /// Undoes it, or fails as its commit would.
@@ -357,7 +355,7 @@ impl<'a> Transaction<'a> {
         match committed {
             // Deferred constraints are checked before the engine asks whether it may commit.
             Err(error) if is_forbidden_commit(&error) => Ok(()),
-            Err(error) => Err(translate(&error, ErrorContext { statement: None, refusal: None, cancel })),
+            Err(error) => Err(translate(&error, None, cancel)),
             // Nothing was written.
             Ok(()) => Ok(()),
         }

@@ -25,7 +25,7 @@ impl Step {
     ///
     /// # Errors
     /// What no session should see, or values that do not fit.
-    pub(crate) fn of(prepared: Prepared) -> Result<Self> {
+    pub(crate) fn new(prepared: Prepared) -> Result<Self> {
         let Prepared { statement, values, default_schema, by_administrator } = prepared;
         admit(&statement, default_schema)?;
         let values = argument::bind(&statement.placeholders, &values)?;
@@ -35,7 +35,7 @@ impl Step {
     /// A statement that is run once for each set of values.
     ///
     /// # Errors
-    /// As [`Step::of`]; also without any set.
+    /// As [`Step::new`]; also without any set.
     pub(crate) fn repeated(repeated: Repeated) -> Result<Self> {
         let Repeated { statement, sets, default_schema } = repeated;
         admit(&statement, default_schema)?;

@@ -94,6 +94,11 @@ impl CancelFlag {
         self.halted.cancelled().await;
     }
 
+    /// What becomes of `future`; `None` where the job is stopped before.
+    pub(crate) async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        self.halted.run_until_cancelled(future).await
+    }
+
     /// Why the job was stopped, in the caller's words.
     pub(crate) fn verdict(&self) -> Option<Error> {
         match self.lock().phase {

@@ -1,14 +1,11 @@
 //! The channel between a session's thread and the reader of its answer: few batches in flight,
 //! and either end notices when the other is gone. What flows through it is made in `execute/`.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
-use futures_util::Stream;
+use futures_executor::block_on;
 use futures_util::stream;
+use futures_util::{Stream, StreamExt};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -38,12 +35,12 @@ pub(crate) struct Receiver {
     results: usize,
 }
 
-/// Both ends of one job's answer.
-pub(crate) fn channel(cancel: &Arc<CancelFlag>, watch: AbortOnDropHandle<()>) -> (Sender, Receiver) {
+/// Both ends of one job's answer, which has so many `results`.
+pub(crate) fn channel(cancel: &Arc<CancelFlag>, watch: AbortOnDropHandle<()>, results: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(IN_FLIGHT);
     (
         Sender { parts: sender, cancel: Arc::clone(cancel) },
-        Receiver { parts: receiver, cancel: Arc::clone(cancel), _watch: watch, ended: false, results: 1 },
+        Receiver { parts: receiver, cancel: Arc::clone(cancel), _watch: watch, ended: false, results },
     )
 }
 
@@ -58,14 +55,7 @@ impl Sender {
             Err(TrySendError::Closed(_)) => return Err(self.gone()),
             Err(TrySendError::Full(part)) => part,
         };
-        let sent = wait(async {
-            tokio::select! {
-                biased;
-                () = self.cancel.stopped() => false,
-                sent = self.parts.send(part) => sent.is_ok(),
-            }
-        });
-        if sent { Ok(()) } else { Err(self.gone()) }
+        self.wait(self.parts.send(part)).and_then(|sent| sent.map_err(|_| self.gone()))
     }
 
     /// Hands over a batch; a heavy one only when the reader has taken all before it, so that what
@@ -75,16 +65,7 @@ impl Sender {
     /// See [`Sender::send`].
     pub(crate) fn send_rows(&self, batch: RowBatch) -> Result<()> {
         if batch.is_heavy() {
-            let empty = wait(async {
-                tokio::select! {
-                    biased;
-                    () = self.cancel.stopped() => false,
-                    slots = self.parts.reserve_many(IN_FLIGHT) => slots.is_ok(),
-                }
-            });
-            if !empty {
-                return Err(self.gone());
-            }
+            drop(self.wait(self.parts.reserve_many(IN_FLIGHT))?.map_err(|_| self.gone())?);
         }
         self.send(Part::Rows(Box::new(batch)))
     }
@@ -97,29 +78,20 @@ impl Sender {
         if octets > budget.most() {
             return Err(too_large(budget.most()));
         }
-        let lent = wait(async {
-            tokio::select! {
-                biased;
-                () = self.cancel.stopped() => None,
-                lent = budget.lend(octets) => Some(lent),
-            }
-        });
-        lent.ok_or_else(|| self.gone())
+        self.wait(budget.lend(octets))
     }
 
     /// Ends the answer with a failure.
     pub(crate) fn fail(&self, error: Error) {
-        // Full or closed: the reader finds the same verdict in the flag, or is gone.
-        let undelivered = self.parts.try_send(Err(error)).err();
-        if let Some(TrySendError::Full(part)) = undelivered {
-            wait(async {
-                tokio::select! {
-                    biased;
-                    () = self.cancel.stopped() => {}
-                    _ = self.parts.send(part) => {}
-                }
-            });
+        // Where it is not delivered, the reader finds the same verdict in the flag, or is gone.
+        if let Err(TrySendError::Full(part)) = self.parts.try_send(Err(error)) {
+            let _undelivered = self.wait(self.parts.send(part)).is_err();
         }
+    }
+
+    /// Waits for `future` on this thread of our own, where nothing else is to be done.
+    fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+        block_on(self.cancel.unless_stopped(future)).ok_or_else(|| self.gone())
     }
 
     fn gone(&self) -> Error {
@@ -129,11 +101,6 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The job answers with so many results instead of one.
-    pub(crate) fn expect(&mut self, results: usize) {
-        self.results = results;
-    }
-
     /// The next part; `None` after the last one or a failure.
     pub(crate) async fn next(&mut self) -> Option<Result<Part>> {
         if self.ended {
@@ -157,37 +124,13 @@ impl Receiver {
 
     /// The parts that are still to come, after `first`.
     pub(crate) fn into_stream(self, first: Part) -> impl Stream<Item = Result<Part>> + Send {
-        stream::unfold((Some(first), self), |(first, mut receiver)| async move {
-            let part = match first {
-                Some(part) => Ok(part),
-                None => receiver.next().await?,
-            };
-            Some((part, (None, receiver)))
-        })
+        let rest = stream::unfold(self, |mut receiver| async move { Some((receiver.next().await?, receiver)) });
+        stream::iter([Ok(first)]).chain(rest)
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.cancel.stop(Kind::Abandoned);
-    }
-}
-
-/// Waits for `future` on a thread of our own, where nothing else is to be done.
-fn wait<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
-        }
-        thread::park();
     }
 }

@@ -70,15 +70,14 @@ impl WorkerPool {
     /// [`Kind::Busy`] when no session became free in time; the flag's verdict when it was
     /// stopped meanwhile; [`Kind::Unavailable`] after [`WorkerPool::close`].
     pub(crate) async fn submit(self: &Arc<Self>, cancel: &Arc<CancelFlag>, sender: Sender, work: Work) -> Result<()> {
-        let seat = tokio::select! {
-            biased;
-            () = cancel.stopped() => return Err(match cancel.verdict() {
-                Some(verdict) if verdict.kind != Kind::TimedOut => verdict,
-                _ => Error::new(Kind::Busy, "every session of this connection stayed busy for the whole timeout")
-                    .retry_after(Duration::from_secs(1)),
-            }),
-            seat = Arc::clone(&self.seats).acquire_owned() => seat.map_err(|_| closing())?,
-        };
+        let seat = cancel.unless_stopped(Arc::clone(&self.seats).acquire_owned()).await.ok_or_else(|| {
+            let verdict = cancel.verdict().filter(|verdict| verdict.kind != Kind::TimedOut);
+            verdict.unwrap_or_else(|| {
+                Error::new(Kind::Busy, "every session of this connection stayed busy for the whole timeout")
+                    .retry_after(Duration::from_secs(1))
+            })
+        })?;
+        let seat = seat.map_err(|_| closing())?;
         let idle = {
             let mut state = self.lock();
             if state.closed {

@@ -83,7 +83,7 @@ pub(crate) fn source(path: &Path, options: Options) -> Arc<dyn Source> {
 /// `sql` refuses goes to the driver all the same: it does not rely on it.
 pub(crate) fn statement(text: &str, placeholders: &[&str]) -> Statement {
     let naming = Naming { connection: "shop", others: &[] };
-    let understood = portico_sql::statements(text, Dialect::Sqlite, naming).ok().filter(|all| all.len() == 1);
+    let understood = portico_sql::statements(text, Dialect::SQLITE, naming).ok().filter(|all| all.len() == 1);
     let mut statement = understood.and_then(|mut all| all.pop()).unwrap_or_else(|| Statement::unread(text));
     if !placeholders.is_empty() {
         statement.placeholders = placeholders.iter().map(|name| (*name).to_owned()).collect();

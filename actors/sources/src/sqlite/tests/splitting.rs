@@ -32,7 +32,7 @@ fn at_sqlite(database: &Connection, text: &str) -> Option<usize> {
 
 /// How many statements we make of it; nothing where we refuse it.
 fn here(text: &str) -> Option<usize> {
-    portico_sql::statements(text, Dialect::Sqlite, NAMING).ok().map(|all| all.len())
+    portico_sql::statements(text, Dialect::SQLITE, NAMING).ok().map(|all| all.len())
 }
 
 /// What SQLite reads differently from PostgreSQL.

@@ -7,32 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use crate::sqlite::failure::{no_table, outside, read_only, session, transaction, unavailable_here};
 use crate::sqlite::functions::list;
 use crate::sqlite::walls::hidden_objects::HiddenObjects;
-use crate::sqlite::walls::refusal::Refusal;
-
-/// A flag that is up until this is dropped.
-struct RaisedFlag<'a>(&'a AtomicBool);
-
-impl<'a> RaisedFlag<'a> {
-    fn raise(flag: &'a AtomicBool) -> Self {
-        flag.store(true, Ordering::Relaxed);
-        Self(flag)
-    }
-}
-
-impl Drop for RaisedFlag<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
+use portico_core::error::Error;
+use portico_sql::reads_only_pragma;
 
 /// The authorizer's side that the session's thread holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Authorizer {
     trusted: Arc<AtomicBool>,
     forbids_commits: Arc<AtomicBool>,
-    refusal: Arc<Mutex<Option<Refusal>>>,
+    refusal: Arc<Mutex<Option<Error>>>,
     scope: Arc<Mutex<Option<Scope>>>,
     likes: Arc<AtomicBool>,
 }
@@ -60,14 +46,12 @@ pub(crate) struct HiddenUse {
 impl Authorizer {
     /// Runs one of our own statements, which the authorizer lets pass.
     pub(crate) fn trusting<T>(&self, own: impl FnOnce() -> T) -> T {
-        let _reset = RaisedFlag::raise(&self.trusted);
-        own()
+        raised(&self.trusted, own)
     }
 
     /// Runs one of our own statements, in which every commit turns into a rollback.
     pub(crate) fn forbidding_commits<T>(&self, own: impl FnOnce() -> T) -> T {
-        let _reset = RaisedFlag::raise(&self.forbids_commits);
-        self.trusting(own)
+        raised(&self.forbids_commits, || self.trusting(own))
     }
 
     /// Compiles a statement where something is hidden; also what it does to that.
@@ -96,7 +80,7 @@ impl Authorizer {
     }
 
     /// Why something was refused since this was last asked.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
+    pub(crate) fn refusal(&self) -> Option<Error> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -129,27 +113,31 @@ impl Authorizer {
     }
 }
 
+/// Runs `own` while `flag` is up. Where it panics, the session is thrown away with all its flags.
+fn raised<T>(flag: &AtomicBool, own: impl FnOnce() -> T) -> T {
+    flag.store(true, Ordering::Relaxed);
+    let done = own();
+    flag.store(false, Ordering::Relaxed);
+    done
+}
+
 impl Scope {
     /// The second lock behind the visible schema: refuses what its caller asks of something hidden, as far as
     /// the engine tells that from what it does by itself.
-    fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Refusal> {
+    fn refuses(&mut self, context: &AuthContext<'_>) -> Option<Error> {
         use AuthAction as A;
         let table = match context.action {
             A::Reindex { index_name: part }
             | A::DropIndex { index_name: part, .. }
             | A::DropTrigger { trigger_name: part, .. } => {
-                if !self.hiding.hides_part(part) {
+                if !self.hiding.belongings.has(part) {
                     return None;
                 }
                 self.reach.uses = true;
                 let every = matches!(context.action, A::Reindex { .. });
-                return self.by_caller.then(|| {
-                    if every {
-                        Refusal::Unavailable("REINDEX of all tables".to_owned())
-                    } else {
-                        Refusal::NoTable(part.to_owned())
-                    }
-                });
+                return self
+                    .by_caller
+                    .then(|| if every { unavailable_here("REINDEX of all tables") } else { no_table(part) });
             }
             A::Read { table_name, .. }
             | A::Insert { table_name }
@@ -166,12 +154,12 @@ impl Scope {
         };
         let wrote = self.writes;
         self.writes |= matches!(context.action, A::Insert { .. } | A::Update { .. } | A::Delete { .. });
-        if !self.hiding.hides(table) {
+        if !self.hiding.hidden.has(table) {
             return None;
         }
         self.reach.uses = true;
         self.reach.changes |= matches!(context.action, A::Insert { .. } | A::Update { .. });
-        let by_owner = context.accessor.is_some_and(|accessor| self.hiding.is_agent(accessor));
+        let by_owner = context.accessor.is_some_and(|accessor| self.hiding.agents.has(accessor));
         if !self.by_caller || by_owner {
             return None;
         }
@@ -179,76 +167,37 @@ impl Scope {
             // What a view reads is asked for so too, once the engine has merged the view, and what
             // the statement itself calls so in WITH.
             A::Read { column_name: "", .. } => true,
-            A::Read { .. } => wrote || self.hiding.has_virtual(),
+            A::Read { .. } => wrote || !self.hiding.virtuals.is_empty(),
             A::Update { .. } | A::Delete { .. } => wrote,
             _ => false,
         };
         match context.action {
             _ if by_engine => None,
-            A::Analyze { .. } => Some(Refusal::Unavailable("ANALYZE of all tables".to_owned())),
-            _ => Some(Refusal::NoTable(table.to_owned())),
+            A::Analyze { .. } => Some(unavailable_here("ANALYZE of all tables")),
+            _ => Some(no_table(table)),
         }
     }
 }
 
-/// PRAGMAs that only read when they have no argument.
-const READ_WITHOUT_ARGUMENT: &[&str] = &[
-    "application_id",
-    "auto_vacuum",
-    "cache_size",
-    "collation_list",
-    "compile_options",
-    "data_version",
-    "encoding",
-    "foreign_keys",
-    "freelist_count",
-    "function_list",
-    "journal_mode",
-    "module_list",
-    "page_count",
-    "page_size",
-    "pragma_list",
-    "query_only",
-    "recursive_triggers",
-    "schema_version",
-    "user_version",
-];
-
-/// PRAGMAs that only read, and whose argument says what. `database_list` is not among them: it
-/// tells the file's path.
-const READ_WITH_ARGUMENT: &[&str] = &[
-    "foreign_key_check",
-    "foreign_key_list",
-    "index_info",
-    "index_list",
-    "index_xinfo",
-    "integrity_check",
-    "quick_check",
-    "table_info",
-    "table_list",
-    "table_xinfo",
-];
-
-fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Refusal> {
+fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Error> {
     use AuthAction as A;
-    let temporary = || Some(Refusal::Session("temporary tables, views, indexes and triggers"));
+    let temporary = || Some(session("temporary tables, views, indexes and triggers"));
     match context.action {
         A::Select | A::Read { .. } | A::Recursive => None,
         A::Function { function_name } => (!list::is_admitted(function_name)).then(|| {
             let why = list::refused(function_name).map(|why| format!(", which {why},")).unwrap_or_default();
-            Refusal::Outside(format!("the function {function_name}{why}"))
+            outside(&format!("the function {function_name}{why}"))
         }),
         A::Pragma { pragma_name, pragma_value } => {
-            let listed = |list: &[&str]| list.iter().any(|name| name.eq_ignore_ascii_case(pragma_name));
-            let reads = listed(READ_WITH_ARGUMENT) || (pragma_value.is_none() && listed(READ_WITHOUT_ARGUMENT));
-            (!reads).then(|| match pragma_value {
-                Some(_) => Refusal::Outside(format!("PRAGMA {pragma_name} with a value")),
-                None => Refusal::Outside(format!("PRAGMA {pragma_name}")),
-            })
+            // One of them tells the file's path.
+            let reads = reads_only_pragma(pragma_name, pragma_value.is_some())
+                && !pragma_name.eq_ignore_ascii_case("database_list");
+            let with = if pragma_value.is_some() { " with a value" } else { "" };
+            (!reads).then(|| outside(&format!("PRAGMA {pragma_name}{with}")))
         }
-        A::Attach { .. } => Some(Refusal::Outside("ATTACH, and VACUUM, which uses it,".to_owned())),
-        A::Detach { .. } => Some(Refusal::Outside("DETACH".to_owned())),
-        A::Transaction { .. } | A::Savepoint { .. } => Some(Refusal::Transaction),
+        A::Attach { .. } => Some(outside("ATTACH, and VACUUM, which uses it,")),
+        A::Detach { .. } => Some(outside("DETACH")),
+        A::Transaction { .. } | A::Savepoint { .. } => Some(transaction()),
         A::CreateTempIndex { .. }
         | A::CreateTempTable { .. }
         | A::CreateTempTrigger { .. }
@@ -257,13 +206,13 @@ fn judge(context: &AuthContext<'_>, writer: bool) -> Option<Refusal> {
         | A::DropTempTable { .. }
         | A::DropTempTrigger { .. }
         | A::DropTempView { .. } => temporary(),
-        A::Unknown { code, .. } => Some(Refusal::Outside(format!("this operation (authorizer code {code})"))),
+        A::Unknown { code, .. } => Some(outside(&format!("this operation (authorizer code {code})"))),
         A::Insert { table_name } | A::Delete { table_name } | A::Update { table_name, .. }
             if !writer && of_spatial_index(table_name) =>
         {
             None
         }
-        _ if !writer => Some(Refusal::Write),
+        _ if !writer => Some(read_only()),
         // Part of every ALTER TABLE … RENAME; SQLite itself refuses it to anybody else.
         A::Update { table_name: "sqlite_temp_master" | "sqlite_temp_schema", .. } => None,
         _ if context.database_name == Some("temp") => temporary(),

@@ -1,15 +1,16 @@
 //! What of a file's schema is hidden from callers, by the engine's own names. Who asks for it, and
 //! when, is for `authorizer` and `visible_schema`.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
 use crate::Exposure;
 use crate::sqlite::failure::unavailable_here;
-use crate::sqlite::lexer::{Kind, tokens};
 use crate::sqlite::schema::{SCHEMA, lossy};
 use portico_core::error::{Error, Kind as ErrorKind};
+use portico_sql::{Dialect, Kind, tokens};
 
 /// In front of a table's name.
 const SCHEMA_DOT: &str = "main.";
@@ -59,12 +60,12 @@ pub(crate) fn is_engine(name: &str) -> bool {
 
 /// The module of a virtual table that `sql` made.
 fn module(sql: &str) -> Option<String> {
-    let mut words = tokens(sql).filter(|token| !token.is_comment());
-    if !(words.next()?.is_word("CREATE") && words.next()?.is_word("VIRTUAL")) {
+    let mut words = tokens(sql, Dialect::SQLITE).into_iter().filter(|token| token.kind != Kind::Blank);
+    if !(words.next()?.is_word(sql, "CREATE") && words.next()?.is_word(sql, "VIRTUAL")) {
         return None;
     }
-    words.find(|token| token.kind == Kind::Word && token.is_word("USING"))?;
-    words.next()?.name()
+    words.find(|token| token.is_word(sql, "USING"))?;
+    words.next()?.name(sql).map(Cow::into_owned)
 }
 
 /// What a module keeps its table's content in: suffixes of names. `None`: the module is not known.
@@ -95,21 +96,37 @@ pub(crate) fn owners<'a>(tables: impl Iterator<Item = (&'a str, &'a str)> + Clon
     owners
 }
 
-/// The names of one state of a schema, in small letters.
+/// Names, in small letters.
+#[derive(Debug, Default)]
+pub(crate) struct FoldedNames(HashSet<String>);
+
+impl FoldedNames {
+    /// Whether this name is among them, however it is written.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The names of one state of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenObjects {
     /// Tables and views that exist for callers.
-    shown: HashSet<String>,
-    /// Tables and views that do not.
-    hidden: HashSet<String>,
+    pub(crate) shown: FoldedNames,
+    /// Tables and views of which callers know nothing.
+    pub(crate) hidden: FoldedNames,
     /// Indexes and triggers of what is hidden.
-    belongings: HashSet<String>,
-    /// Views and triggers: what may read on its owner's behalf.
-    agents: HashSet<String>,
-    /// Tables behind virtual ones.
-    behind: HashSet<String>,
+    pub(crate) belongings: FoldedNames,
+    /// Views and triggers: what may read and write as its owner made it.
+    pub(crate) agents: FoldedNames,
+    /// Tables that hold what is in virtual ones.
+    pub(crate) behind: FoldedNames,
     /// Virtual tables, which read and write on their own.
-    virtuals: HashSet<String>,
+    pub(crate) virtuals: FoldedNames,
 }
 
 impl HiddenObjects {
@@ -127,64 +144,29 @@ impl HiddenObjects {
                 None => exposure.shows_table(SCHEMA, &object.name),
             };
             if object.what == ObjectKind::Virtual {
-                hiding.virtuals.insert(name.clone());
+                hiding.virtuals.0.insert(name.clone());
             }
             let side = if shown { &mut hiding.shown } else { &mut hiding.hidden };
-            side.insert(name);
+            side.0.insert(name);
         }
-        hiding.behind = owners.into_keys().collect();
+        hiding.behind = FoldedNames(owners.into_keys().collect());
         for object in objects {
             let name = object.name.to_ascii_lowercase();
-            if matches!(object.what, ObjectKind::Index | ObjectKind::Trigger) && hiding.hides(&object.table) {
-                hiding.belongings.insert(name.clone());
+            if matches!(object.what, ObjectKind::Index | ObjectKind::Trigger) && hiding.hidden.has(&object.table) {
+                hiding.belongings.0.insert(name.clone());
             }
             if matches!(object.what, ObjectKind::View | ObjectKind::Trigger) {
-                hiding.agents.insert(name);
+                hiding.agents.0.insert(name);
             }
         }
         hiding
-    }
-
-    /// Whether callers may use the table or view `name`.
-    pub(crate) fn shows(&self, name: &str) -> bool {
-        self.shown.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether there is a table or view `name` of which callers know nothing.
-    pub(crate) fn hides(&self, name: &str) -> bool {
-        self.hidden.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether the table `name` holds what is in a virtual one.
-    pub(crate) fn is_behind(&self, name: &str) -> bool {
-        self.behind.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether there are virtual tables.
-    pub(crate) fn has_virtual(&self) -> bool {
-        !self.virtuals.is_empty()
-    }
-
-    /// Whether the table `name` is a virtual one.
-    pub(crate) fn is_virtual(&self, name: &str) -> bool {
-        self.virtuals.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether the index or trigger `name` is one of a hidden table.
-    pub(crate) fn hides_part(&self, name: &str) -> bool {
-        self.belongings.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether a view or trigger of this name reads and writes as its owner made it.
-    pub(crate) fn is_agent(&self, name: &str) -> bool {
-        self.agents.contains(&name.to_ascii_lowercase())
     }
 
     /// `error` without its words where they name something hidden, whether or not its caller has guessed
     /// the name. With `unasked` they are withheld in any case.
     pub(crate) fn withhold(&self, error: Error, unasked: bool) -> Error {
         let words = error.message.to_ascii_lowercase();
-        if !(unasked || self.hidden.iter().chain(&self.belongings).any(|name| has_name(&words, name))) {
+        if !(unasked || self.hidden.0.iter().chain(&self.belongings.0).any(|name| has_name(&words, name))) {
             return error;
         }
         if error.get_sqlstate() == Some("42P07") {
@@ -236,7 +218,8 @@ mod tests {
 
     #[test]
     fn words_that_name_what_is_hidden_are_withheld() {
-        let hiding = HiddenObjects { hidden: HashSet::from(["people".to_owned()]), ..HiddenObjects::default() };
+        let hiding =
+            HiddenObjects { hidden: FoldedNames(HashSet::from(["people".to_owned()])), ..HiddenObjects::default() };
         let told = |message: &str| hiding.withhold(Error::new(ErrorKind::Conflict, message), false).message;
         for message in
             ["UNIQUE constraint failed: People.email", "no such table: main.people", "error in view people: x"]
@@ -265,6 +248,6 @@ mod tests {
         ];
         let tables = crate::Names { shown: None, hidden: vec!["docs_stat".to_owned()] };
         let hiding = HiddenObjects::new(&objects, &Exposure { tables, ..Exposure::default() });
-        assert!(hiding.hides("docs_stat") && hiding.shows("docs_segdir") && hiding.is_virtual("Docs"));
+        assert!(hiding.hidden.has("docs_stat") && hiding.shown.has("docs_segdir") && hiding.virtuals.has("Docs"));
     }
 }

@@ -2,5 +2,4 @@
 
 pub(crate) mod authorizer;
 pub(crate) mod hidden_objects;
-pub(crate) mod refusal;
 pub(crate) mod visible_schema;

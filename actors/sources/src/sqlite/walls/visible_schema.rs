@@ -13,11 +13,12 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::Exposure;
 use crate::sqlite::connect::limits::confine;
+use crate::sqlite::failure::{no_table, unavailable_here};
 use crate::sqlite::functions;
 use crate::sqlite::functions::stop::StopSwitch;
 use crate::sqlite::schema::lossy;
 use crate::sqlite::walls::hidden_objects::{HiddenObjects, Object, ObjectKind, is_engine, objects};
-use crate::sqlite::walls::refusal::Refusal;
+use portico_core::error::Error;
 
 /// Virtual tables that are there without being made, and that read their arguments alone.
 const MODULES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
@@ -35,7 +36,7 @@ pub(crate) struct VisibleSchema {
 /// Why a statement was turned away.
 pub(crate) enum CheckFailure {
     /// The authorizer said so.
-    Refused(Refusal),
+    Refused(Error),
     /// The engine found nothing of that name, or did not understand it.
     Engine(rusqlite::Error),
 }
@@ -103,8 +104,8 @@ impl VisibleSchema {
     /// Refuses a new name that callers would not see: whether or not there is something that bears it.
     fn named(&self) -> Result<(), CheckFailure> {
         for name in names(&self.connection, "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")? {
-            let stands_in = self.hiding.hides(&name) && MODULES.contains(&name.to_ascii_lowercase().as_str());
-            if !(is_engine(&name) || self.hiding.shows(&name) || stands_in) {
+            let stands_in = self.hiding.hidden.has(&name) && MODULES.contains(&name.to_ascii_lowercase().as_str());
+            if !(is_engine(&name) || self.hiding.shown.has(&name) || stands_in) {
                 free(&name, &self.exposure).map_or(Ok(()), |refusal| Err(CheckFailure::Refused(refusal)))?;
             }
         }
@@ -151,12 +152,12 @@ impl VisibleSchema {
     fn keys(&self, before: &HashMap<String, i64>) -> Result<(), CheckFailure> {
         for (parent, count) in self.parents()? {
             let is_new = before.get(&parent).is_none_or(|before| *before < count);
-            let is_shown = self.hiding.shows(&parent)
-                || (!self.hiding.hides(&parent)
+            let is_shown = self.hiding.shown.has(&parent)
+                || (!self.hiding.hidden.has(&parent)
                     && (self.exposure.shows_table(crate::sqlite::schema::SCHEMA, &parent)
                         || self.has_table(&parent)?));
             if is_new && !is_shown {
-                return Err(CheckFailure::Refused(Refusal::NoTable(parent)));
+                return Err(CheckFailure::Refused(no_table(&parent)));
             }
         }
         Ok(())
@@ -172,9 +173,9 @@ impl VisibleSchema {
 }
 
 /// Why callers may not take this name for a table or view of theirs.
-fn free(name: &str, exposure: &Exposure) -> Option<Refusal> {
+fn free(name: &str, exposure: &Exposure) -> Option<Error> {
     let free = exposure.shows_table(crate::sqlite::schema::SCHEMA, name);
-    (!free).then(|| Refusal::Unavailable(format!("the name {name}")))
+    (!free).then(|| unavailable_here(&format!("the name {name}")))
 }
 
 fn quoted(name: &str) -> String {
@@ -197,9 +198,9 @@ fn furnish(
 ) -> rusqlite::Result<()> {
     visible_schema.execute_batch("BEGIN")?;
     let of = |what: ObjectKind, shown: bool| {
-        objects.iter().filter(move |object| object.what == what && hiding.shows(&object.table) == shown)
+        objects.iter().filter(move |object| object.what == what && hiding.shown.has(&object.table) == shown)
     };
-    for table in of(ObjectKind::Table, true).filter(|table| !hiding.is_behind(&table.name)) {
+    for table in of(ObjectKind::Table, true).filter(|table| !hiding.behind.has(&table.name)) {
         if visible_schema.execute_batch(&table.sql).is_err() {
             // Its text needs a function or collation that is not here.
             let _missing =
@@ -224,7 +225,7 @@ fn furnish(
         }
     }
     // Most are made with the virtual table that they belong to.
-    for table in of(ObjectKind::Table, true).filter(|table| hiding.is_behind(&table.name)) {
+    for table in of(ObjectKind::Table, true).filter(|table| hiding.behind.has(&table.name)) {
         let _made = visible_schema.execute_batch(&table.sql).is_err();
     }
     for view in of(ObjectKind::View, true) {
@@ -255,7 +256,7 @@ fn furnish(
         let _missing = visible_schema.execute_batch(&make).is_err();
     }
     // Where a hidden table bears a module's name, that name means the table.
-    for table in objects.iter().filter(|object| hiding.hides(&object.name)) {
+    for table in objects.iter().filter(|object| hiding.hidden.has(&object.name)) {
         if MODULES.iter().any(|module| module.eq_ignore_ascii_case(&table.name)) {
             visible_schema.execute_batch(&format!("CREATE TABLE {} (a)", quoted(&table.name)))?;
         }
@@ -305,7 +306,7 @@ struct State {
 /// What a statement asked for while it was compiled.
 #[derive(Default)]
 struct Asked {
-    refusal: Option<Refusal>,
+    refusal: Option<Error>,
     selects: bool,
     alters: bool,
     /// The table that it makes.
@@ -353,7 +354,7 @@ impl Asked {
         action: &AuthAction<'_>,
         (hiding, exposure): (&HiddenObjects, &Exposure),
         modules: &[String],
-    ) -> Option<Refusal> {
+    ) -> Option<Error> {
         use AuthAction as A;
         match *action {
             A::Select => self.selects = true,
@@ -366,8 +367,8 @@ impl Asked {
                 return free(view_name, exposure);
             }
             // Under its new name others could seem to belong to it.
-            A::AlterTable { table_name, .. } if hiding.is_virtual(table_name) => {
-                return Some(Refusal::Unavailable("ALTER TABLE of a virtual table".to_owned()));
+            A::AlterTable { table_name, .. } if hiding.virtuals.has(table_name) => {
+                return Some(unavailable_here("ALTER TABLE of a virtual table"));
             }
             A::AlterTable { .. } => (self.alters, self.defines) = (true, true),
             A::CreateIndex { .. }
@@ -378,9 +379,9 @@ impl Asked {
             | A::DropVtable { .. }
             | A::Reindex { .. }
             | A::Analyze { .. } => self.defines = true,
-            A::Pragma { .. } => return Some(Refusal::Unavailable("PRAGMA".to_owned())),
-            A::CreateTrigger { .. } => return Some(Refusal::Unavailable("CREATE TRIGGER".to_owned())),
-            A::CreateVtable { .. } => return Some(Refusal::Unavailable("CREATE VIRTUAL TABLE".to_owned())),
+            A::Pragma { .. } => return Some(unavailable_here("PRAGMA")),
+            A::CreateTrigger { .. } => return Some(unavailable_here("CREATE TRIGGER")),
+            A::CreateVtable { .. } => return Some(unavailable_here("CREATE VIRTUAL TABLE")),
             A::Read { table_name, column_name } => return self.reads(table_name, column_name, hiding, modules),
             // The engine itself lets no statement write its own two tables.
             A::Update { table_name: "sqlite_master", .. } => {
@@ -388,8 +389,8 @@ impl Asked {
             }
             A::Insert { table_name: "sqlite_master" } | A::Delete { table_name: "sqlite_master" } => {}
             A::Insert { table_name } | A::Delete { table_name } | A::Update { table_name, .. } => {
-                let known = hiding.shows(table_name) || self.makes(table_name);
-                return (!known).then(|| Refusal::NoTable(table_name.to_owned()));
+                let known = hiding.shown.has(table_name) || self.makes(table_name);
+                return (!known).then(|| no_table(table_name));
             }
             _ => {}
         }
@@ -400,24 +401,24 @@ impl Asked {
         self.defines || self.table.as_ref().is_some_and(|made| made.eq_ignore_ascii_case(table))
     }
 
-    fn reads(&self, table: &str, column: &str, hiding: &HiddenObjects, modules: &[String]) -> Option<Refusal> {
-        if hiding.shows(table) {
+    fn reads(&self, table: &str, column: &str, hiding: &HiddenObjects, modules: &[String]) -> Option<Error> {
+        if hiding.shown.has(table) {
             return None;
         }
         let folded = table.to_ascii_lowercase();
         if is_engine(table) {
-            return (!self.defines).then(|| Refusal::NoTable(table.replace("_master", "_schema")));
+            return (!self.defines).then(|| no_table(&table.replace("_master", "_schema")));
         }
         if MODULES.contains(&folded.as_str()) {
-            return hiding.hides(table).then(|| Refusal::NoTable(table.to_owned()));
+            return hiding.hidden.has(table).then(|| no_table(table));
         }
         if folded.starts_with("pragma_") {
-            return Some(Refusal::Unavailable("PRAGMA".to_owned()));
+            return Some(unavailable_here("PRAGMA"));
         }
         if modules.contains(&folded) {
-            return Some(Refusal::Unavailable(table.to_owned()));
+            return Some(unavailable_here(table));
         }
         // Without a column it may be what the statement itself calls so, in WITH.
-        (!column.is_empty() && !self.makes(table)).then(|| Refusal::NoTable(table.to_owned()))
+        (!column.is_empty() && !self.makes(table)).then(|| no_table(table))
     }
 }

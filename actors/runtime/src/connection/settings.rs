@@ -6,8 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use portico_core::identity::Mapping;
-use portico_sources::{Access, Open};
-use portico_sql::Dialect;
+use portico_sources::{Access, Driver, Open};
 
 /// What the Directory needs to run one connection.
 #[derive(Clone)]
@@ -18,10 +17,8 @@ pub struct Connection {
     pub name: Arc<str>,
     /// Makes its source: its database behind a driver.
     pub open: Open,
-    /// One word for listings: the driver's name.
-    pub kind: &'static str,
-    /// Whose SQL it speaks.
-    pub dialect: Dialect,
+    /// What is known of its kind of database.
+    pub driver: &'static Driver,
     /// Whether it may write at all.
     pub access: Access,
     /// Calls that may run at once.
