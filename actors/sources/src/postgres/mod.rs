@@ -11,6 +11,7 @@ pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod grants;
 pub(crate) mod quote;
+pub(crate) mod recent;
 pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod walls;
