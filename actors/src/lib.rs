@@ -76,7 +76,9 @@ pub mod source {
     pub mod postgres {
         //! The driver for PostgreSQL, for the store of identities and for tests of its walls.
 
-        pub use portico_sources::postgres::{Address, DRIVER, Files, functions_differ, functions_query};
+        pub use portico_sources::postgres::{
+            Address, DRIVER, Files, functions_listed, functions_query, is_function_listed,
+        };
     }
 
     pub mod sqlite {

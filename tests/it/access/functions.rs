@@ -2,11 +2,82 @@
 //! or volatile is listed, what is listed is there, and a signature is the same wherever an
 //! extension lives and whatever the search path is.
 
-use portico_actors::source::postgres::{functions_differ, functions_query};
+use std::ops::RangeInclusive;
+
+use portico_actors::source::postgres::{functions_listed, functions_query, is_function_listed};
 use tokio_postgres::Client;
 
 use crate::support::cluster::Cluster;
 use crate::support::postgres::{TestPostgres, connect, newer_programs};
+
+/// The major versions of the server that certainly have a function with this mark, if they have its extension:
+/// `16-`, `14-16`, `?` where that depends on the extension's version, nothing where all have it.
+fn servers(mark: &str) -> Option<RangeInclusive<u32>> {
+    if mark.is_empty() {
+        return Some(0..=u32::MAX);
+    }
+    let (first, last) = mark.split_once('-')?;
+    let last = if last.is_empty() { u32::MAX } else { last.parse().ok()? };
+    Some(first.parse().ok()?..=last)
+}
+
+/// In what the lists differ from a server of a major `version`: its stable and volatile functions of `pg_catalog` that
+/// are not listed, and listed functions that it does not have, of the extensions too that are installed. A row is the
+/// name of the extension, the signature, and whether the function is immutable.
+fn functions_differ(version: u32, rows: &[(Option<String>, String, bool)]) -> Vec<String> {
+    let unlisted = rows.iter().filter(|(extension, signature, immutable)| {
+        extension.is_none() && !immutable && !is_function_listed(signature)
+    });
+    let mut found: Vec<String> = unlisted.map(|(_, signature, _)| format!("not listed: {signature}")).collect();
+    for [extension, listed, versions] in functions_listed() {
+        let of_extension = || rows.iter().filter(|(own, ..)| own.as_deref().unwrap_or_default() == extension);
+        let due = servers(versions).is_some_and(|servers| servers.contains(&version));
+        let any = listed.strip_suffix("*)");
+        let is = |signature: &str| any.map_or(signature == listed, |name| signature.starts_with(name));
+        if due && of_extension().next().is_some() && !of_extension().any(|(_, signature, _)| is(signature)) {
+            found.push(format!("listed, and not there: {extension} {listed}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn versions_are_ranges_of_majors() {
+    assert_eq!(servers("?"), None);
+    assert_eq!(servers(""), Some(0..=u32::MAX));
+    assert_eq!(servers("16-"), Some(16..=u32::MAX));
+    assert_eq!(servers("14-16"), Some(14..=16));
+    for wrong in ["16", "-16", "a-", "14-x"] {
+        assert_eq!(servers(wrong), None, "{wrong}");
+    }
+    for [_, signature, versions] in functions_listed() {
+        let servers = servers(versions);
+        assert!(versions == "?" || servers.is_some_and(|servers| !servers.is_empty()), "{signature}: {versions}");
+    }
+}
+
+#[test]
+fn a_server_is_compared() {
+    let row = |extension: Option<&str>, signature: &str, immutable| {
+        (extension.map(str::to_owned), signature.to_owned(), immutable)
+    };
+    let mut rows: Vec<_> = functions_listed()
+        .filter(|[.., versions]| servers(versions).is_some_and(|servers| servers.contains(&15)))
+        .map(|[extension, signature, _]| row(Some(extension).filter(|name| !name.is_empty()), signature, false))
+        .collect();
+    assert_eq!(functions_differ(15, &rows), Vec::<String>::new());
+    rows.push(row(None, "brand_new(int4)", false));
+    rows.push(row(None, "brand_new(int8)", true));
+    rows.retain(|(_, signature, _)| signature != "now()" && signature != "crosstab(*)");
+    assert_eq!(
+        functions_differ(15, &rows),
+        [
+            "not listed: brand_new(int4)",
+            "listed, and not there:  now()",
+            "listed, and not there: tablefunc crosstab(*)"
+        ]
+    );
+}
 
 async fn compare(client: &Client) {
     let number: i32 = client.query_one("SELECT current_setting('server_version_num')::int", &[]).await.unwrap().get(0);

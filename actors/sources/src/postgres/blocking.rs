@@ -4,9 +4,10 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::runtime::{Builder, Handle};
@@ -156,11 +157,7 @@ impl Session {
     /// As [`Session::batch`].
     pub fn execute(&self, sql: &str, values: Vec<Value>) -> Result<u64, Failure> {
         let (wire, sql) = (Arc::clone(&self.wire), sql.to_owned());
-        self.answer(self.patience, async move {
-            let values: Vec<(&(dyn ToSql + Sync), Type)> =
-                values.iter().map(|value| (value as &(dyn ToSql + Sync), value.kind())).collect();
-            wire.execute_typed(&sql, &values).await
-        })
+        self.answer(self.patience, async move { wire.execute_typed(&sql, &typed(&values)).await })
     }
 
     /// Runs one statement with `values` for `$1` and so on; its rows.
@@ -169,11 +166,7 @@ impl Session {
     /// As [`Session::batch`]; and when a column is of a type that [`Value`] does not hold.
     pub fn query(&self, sql: &str, values: Vec<Value>) -> Result<Rows, Failure> {
         let (wire, sql) = (Arc::clone(&self.wire), sql.to_owned());
-        let rows = self.answer(self.patience, async move {
-            let values: Vec<(&(dyn ToSql + Sync), Type)> =
-                values.iter().map(|value| (value as &(dyn ToSql + Sync), value.kind())).collect();
-            wire.query_typed(&sql, &values).await
-        })?;
+        let rows = self.answer(self.patience, async move { wire.query_typed(&sql, &typed(&values)).await })?;
         read(&rows).map_err(|error| Failure::Other(broken(&error)))
     }
 
@@ -200,30 +193,15 @@ fn wait<T: Send + 'static>(
     patience: Option<Duration>,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
-    let place = Arc::new((Mutex::new(None), Condvar::new()));
-    let done = Arc::clone(&place);
-    let task = tasks.spawn(async move {
-        let result = work.await;
-        *done.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-        done.1.notify_all();
-    });
-    let deadline = patience.map(|patience| Instant::now() + patience);
-    let mut result = place.0.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        if let Some(result) = result.take() {
-            return Some(result);
-        }
-        let left = match deadline {
-            None => Duration::from_secs(1),
-            Some(deadline) => deadline.saturating_duration_since(Instant::now()),
-        };
-        // A task that panicked leaves nothing behind.
-        if left.is_zero() || task.is_finished() {
-            task.abort();
-            return result.take();
-        }
-        result = place.1.wait_timeout(result, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
+    let (done, result) = sync_channel(1);
+    // A task that panicked leaves nothing behind, and lets go of its end.
+    let task = tasks.spawn(async move { done.send(work.await) });
+    let result = match patience {
+        None => result.recv().ok(),
+        Some(patience) => result.recv_timeout(patience).ok(),
+    };
+    task.abort();
+    result
 }
 
 fn late() -> Error {
@@ -248,6 +226,11 @@ impl Value {
             Self::Octets(_) => Type::BYTEA,
         }
     }
+}
+
+/// The values as the wire library takes them, each with its type.
+fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    values.iter().map(|value| (value as &(dyn ToSql + Sync), value.kind())).collect()
 }
 
 impl ToSql for Value {

@@ -137,10 +137,14 @@ fn is_out_of_reach(source: &DbError) -> bool {
 
 /// The number of the parameter whose value the source refused, counted from 1.
 pub(crate) fn refused_parameter(error: &tokio_postgres::Error) -> Option<usize> {
-    let context = error.as_db_error()?.where_()?;
-    let digits = context.split('$').nth(1)?;
+    error.as_db_error()?.where_().filter(|context| context.contains("portal")).and_then(parameter)
+}
+
+/// The number of the first parameter that the source speaks of. The words are in its own language.
+pub(crate) fn parameter(words: &str) -> Option<usize> {
+    let (_, digits) = words.split_once('$')?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    context.contains("portal").then(|| digits.get(..end)?.parse().ok())?
+    digits.get(..end)?.parse().ok()
 }
 
 fn position(source: &DbError, shift: usize) -> Option<usize> {

@@ -11,10 +11,11 @@ pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod grants;
 pub(crate) mod quote;
+pub(crate) mod recent;
 pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod walls;
 
 pub use self::address::{Address, Files};
 pub use self::driver::DRIVER;
-pub use self::walls::functions::{functions_differ, functions_query};
+pub use self::walls::functions::{functions_listed, functions_query, is_function_listed};

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::given;
+use crate::postgres::decode::cells::hexadecimal;
 use crate::postgres::decode::form::is_true_array;
 use portico_core::call::Argument;
 use portico_core::error::{Error, Result};
@@ -117,51 +118,43 @@ fn text(raw: &RawValue, type_: &Type) -> Result<Option<String>, Expected> {
     if let Value::Null = value {
         return Ok(None);
     }
-    let form = match *type_ {
+    let element = match type_.kind() {
+        Kind::Array(element) if is_true_array(type_) => Some(element),
+        _ => None,
+    };
+    let form = match (type_, value) {
+        (&Type::BYTEA, value) => octets(&value)?,
+        // What a result shows of an array, which is JSON as text, goes back in.
+        (_, Value::Text(text)) => match element.map(|element| (element, elements(&text))) {
+            Some((element, Ok(elements))) => literal(&elements, element, 1)?,
+            _ => text,
+        },
         // A string is JSON text, as with every driver; anything else is that JSON value.
-        Type::JSON | Type::JSONB => match value {
-            Value::Text(text) => text,
-            _ => json.to_owned(),
-        },
-        Type::BYTEA => octets(&value)?,
-        Type::BOOL => match value {
-            Value::Boolean(truth) => truth.to_string(),
-            Value::Text(text) => text,
-            Value::Number("0") => "false".to_owned(),
-            Value::Number("1") => "true".to_owned(),
-            _ => return Err(Expected("true or false")),
-        },
-        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => match value {
-            Value::Number(digits) => integral(digits).into_owned(),
-            Value::Text(text) => text,
-            _ => return Err(Expected("a whole number")),
-        },
-        Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY => match value {
-            Value::Number(digits) => digits.to_owned(),
-            Value::Text(text) => text,
-            _ => return Err(Expected("a number")),
-        },
-        Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ | Type::UUID => match value {
-            Value::Text(text) => text,
-            _ => return Err(Expected("a string")),
-        },
-        _ => match (type_.kind(), value) {
-            // What a result shows of an array, which is JSON as text, goes back in.
-            (Kind::Array(element), Value::Text(text)) if is_true_array(type_) => {
-                match serde_json::from_str::<Vec<&RawValue>>(&text) {
-                    Ok(elements) => literal(&elements, element, 1)?,
-                    Err(_) => text,
-                }
-            }
-            (_, Value::Text(text)) => text,
-            (Kind::Array(element), Value::Array(elements)) if is_true_array(type_) => literal(&elements, element, 1)?,
-            (Kind::Array(_), _) if is_true_array(type_) => return Err(Expected("a JSON array")),
-            (_, Value::Number(digits)) => digits.to_owned(),
-            (_, Value::Boolean(truth)) => truth.to_string(),
-            _ => return Err(Expected("a string")),
+        (&(Type::JSON | Type::JSONB), _) => json.to_owned(),
+        (&Type::BOOL, Value::Boolean(truth)) => truth.to_string(),
+        (&Type::BOOL, Value::Number("0")) => "false".to_owned(),
+        (&Type::BOOL, Value::Number("1")) => "true".to_owned(),
+        (&Type::BOOL, _) => return Err(Expected("true or false")),
+        (&(Type::INT2 | Type::INT4 | Type::INT8 | Type::OID), Value::Number(digits)) => integral(digits).into_owned(),
+        (&(Type::INT2 | Type::INT4 | Type::INT8 | Type::OID), _) => return Err(Expected("a whole number")),
+        (&(Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY), Value::Number(digits)) => digits.to_owned(),
+        (&(Type::FLOAT4 | Type::FLOAT8 | Type::NUMERIC | Type::MONEY), _) => return Err(Expected("a number")),
+        (&(Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ | Type::UUID), _) => {
+            return Err(Expected("a string"));
+        }
+        (_, value) => match (element, value) {
+            (Some(element), Value::Array(elements)) => literal(&elements, element, 1)?,
+            (Some(_), _) => return Err(Expected("a JSON array")),
+            (None, Value::Number(digits)) => digits.to_owned(),
+            (None, Value::Boolean(truth)) => truth.to_string(),
+            (None, _) => return Err(Expected("a string")),
         },
     };
     Ok(Some(form))
+}
+
+fn elements(json: &str) -> serde_json::Result<Vec<&RawValue>> {
+    serde_json::from_str(json)
 }
 
 /// A JSON value one level deep; what is inside stays JSON text.
@@ -185,7 +178,7 @@ impl<'a> Value<'a> {
             Some(b'"') => Self::Text(serde_json::from_str(json).map_err(|_| {
                 Expected("characters: an escape from \\ud800 to \\udfff is half of one, and stands in a pair")
             })?),
-            Some(b'[') => Self::Array(serde_json::from_str(json).map_err(|_| BROKEN)?),
+            Some(b'[') => Self::Array(elements(json).map_err(|_| BROKEN)?),
             Some(b'{') => Self::Object,
             Some(_) => Self::Number(json),
             None => return Err(BROKEN),
@@ -198,7 +191,7 @@ fn octets(value: &Value<'_>) -> Result<String, Expected> {
     const EXPECTED: Expected = Expected("a base64 string");
     let Value::Text(text) = value else { return Err(EXPECTED) };
     let octets = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).map_err(|_| EXPECTED)?;
-    Ok(octets.iter().fold(String::from("\\x"), |text, octet| text + &format!("{octet:02x}")))
+    Ok(hexadecimal(&octets))
 }
 
 /// `1.0` and `1e3` are whole numbers in JSON but not in the source's text form. What is not whole

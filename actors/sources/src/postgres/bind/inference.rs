@@ -13,8 +13,8 @@ use crate::postgres::bind::argument_types::{at_last, fits, named, own, takes, te
 use crate::postgres::bind::parameter_types::ParameterTypes;
 use crate::postgres::bind::split_parameters::SplitParameters;
 use crate::postgres::execute::execution::{APART, Execution};
-use crate::postgres::execute::transaction::begun;
-use crate::postgres::execute::transaction::step_back;
+use crate::postgres::execute::transaction::{begun, step_back};
+use crate::postgres::failure;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use portico_core::call::Argument;
@@ -45,7 +45,7 @@ pub(crate) async fn inferred(session: &Session, execution: &Execution, context: 
         return Ok(Inferred { statement: ready, apart: None });
     }
     let known = if execution.position.begins { session.parameter_types().of(|| execution.exact()) } else { None };
-    if let Some(ParameterTypes { types, apart, .. }) = known {
+    if let Some(ParameterTypes { types, apart }) = known {
         let apart = if apart { SplitParameters::of(&execution.text, arguments) } else { None };
         let given = given(apart.as_ref(), arguments);
         let takes = |(argument, type_): (&&Argument, &Type)| own(argument) == Type::UNKNOWN || fits(argument, type_);
@@ -173,7 +173,8 @@ impl Attempts<'_> {
             if !NEEDS_TYPES.contains(&code.code()) {
                 return if self.tried.len() == 1 { Err(self.refused()) } else { Ok(None) };
             }
-            let open = (error.code() == Some(&SqlState::INDETERMINATE_DATATYPE)).then(|| number(&error)).flatten();
+            let said = error.as_db_error().filter(|error| *error.code() == SqlState::INDETERMINATE_DATATYPE);
+            let open = said.and_then(|error| failure::parameter(error.message()));
             let Some(index) = open.and_then(|number| number.checked_sub(1)) else { return Ok(None) };
             let (Some(argument), Some(type_)) = (given.get(index), types.get_mut(index)) else { return Ok(None) };
             if *type_ != Type::UNKNOWN {
@@ -202,11 +203,4 @@ impl Attempts<'_> {
         let types = if types.iter().all(|type_| *type_ == Type::UNKNOWN) { &[] } else { types };
         begun(self.session, self.execution, self.context, text, types).await
     }
-}
-
-/// The number of the parameter that the source has no type for. The words are in the server's language.
-fn number(error: &tokio_postgres::Error) -> Option<usize> {
-    let (_, digits) = error.as_db_error()?.message().split_once('$')?;
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits.get(..end)?.parse().ok()
 }

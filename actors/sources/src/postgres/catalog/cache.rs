@@ -11,11 +11,10 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::postgres::bind::fingerprint::QueryFingerprint;
-use crate::postgres::catalog::relations;
-use crate::postgres::catalog::relations::{RecentTables, Relations, TableLookup};
-use crate::postgres::catalog::routines;
-use crate::postgres::catalog::routines::KnownRoutines;
+use crate::postgres::catalog::relations::{self, Relations, TableLookup};
+use crate::postgres::catalog::routines::{self, KnownRoutines};
 use crate::postgres::decode::form::Form;
+use crate::postgres::recent::Recent;
 use crate::postgres::session::custom_types::CustomTypes;
 use crate::postgres::session::housekeeping::Housekeeping;
 use crate::postgres::walls::check::Walls;
@@ -31,6 +30,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// All questions of one ping together, beyond the time to connect.
 const PING_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Statements of one connection whose tables are remembered at most.
+const MOST_STATEMENTS: usize = 4_096;
+
 const IDENTITY: &str = "SELECT pg_catalog.current_setting('server_version'), pg_catalog.current_schema()::text, \
     pg_catalog.current_schemas(false)::text[]";
 
@@ -41,7 +43,8 @@ const STUCK: &str = "SELECT COALESCE(state LIKE 'idle%' OR wait_event = 'ClientW
 pub(crate) struct CatalogCache {
     housekeeping: Arc<Housekeeping>,
     types: Arc<CustomTypes>,
-    recent_tables: RecentTables,
+    /// Which tables the columns of statements came from lately, to ask for them before the next one answers.
+    recent_tables: Recent<QueryFingerprint, Arc<[Oid]>>,
     routines: ArcSwap<KnownRoutines>,
     stale: AtomicBool,
     /// The roles that callers may have, as a part of a query; absent where they have none.
@@ -62,7 +65,7 @@ impl CatalogCache {
         Self {
             housekeeping,
             types,
-            recent_tables: RecentTables::default(),
+            recent_tables: Recent::new(Duration::MAX, MOST_STATEMENTS),
             routines: ArcSwap::default(),
             stale: AtomicBool::new(false),
             roles,
@@ -82,10 +85,7 @@ impl CatalogCache {
         let client = self.housekeeping.client().await?;
         // What changes while we ask is to be asked for again.
         self.stale.store(false, Ordering::Release);
-        let answer = match timeout(PING_TIMEOUT, self.ask(&client)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(failure::unavailable("the source did not answer in time")),
-        };
+        let answer = in_time(self.ask(&client)).await;
         if answer.is_err() {
             self.stale.store(true, Ordering::Release);
             self.housekeeping.forget();
@@ -123,7 +123,7 @@ impl CatalogCache {
 
     /// The same for the tables of a statement of this shape, if it was seen before.
     pub(crate) fn prefetch(&self, fingerprint: &QueryFingerprint) -> Option<TableLookup> {
-        Some(TableLookup::before(&self.housekeeping, self.recent_tables.of(fingerprint)?))
+        Some(TableLookup::before(&self.housekeeping, self.recent_tables.get(fingerprint)?.to_vec()))
     }
 
     /// What is to be told of `tables`, which a statement has just begun to answer from. What was asked
@@ -138,7 +138,7 @@ impl CatalogCache {
             return asked.answer().await;
         }
         if let Some(fingerprint) = fingerprint {
-            self.recent_tables.keep(fingerprint, &tables);
+            self.recent_tables.keep(fingerprint, tables.as_slice().into());
         }
         self.ask_of(tables).answer().await
     }
@@ -157,10 +157,7 @@ impl CatalogCache {
     /// What the connection's user can do beyond what is exposed.
     pub(crate) async fn reach(&self, settings: &Settings) -> Result<Vec<Finding>> {
         let client = self.housekeeping.client().await?;
-        match timeout(PING_TIMEOUT, grants::reach(&client, settings, None)).await {
-            Ok(found) => found,
-            Err(_) => Err(failure::unavailable("the source did not answer in time")),
-        }
+        in_time(grants::reach(&client, settings, None)).await
     }
 
     /// Lets go of the housekeeping session.
@@ -190,4 +187,10 @@ impl CatalogCache {
         let tables = relations::definitions(client, self.roles).await?;
         Ok(Profile { product: format!("PostgreSQL {number}"), default_schema, procedures, tables })
     }
+}
+
+async fn in_time<T>(asking: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(PING_TIMEOUT, asking)
+        .await
+        .unwrap_or_else(|_| Err(failure::unavailable("the source did not answer in time")))
 }

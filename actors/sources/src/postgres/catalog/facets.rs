@@ -2,7 +2,7 @@
 //! Their columns are those of `source/catalog.rs`.
 
 use crate::Access;
-use crate::postgres::catalog::fragments::{EXPOSED_ROUTINE, base_modifier, base_type, visible_table};
+use crate::postgres::catalog::fragments::{CALLABLE, base_modifier, base_type, may_execute, visible_table};
 use crate::postgres::catalog::keys;
 use crate::postgres::decode::types;
 use crate::postgres::execute::execution::{Execution, Values};
@@ -40,36 +40,36 @@ const TABLE_TYPE: &str = "CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PA
 /// types put the type's number and modifier behind their own columns, for [`FacetRows`].
 pub(crate) fn execution(facet: Facet, narrow: Narrow, connection: &str) -> Execution {
     let catalog = matches("$1", 2);
-    let schema = visible_schema();
-    let (object, part) = (matches("c.relname", 4), matches("a.attname", 5));
+    let seen = format!("{catalog} AND {}", visible_schema());
+    let tables = format!("{seen} AND {} AND {}", matches("c.relname", 4), visible_table("c", ""));
+    let (name, may_execute) = (matches("p.proname", 4), may_execute(""));
+    let routines = format!("{seen} AND {name} AND p.prokind IN ('f', 'p') AND {CALLABLE} AND {may_execute}");
     let text = match facet {
         Facet::Catalogs => format!("SELECT $1 WHERE {catalog}"),
         Facet::Schemas => {
-            format!("SELECT $1, n.nspname::text FROM pg_catalog.pg_namespace n WHERE {catalog} AND {schema} ORDER BY 2")
+            format!("SELECT $1, n.nspname::text FROM pg_catalog.pg_namespace n WHERE {seen} ORDER BY 2")
         }
         Facet::Tables => format!(
             "SELECT $1, n.nspname::text, c.relname::text, {TABLE_TYPE}, pg_catalog.obj_description(c.oid, 'pg_class')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE {catalog} AND {schema} AND {object} AND {} AND {}
+WHERE {tables} AND {}
 ORDER BY n.nspname, c.relname",
-            visible_table("c"),
             matches(&format!("({TABLE_TYPE})"), 6)
         ),
-        Facet::Columns => columns(&catalog, &schema, &object, &part),
+        Facet::Columns => columns(&tables),
         Facet::Procedures => format!(
             "SELECT $1, n.nspname::text, p.proname::text, pg_catalog.obj_description(p.oid, 'pg_proc'),
     CASE p.prokind WHEN 'p' THEN 1 ELSE 2 END
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype
-WHERE {catalog} AND {schema} AND {} AND {EXPOSED_ROUTINE}
-ORDER BY n.nspname, p.proname, p.oid",
-            matches("p.proname", 4)
+WHERE {routines}
+ORDER BY n.nspname, p.proname, p.oid"
         ),
-        Facet::ProcedureParameters => procedure_parameters(&catalog, &schema),
-        Facet::PrimaryKeys => keys::primary(&catalog, &schema, &object),
-        Facet::ImportedKeys => keys::imported(&catalog, &schema, &object),
-        Facet::ExportedKeys => keys::exported(&catalog, &schema, &object),
-        Facet::Indexes => keys::indexes(&catalog, &schema, &object),
+        Facet::ProcedureParameters => procedure_parameters(&routines),
+        Facet::PrimaryKeys => keys::primary(&tables),
+        Facet::ImportedKeys => keys::foreign(&tables, false),
+        Facet::ExportedKeys => keys::foreign(&tables, true),
+        Facet::Indexes => keys::indexes(&tables),
     };
     let object = match facet {
         Facet::Procedures | Facet::ProcedureParameters => narrow.procedure,
@@ -95,9 +95,9 @@ ORDER BY n.nspname, p.proname, p.oid",
     }
 }
 
-fn columns(catalog: &str, schema: &str, object: &str, part: &str) -> String {
+fn columns(tables: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "a.atttypmod"));
-    let visible = visible_table("c");
+    let part = matches("a.attname", 5);
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, NULL::int4,
     pg_catalog.format_type(a.atttypid, NULL), NULL::int4, NULL::int4, NULL::int4,
@@ -115,14 +115,15 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-WHERE {catalog} AND {schema} AND {object} AND {part} AND {visible}
+WHERE {tables} AND {part}
     AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE')
 ORDER BY n.nspname, c.relname, a.attnum"
     )
 }
 
-fn procedure_parameters(catalog: &str, schema: &str) -> String {
+fn procedure_parameters(routines: &str) -> String {
     let (base, modifier) = (base_type("t"), base_modifier("t", "-1"));
+    let part = matches("x.name", 5);
     format!(
         "SELECT $1, n.nspname::text, p.proname::text, x.name, x.direction, NULL::int4,
     pg_catalog.format_type(t.oid, NULL), NULL::int4, NULL::int4, NULL::int4, NULL::text, true, x.ordinal,
@@ -140,10 +141,8 @@ CROSS JOIN LATERAL (
         AND NOT COALESCE(p.proargmodes && ARRAY['b', 'o', 't']::\"char\"[], false)
 ) x
 JOIN pg_catalog.pg_type t ON t.oid = x.type
-WHERE {catalog} AND {schema} AND {} AND {} AND {EXPOSED_ROUTINE}
-ORDER BY n.nspname, p.proname, p.oid, x.ordinal",
-        matches("p.proname", 4),
-        matches("x.name", 5)
+WHERE {routines} AND {part}
+ORDER BY n.nspname, p.proname, p.oid, x.ordinal"
     )
 }
 

@@ -1,27 +1,22 @@
 //! Parts of the questions about the catalogue: what callers may see of it.
 
-/// What callers may run at all: not triggers' and the engine's own functions, not aggregates, not
-/// what belongs to an extension. For `pg_proc p`, `pg_namespace n` and the result type `rt`.
-macro_rules! routine {
-    () => {
-        "p.prokind IN ('f', 'p')
-    AND rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler', 'fdw_handler',
-        'index_am_handler', 'table_am_handler', 'tsm_handler')
-    AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
+/// What of `pg_proc p` can be called: not triggers' and the engine's own functions, nor what belongs to an extension.
+/// The type of the result is `rt`.
+pub(crate) const CALLABLE: &str = "rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler',
+        'fdw_handler', 'index_am_handler', 'table_am_handler', 'tsm_handler')
+    AND 'pg_catalog.internal'::regtype <> ALL (p.proargtypes::oid[])
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
-        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')"
-    };
+        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')";
+
+/// Whether a `pg_proc p` in a `pg_namespace n` may be executed; `whom` is `r.oid, ` for a role `r`, and empty for the
+/// session's own.
+pub(crate) fn may_execute(whom: &str) -> String {
+    format!(
+        "pg_catalog.has_schema_privilege({whom}n.oid, 'USAGE')
+    AND pg_catalog.has_function_privilege({whom}p.oid, 'EXECUTE')"
+    )
 }
 
-/// What callers may run, whoever they are.
-pub(crate) const ANY_ROUTINE: &str = routine!();
-/// What callers may run and see.
-pub(crate) const EXPOSED_ROUTINE: &str = concat!(
-    routine!(),
-    "
-    AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
-);
 /// The roles that a call may sign in as, as `r`.
 pub(crate) const LOGINS: &str =
     "FROM pg_catalog.pg_roles r WHERE r.rolcanlogin AND NOT r.rolsuper AND r.rolname !~ '^pg_'";
@@ -52,11 +47,11 @@ fn through_domains(type_: &str, otherwise: &str, wanted: &str) -> String {
     )
 }
 
-/// What the caller may see of `pg_class` under the name `table`.
-pub(crate) fn visible_table(table: &str) -> String {
+/// What callers may see of `pg_class` under the name `table`; `whom` as in [`may_execute`].
+pub(crate) fn visible_table(table: &str, whom: &str) -> String {
     format!(
         "{table}.relkind IN ('r', 'p', 'v', 'm', 'f')
-    AND (pg_catalog.has_table_privilege({table}.oid, 'SELECT, INSERT, UPDATE, DELETE')
-        OR pg_catalog.has_any_column_privilege({table}.oid, 'SELECT, INSERT, UPDATE'))"
+    AND (pg_catalog.has_table_privilege({whom}{table}.oid, 'SELECT, INSERT, UPDATE, DELETE')
+        OR pg_catalog.has_any_column_privilege({whom}{table}.oid, 'SELECT, INSERT, UPDATE'))"
     )
 }

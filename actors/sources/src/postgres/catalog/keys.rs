@@ -3,9 +3,8 @@
 
 use crate::postgres::catalog::fragments::visible_table;
 
-/// The columns of primary keys.
-pub(crate) fn primary(catalog: &str, schema: &str, table: &str) -> String {
-    let visible = visible_table("c");
+/// The columns of primary keys of the tables that are `wanted`.
+pub(crate) fn primary(wanted: &str) -> String {
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, a.attname::text, k.place::int4, x.conname::text
 FROM pg_catalog.pg_constraint x
@@ -13,37 +12,21 @@ JOIN pg_catalog.pg_class c ON c.oid = x.conrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL unnest(x.conkey) WITH ORDINALITY AS k(number, place)
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
-WHERE x.contype = 'p' AND {catalog} AND {schema} AND {table} AND {visible}
+WHERE x.contype = 'p' AND {wanted}
 ORDER BY n.nspname, c.relname, k.place"
     )
 }
 
-/// The foreign keys of the tables asked for, ordered by what they refer to.
-pub(crate) fn imported(catalog: &str, schema: &str, table: &str) -> String {
-    let from = "n.nspname::text, c.relname::text, a.attname::text";
-    let to = "o.nspname::text, p.relname::text, b.attname::text";
-    let tables = "JOIN pg_catalog.pg_class c ON c.oid = x.conrelid
-JOIN pg_catalog.pg_class p ON p.oid = x.confrelid";
-    let columns = "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.theirs
-JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.ours";
-    foreign(to, from, tables, columns, &format!("{catalog} AND {schema} AND {table}"))
-}
-
-/// The foreign keys that refer to the tables asked for, ordered by who has them.
-pub(crate) fn exported(catalog: &str, schema: &str, table: &str) -> String {
-    let from = "o.nspname::text, p.relname::text, b.attname::text";
-    let to = "n.nspname::text, c.relname::text, a.attname::text";
-    let tables = "JOIN pg_catalog.pg_class c ON c.oid = x.confrelid
-JOIN pg_catalog.pg_class p ON p.oid = x.conrelid";
-    let columns = "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.ours
-JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.theirs";
-    foreign(to, from, tables, columns, &format!("{catalog} AND {schema} AND {table}"))
-}
-
-/// `c` is the table asked for, `p` the one at the key's other end. A key that refers to a
-/// partitioned table has a shadow for each partition, which is left out.
-fn foreign(to: &str, from: &str, tables: &str, columns: &str, wanted: &str) -> String {
-    let (visible, visible_other) = (visible_table("c"), visible_table("p"));
+/// The foreign keys of the tables that are `wanted`, ordered by what they refer to; with `exported` those that
+/// refer to these, ordered by who has them. `c` is such a table, `p` the one at the key's other end. A key that
+/// refers to a partitioned table has a shadow for each partition, which is left out.
+pub(crate) fn foreign(wanted: &str, exported: bool) -> String {
+    let this = "n.nspname::text, c.relname::text, a.attname::text";
+    let other = "o.nspname::text, p.relname::text, b.attname::text";
+    let (to, from) = if exported { (this, other) } else { (other, this) };
+    let (referred, has) = if exported { ("c", "p") } else { ("p", "c") };
+    let (its, others) = if exported { ("ours", "theirs") } else { ("theirs", "ours") };
+    let visible = visible_table("p", "");
     let (update, delete) = (rule("x.confupdtype"), rule("x.confdeltype"));
     format!(
         "SELECT $1, {to}, $1, {from}, k.place::int4, {update}, {delete}, x.conname::text,
@@ -51,12 +34,14 @@ fn foreign(to: &str, from: &str, tables: &str, columns: &str, wanted: &str) -> S
         WHERE u.conrelid = x.confrelid AND u.conindid = x.conindid AND u.contype IN ('p', 'u') LIMIT 1),
     CASE WHEN x.condeferred THEN 5 WHEN x.condeferrable THEN 6 ELSE 7 END
 FROM pg_catalog.pg_constraint x
-{tables}
+JOIN pg_catalog.pg_class {has} ON {has}.oid = x.conrelid
+JOIN pg_catalog.pg_class {referred} ON {referred}.oid = x.confrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_namespace o ON o.oid = p.relnamespace
 CROSS JOIN LATERAL unnest(x.conkey, x.confkey) WITH ORDINALITY AS k(theirs, ours, place)
-{columns}
-WHERE x.contype = 'f' AND {wanted} AND {visible} AND {visible_other}
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.{its}
+JOIN pg_catalog.pg_attribute b ON b.attrelid = p.oid AND b.attnum = k.{others}
+WHERE x.contype = 'f' AND {wanted} AND {visible}
     AND pg_catalog.has_schema_privilege(o.oid, 'USAGE')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint q
         WHERE q.oid = x.conparentid AND q.conrelid = x.conrelid)
@@ -72,8 +57,7 @@ fn rule(column: &str) -> String {
 
 /// The key columns of indexes; an expression stands in place of a name. `TYPE` is
 /// `tableIndexClustered` 1, `tableIndexHashed` 2 or `tableIndexOther` 3.
-pub(crate) fn indexes(catalog: &str, schema: &str, table: &str) -> String {
-    let visible = visible_table("c");
+pub(crate) fn indexes(wanted: &str) -> String {
     format!(
         "SELECT $1, n.nspname::text, c.relname::text, NOT i.indisunique, NULL::text, x.relname::text,
     CASE WHEN i.indisclustered THEN 1 WHEN m.amname = 'hash' THEN 2 ELSE 3 END,
@@ -88,7 +72,7 @@ JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL generate_series(1, i.indnkeyatts::int4) AS k(place)
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[k.place - 1] AND a.attnum > 0
-WHERE {catalog} AND {schema} AND {table} AND {visible}
+WHERE {wanted}
 ORDER BY n.nspname, c.relname, i.indisunique DESC, 7, x.relname, k.place"
     )
 }

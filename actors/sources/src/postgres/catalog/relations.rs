@@ -2,7 +2,7 @@
 //! with every row description.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -11,14 +11,13 @@ use tokio::time::timeout;
 use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
-use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::catalog::fragments::visible_table;
 use crate::postgres::connect::wire::Wire;
 use crate::postgres::decode::columns::ColumnDescription;
 use crate::postgres::session::housekeeping::Housekeeping;
-use crate::postgres::session::own::ask;
+use crate::postgres::session::own::{ask, get};
 use crate::{MOST_TABLES, Table};
-use portico_core::error::{Error, Result};
+use portico_core::error::Result;
 
 /// What a foreign table says of NULL nobody enforces; a table that inherits may take NULL where its parent
 /// does not; and a constraint may have been added without a look at the rows that there are.
@@ -34,15 +33,11 @@ WHERE c.oid = ANY ($1)";
 
 /// What of each table's definition callers are shown, as one word.
 fn definitions_query(roles: Option<&str>) -> String {
-    let visible = if let Some(roles) = roles {
-        format!(
-            "c.relkind IN ('r', 'p', 'v', 'm', 'f') AND EXISTS (SELECT {roles}
-        AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
-        AND (pg_catalog.has_table_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE')
-            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE')))"
-        )
-    } else {
-        format!("pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND {}", visible_table("c"))
+    let visible =
+        |whom| format!("pg_catalog.has_schema_privilege({whom}n.oid, 'USAGE') AND {}", visible_table("c", whom));
+    let visible = match roles {
+        Some(roles) => format!("EXISTS (SELECT {roles} AND {})", visible("r.oid, ")),
+        None => visible(""),
     };
     format!(
         "SELECT n.nspname::text, c.relname::text, pg_catalog.md5(pg_catalog.concat_ws(chr(1), c.relkind,
@@ -66,10 +61,7 @@ LIMIT {MOST_TABLES}"
 /// Where callers have `roles`, these are the tables that any of them is shown.
 pub(crate) async fn definitions(client: &Client, roles: Option<&str>) -> Result<Arc<[Table]>> {
     let rows = ask(client, &definitions_query(roles), &[]).await?;
-    let table = |row: &Row| -> std::result::Result<Table, tokio_postgres::Error> {
-        Ok(Table::new(row.try_get(0)?, row.try_get(1)?, row.try_get::<_, String>(2)?))
-    };
-    rows.iter().map(|row| table(row).map_err(Error::internal)).collect()
+    rows.iter().map(|row| Ok(Table::new(get(row, 0)?, get(row, 1)?, get::<String>(row, 2)?))).collect()
 }
 
 /// A table or view as descriptors name it.
@@ -167,32 +159,5 @@ impl TableLookup {
     /// Without the names the columns are still right, only less well described.
     pub(crate) async fn answer(self) -> Relations {
         self.answer.await.unwrap_or_default()
-    }
-}
-
-/// Statements of one connection whose tables are remembered at most.
-const MOST_STATEMENTS: usize = 4_096;
-
-/// Which tables the columns of statements came from lately, to ask for them before the next one answers.
-#[derive(Default)]
-pub(crate) struct RecentTables(Mutex<HashMap<QueryFingerprint, Arc<[Oid]>>>);
-
-impl RecentTables {
-    /// The tables of the statement of `fingerprint`, if one was seen.
-    pub(crate) fn of(&self, fingerprint: &QueryFingerprint) -> Option<Vec<Oid>> {
-        self.lock().get(fingerprint).map(|tables| tables.to_vec())
-    }
-
-    /// Remembers what was seen.
-    pub(crate) fn keep(&self, fingerprint: QueryFingerprint, tables: &[Oid]) {
-        let mut recent_tables = self.lock();
-        if recent_tables.len() >= MOST_STATEMENTS {
-            recent_tables.clear();
-        }
-        recent_tables.insert(fingerprint, tables.into());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<QueryFingerprint, Arc<[Oid]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,11 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Client, Row};
 
-use crate::postgres::catalog::fragments::{ANY_ROUTINE, EXPOSED_ROUTINE, base_type};
+use crate::postgres::catalog::fragments::{CALLABLE, base_type, may_execute};
 use crate::postgres::decode::types;
-use crate::postgres::session::own::ask;
+use crate::postgres::session::own::{ask, get};
 use crate::{Direction, Parameter, Procedure};
-use portico_core::error::{Error, Result};
+use portico_core::error::Result;
 
 /// A function or procedure with what a call of it needs to know.
 #[derive(Clone, Debug)]
@@ -58,12 +58,11 @@ pub(crate) async fn read(client: &Client, roles: Option<&str>) -> Result<Vec<Rou
 }
 
 fn statement(roles: Option<&str>) -> String {
-    let (exposed, roles) = if let Some(roles) = roles {
-        let may = "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
-        AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')";
-        (ANY_ROUTINE, format!("ARRAY(SELECT r.rolname::text {roles} AND {may})"))
-    } else {
-        (EXPOSED_ROUTINE, "NULL::text[]".to_owned())
+    let (visible, roles) = match roles {
+        Some(roles) => {
+            ("true".to_owned(), format!("ARRAY(SELECT r.rolname::text {roles} AND {})", may_execute("r.oid, ")))
+        }
+        None => (may_execute(""), "NULL::text[]".to_owned()),
     };
     let element = base_type("t");
     let result = base_type("rt");
@@ -87,25 +86,26 @@ CROSS JOIN LATERAL (
     JOIN pg_catalog.pg_type t ON t.oid = u.type
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
 ) a
-WHERE {exposed} AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+WHERE p.prokind IN ('f', 'p') AND {CALLABLE} AND {visible}
+    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY n.nspname, p.proname, p.oid
 LIMIT 2000"
     )
 }
 
 fn routine(row: &Row) -> Result<Routine> {
-    read_row(row).map_err(Error::internal)
-}
+    let is_procedure = get(row, 3)?;
+    let defaults = usize::try_from(get::<i32>(row, 5)?).unwrap_or(0);
+    let names: Vec<String> = get(row, 6)?;
+    let modes: Vec<String> = get(row, 7)?;
+    let shown: Vec<String> = get(row, 8)?;
+    let casts: Vec<String> = get(row, 9)?;
+    let oids: Vec<Oid> = get(row, 10)?;
 
-fn read_row(row: &Row) -> Result<Routine, tokio_postgres::Error> {
-    let is_procedure = row.try_get(3)?;
-    let defaults = usize::try_from(row.try_get::<_, i32>(5)?).unwrap_or(0);
-    let names: Vec<String> = row.try_get(6)?;
-    let modes: Vec<String> = row.try_get(7)?;
-    let shown: Vec<String> = row.try_get(8)?;
-    let casts: Vec<String> = row.try_get(9)?;
-    let oids: Vec<Oid> = row.try_get(10)?;
-
+    let parameter = |name, direction, oid, type_name, optional| {
+        let data_type = types::traits_of(oid, -1).data_type;
+        Parameter { name, direction, data_type, type_name, optional, remarks: None, default: None }
+    };
     let inputs = modes.iter().filter(|mode| matches!(mode.as_str(), "i" | "b" | "v")).count();
     let mut inputs_seen = 0;
     let mut parameters = Vec::with_capacity(names.len() + 1);
@@ -127,38 +127,22 @@ fn read_row(row: &Row) -> Result<Routine, tokio_postgres::Error> {
         if matches!(direction, Direction::In | Direction::InOut) || (is_procedure && direction == Direction::Out) {
             slots.push(Slot { name: name.clone(), direction, cast, optional, variadic: mode == "v" });
         }
-        let data_type = types::traits_of(oid, -1).data_type;
-        parameters.push(Parameter {
-            name,
-            direction,
-            data_type,
-            type_name: shown,
-            optional,
-            remarks: None,
-            default: None,
-        });
+        parameters.push(parameter(name, direction, oid, shown, optional));
     }
-    let returns_nothing: bool = row.try_get(13)?;
+    let returns_nothing: bool = get(row, 13)?;
     let has_results = parameters.iter().any(|parameter| parameter.direction != Direction::In);
     if !is_procedure && !returns_nothing && !has_results {
-        parameters.push(Parameter {
-            name: "returnValue".to_owned(),
-            direction: Direction::Return,
-            data_type: types::traits_of(row.try_get(12)?, -1).data_type,
-            type_name: row.try_get(11)?,
-            optional: false,
-            remarks: None,
-            default: None,
-        });
+        let name = "returnValue".to_owned();
+        parameters.push(parameter(name, Direction::Return, get(row, 12)?, get(row, 11)?, false));
     }
     Ok(Routine {
         procedure: Procedure {
-            schema: row.try_get(0)?,
-            name: row.try_get(1)?,
-            remarks: row.try_get(2)?,
-            reads_only: row.try_get(4)?,
+            schema: get(row, 0)?,
+            name: get(row, 1)?,
+            remarks: get(row, 2)?,
+            reads_only: get(row, 4)?,
             parameters,
-            roles: row.try_get::<_, Option<Vec<String>>>(14)?.map(Into::into),
+            roles: get::<Option<Vec<String>>>(row, 14)?.map(Into::into),
         },
         is_procedure,
         slots,

@@ -1,7 +1,6 @@
 //! How a session comes about: which host, under which protection, with which password, and whether
 //! it is one that will do. What is told to it afterwards is in `session/setup.rs`.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,18 +16,16 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::postgres::address::Address;
-use crate::postgres::connect::cancel::ServerAddress;
+use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::invalid::refusal;
 use crate::postgres::connect::lending::Lending;
 use crate::postgres::connect::login;
 use crate::postgres::connect::messages::Pin;
-use crate::postgres::connect::notices;
-use crate::postgres::connect::notices::MessageListener;
-use crate::postgres::connect::options;
-use crate::postgres::connect::options::{Host, Mode, Options, Target};
+use crate::postgres::connect::notices::{self, MessageListener};
+use crate::postgres::connect::options::{self, Host, Mode, Options, Target};
 use crate::postgres::connect::parameters::Parameters;
 use crate::postgres::connect::password::{KnownPasswords, Passwords};
-use crate::postgres::connect::stream::{Below, Bounded, Socket};
+use crate::postgres::connect::stream::{Below, Bounded, ServerAddress, Socket};
 use crate::postgres::connect::tls::Connectors;
 use crate::postgres::connect::wire::Wire;
 use crate::postgres::failure;
@@ -68,12 +65,11 @@ impl Connector {
         let passwords = match (options.password.take(), &address.password) {
             // As libpq does: the URL goes before the environment.
             (None, Some(Password::Value(password))) => Passwords::Given(password.clone()),
-            (Some(password), Some(Password::Value(_))) => Passwords::Given(SecretString::from(password)),
+            (Some(password), Some(Password::Value(_)) | None) => Passwords::Given(SecretString::from(password)),
             (Some(_), Some(_)) => {
                 let remedy = "keep one of the two";
                 return Err(refusal("url", "a password stands here and in password_file or password_command", remedy));
             }
-            (Some(password), None) => Passwords::Given(SecretString::from(password)),
             (None, Some(place)) => Passwords::Kept(place.clone(), tokio::sync::Mutex::new(None)),
             (None, None) => match options.passfile.take().or_else(|| address.files.passfile.clone()) {
                 Some(path) => Passwords::Listed(path),
@@ -103,7 +99,6 @@ impl Connector {
     pub(crate) fn for_role(&self, role: &Arc<str>) -> Result<Self> {
         check_login_role(role).map_err(|why| login::refused(role, why))?;
         let mut options = self.options.clone();
-        options.user = role.to_string();
         options.template.user(&**role);
         let mut passwords = Passwords::None;
         if let Some(login) = &self.login {
@@ -122,7 +117,12 @@ impl Connector {
 
     /// The database that sessions lead to.
     pub(crate) fn database(&self) -> &str {
-        &self.options.database
+        self.options.template.get_dbname().unwrap_or_default()
+    }
+
+    /// How long each attempt may take.
+    fn patience(&self) -> Duration {
+        self.options.template.get_connect_timeout().copied().unwrap_or(Duration::MAX)
     }
 
     /// Whether the address asks for sessions that can write.
@@ -149,8 +149,10 @@ impl Connector {
             made => made,
         }
         .map_err(|failure| match (known, &self.role) {
-            (_, Some(role)) if failure.is_of_us() => login::refused(role, "cannot sign in to the database")
-                .because(failure.error(None).cause().unwrap_or_default()),
+            (_, Some(role)) if is_of_us(failure.code.as_ref()) => {
+                login::refused(role, "cannot sign in to the database")
+                    .because(failure.error(None).cause().unwrap_or_default())
+            }
             (KnownPasswords::None(Some(why)), _) => failure.error(Some(why)),
             _ => failure.error(None),
         })
@@ -168,7 +170,7 @@ impl Connector {
         let mut failure = Failure::default();
         for target in passes {
             for host in &hosts {
-                let password = known.of(host, &self.options.database, &self.options.user);
+                let password = known.of(host, self.database(), self.options.template.get_user().unwrap_or_default());
                 let addresses = match self.addresses(host).await {
                     Ok(addresses) => addresses,
                     Err(why) => {
@@ -177,13 +179,13 @@ impl Connector {
                     }
                 };
                 for address in addresses {
-                    match self.attempt(host, address, password.as_ref(), *target, tls).await {
+                    match self.attempt(host, &address, password.as_ref(), *target, tls).await {
                         Ok(wire) => return Ok(wire),
                         Err(refusal) => {
                             failure.add(host, &refusal.why);
-                            failure.sqlstate = refusal.sqlstate();
+                            failure.code = refusal.code;
                             // As libpq does: who is refused here would be refused everywhere.
-                            if refusal.is_of_us() {
+                            if is_of_us(failure.code.as_ref()) {
                                 failure.refused = password;
                                 return Err(failure);
                             }
@@ -195,29 +197,29 @@ impl Connector {
         Err(failure)
     }
 
-    /// The addresses of a host; one without an address for a socket in the file system.
-    async fn addresses(&self, host: &Host) -> Result<Vec<Option<IpAddr>>, String> {
-        if host.socket().is_some() {
-            return Ok(vec![None]);
+    /// Where a host is: at its socket in the file system, or at the addresses of its name.
+    async fn addresses(&self, host: &Host) -> Result<Vec<ServerAddress>, String> {
+        if let Some(folder) = host.socket() {
+            return Ok(vec![ServerAddress::Socket(folder.join(format!(".s.PGSQL.{}", host.port)))]);
         }
         if let Some(address) = host.address {
-            return Ok(vec![Some(address)]);
+            return Ok(vec![ServerAddress::Network((address, host.port).into())]);
         }
-        let found = timeout(self.options.connect_timeout, lookup_host((host.name.as_str(), host.port)));
+        let found = timeout(self.patience(), lookup_host((host.name.as_str(), host.port)));
         let found = found.await.map_err(|_| "its name could not be looked up in time".to_owned())?;
-        let mut addresses: Vec<_> = found.map_err(|error| error.to_string())?.map(|found| Some(found.ip())).collect();
+        let mut addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
         addresses.dedup();
         if self.options.shuffled {
             addresses.shuffle(&mut rand::rng());
         }
-        Ok(addresses)
+        Ok(addresses.into_iter().map(ServerAddress::Network).collect())
     }
 
     /// One attempt at one address, under each protection that the mode allows.
     async fn attempt(
         &self,
         host: &Host,
-        address: Option<IpAddr>,
+        place: &ServerAddress,
         password: Option<&SecretString>,
         target: Target,
         tls: &MakeRustlsConnect,
@@ -232,14 +234,9 @@ impl Connector {
         };
         let mut refusal: Option<Refusal> = None;
         for mode in modes {
-            let config = self.config(host, address, password, *mode);
-            let place = match (host.socket(), address) {
-                (Some(folder), _) => ServerAddress::Socket(folder.join(format!(".s.PGSQL.{}", host.port))),
-                (None, Some(address)) => ServerAddress::Network((address, host.port).into()),
-                (None, None) => return Err(Refusal::new("it has no address")),
-            };
-            let session = self.session(&config, (place, &host.name), target, tls);
-            let attempt = timeout(self.options.connect_timeout, session);
+            let config = self.config(host, place, password, *mode);
+            let session = self.session(&config, (place.clone(), &host.name), target, tls);
+            let attempt = timeout(self.patience(), session);
             let error = match attempt.await {
                 Ok(Ok(wire)) => return Ok(wire),
                 Ok(Err(refused)) => refused,
@@ -255,15 +252,15 @@ impl Connector {
         Err(refusal.unwrap_or_else(|| Refusal::new("no mode is left")))
     }
 
-    fn config(&self, host: &Host, address: Option<IpAddr>, password: Option<&SecretString>, mode: SslMode) -> Config {
+    fn config(&self, host: &Host, place: &ServerAddress, password: Option<&SecretString>, mode: SslMode) -> Config {
         let mut config = self.options.template.clone();
         config.port(host.port).ssl_mode(mode);
         match host.socket() {
             Some(folder) => config.host_path(folder),
             None => config.host(&host.name),
         };
-        if let Some(address) = address {
-            config.hostaddr(address);
+        if let ServerAddress::Network(address) = place {
+            config.hostaddr(address.ip());
         }
         if let Some(password) = password {
             config.password(password.expose_secret());
@@ -279,7 +276,7 @@ impl Connector {
         tls: &MakeRustlsConnect,
     ) -> Result<Wire, Refusal> {
         let unreached = |error| Refusal::new(&format!("error connecting to server: {error}"));
-        let socket = Socket::connect(&place, config).await.map_err(unreached)?;
+        let socket = place.connect_with(config).await.map_err(unreached)?;
         let pin = Arc::<Pin>::default();
         // Whether TLS is asked for: the answer is one octet.
         let asks =
@@ -289,19 +286,18 @@ impl Connector {
         let stream = Bounded::new(socket, Arc::clone(&pin), lending, usize::from(asks));
         let below = MakeTlsConnect::<Socket>::make_tls_connect(&mut tls.clone(), name);
         let below = Below(below.map_err(|error| Refusal::new(&error.to_string()))?);
-        let (client, connection) = config.connect_raw(stream, below).await.map_err(|error| Refusal::of(&error))?;
+        let (client, connection) = config.connect_raw(stream, below).await?;
         let messages = Arc::<MessageListener>::default();
         // The task ends with the client or with the connection, whichever goes first.
         let driver = tokio::spawn(notices::drive(connection, Arc::clone(&messages)));
         let pooled = self.pooler == Pooler::Transaction;
-        let (tls, name) = (tls.clone(), name.to_owned());
-        let wire = Wire { client, driver, messages, tls, pin, lent, place, name, pooled, relations: OnceCell::new() };
+        let canceller = Canceller { token: client.cancel_token(), place, name: name.to_owned(), tls: tls.clone() };
+        let wire = Wire { client, driver, messages, canceller, pin, lent, pooled, relations: OnceCell::new() };
         if target == Target::Any {
             return Ok(wire);
         }
-        let row = wire.query_typed_one(SUITS, &[]).await.map_err(|error| Refusal::of(&error))?;
-        let read = |column| row.try_get::<_, bool>(column).map_err(|error| Refusal::of(&error));
-        let (standby, read_only) = (read(0)?, read(1)?);
+        let row = wire.query_typed_one(SUITS, &[]).await?;
+        let (standby, read_only): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
         let unsuited = match target {
             Target::ReadWrite if standby || read_only => "it does not allow writes",
             Target::ReadOnly if !standby && !read_only => "it allows writes",
@@ -325,21 +321,19 @@ impl Refusal {
     fn new(why: &str) -> Self {
         Self { why: why.to_owned(), code: None, in_handshake: false }
     }
+}
 
-    fn of(error: &tokio_postgres::Error) -> Self {
+impl From<tokio_postgres::Error> for Refusal {
+    fn from(error: tokio_postgres::Error) -> Self {
         // The wire library tells its kinds of failure apart by these words alone.
         let in_handshake = error.to_string().contains("TLS handshake");
-        Self { why: failure::chain(error), code: error.code().cloned(), in_handshake }
+        Self { why: failure::chain(&error), code: error.code().cloned(), in_handshake }
     }
+}
 
-    /// Whether it is who we are that was refused.
-    fn is_of_us(&self) -> bool {
-        self.sqlstate().is_some_and(|code| code.starts_with("28"))
-    }
-
-    fn sqlstate(&self) -> Option<String> {
-        self.code.as_ref().map(|code| code.code().to_owned())
-    }
+/// Whether it is who we are that was refused.
+fn is_of_us(code: Option<&SqlState>) -> bool {
+    code.is_some_and(|code| code.code().starts_with("28"))
 }
 
 /// Why no host had a session that will do.
@@ -347,7 +341,7 @@ impl Refusal {
 struct Failure {
     said: Vec<String>,
     /// What the last host said.
-    sqlstate: Option<String>,
+    code: Option<SqlState>,
     /// The password that was refused.
     refused: Option<SecretString>,
 }
@@ -360,17 +354,14 @@ impl Failure {
         }
     }
 
-    /// Whether the last host refused who we are.
-    fn is_of_us(&self) -> bool {
-        self.sqlstate.as_ref().is_some_and(|code| code.starts_with("28"))
-    }
-
     fn error(self, more: Option<&str>) -> Error {
-        let error =
-            failure::unavailable(self.said.iter().map(String::as_str).chain(more).collect::<Vec<_>>().join("; "));
-        match self.sqlstate {
+        let said: Vec<&str> = self.said.iter().map(String::as_str).chain(more).collect();
+        let error = failure::unavailable(said.join("; "));
+        match self.code {
             // The source is there, and will have room again.
-            Some(code) if code == failure::TOO_MANY => error.sqlstate(code).retry_after(Duration::from_secs(1)),
+            Some(code) if code == SqlState::TOO_MANY_CONNECTIONS => {
+                error.sqlstate(failure::TOO_MANY).retry_after(Duration::from_secs(1))
+            }
             _ => error,
         }
     }

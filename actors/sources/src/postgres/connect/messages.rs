@@ -2,8 +2,7 @@
 //! them: none is larger than we can hold, and the settings that texts are read by stay as they are.
 //! What has to be refused is told as an error of the server's own, in its place among the answers.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use portico_core::budget::FREE;
 
@@ -32,26 +31,20 @@ const PINNED_PARAMETER: &str = "55P02";
 const PINNED: [(&str, &[&str]); 2] =
     [("client_encoding", &["UTF8", "UTF-8", "UNICODE"]), ("standard_conforming_strings", &["on"])];
 
-/// When the pinned settings have to be as they were set.
+/// When the pinned settings have to be as they were set: not before this is, and behind a pooler within transactions
+/// alone, each of which begins by setting them.
 #[derive(Default)]
-pub(crate) struct Pin(AtomicU8);
+pub(crate) struct Pin(OnceLock<bool>);
 
 impl Pin {
-    const NEVER: u8 = 0;
-    const IN_TRANSACTIONS: u8 = 1;
-    const ALWAYS: u8 = 2;
-
-    /// From now on; behind a pooler within transactions, each of which begins by setting them.
+    /// From now on.
     pub(crate) fn set(&self, pooled: bool) {
-        self.0.store(if pooled { Self::IN_TRANSACTIONS } else { Self::ALWAYS }, Ordering::Release);
+        // Each time it is the same.
+        let _ = self.0.set(pooled);
     }
 
     fn holds(&self, status: Option<u8>) -> bool {
-        match self.0.load(Ordering::Acquire) {
-            Self::NEVER => false,
-            Self::IN_TRANSACTIONS => status == Some(b'T'),
-            _ => true,
-        }
+        self.0.get().is_some_and(|pooled| !pooled || status == Some(b'T'))
     }
 }
 

@@ -33,14 +33,10 @@ pub(crate) struct Options {
     pub(crate) shuffled: bool,
     /// Which sessions will do.
     pub(crate) target: Target,
-    /// How long each attempt may take.
-    pub(crate) connect_timeout: Duration,
-    pub(crate) user: String,
-    pub(crate) database: String,
     pub(crate) password: Option<String>,
     pub(crate) passfile: Option<PathBuf>,
     pub(crate) tls: Arc<Tls>,
-    /// Everything else that the wire library needs.
+    /// Everything else that the wire library needs: the user, the database, and how long each attempt may take.
     pub(crate) template: Config,
 }
 
@@ -135,10 +131,7 @@ impl Options {
         )?
         .unwrap_or(Target::Any);
         let shuffled = one_of(all, "load_balance_hosts", &[("disable", false), ("random", true)])?.unwrap_or(false);
-        let connect_timeout = match number(all, "connect_timeout", 0..=300)? {
-            None | Some(0) => connect_timeout,
-            Some(seconds) => Duration::from_secs(seconds),
-        };
+        let connect_timeout = positive(all, "connect_timeout", 300)?.map_or(connect_timeout, Duration::from_secs);
         let mut template = Config::new();
         template.user(&user).dbname(&database).connect_timeout(connect_timeout);
         let fallback = all.take("fallback_application_name").unwrap_or_else(|| "portico".to_owned());
@@ -172,18 +165,13 @@ impl Options {
             hosts,
             shuffled,
             target,
-            connect_timeout,
-            user,
-            database,
             password: all.take("password"),
             passfile: all.take("passfile").map(|path| base.join(path)),
             tls: Arc::new(tls),
             template,
         };
-        match parameters.left().first() {
-            None => Ok(options),
-            Some(name) => Err(not_understood(name)),
-        }
+        not_understood(&parameters)?;
+        Ok(options)
     }
 }
 
@@ -200,20 +188,16 @@ fn escaped(value: &str) -> String {
 }
 
 fn keep_alive(all: &mut Parameters, template: &mut Config) -> Result<()> {
-    let seconds = |number: Option<u64>, default| match number {
-        None | Some(0) => default,
-        Some(seconds) => Duration::from_secs(seconds),
-    };
-    template.keepalives(number(all, "keepalives", 0..=1)? != Some(0));
-    template.keepalives_idle(seconds(number(all, "keepalives_idle", 0..=86_400)?, KEEPALIVES_IDLE));
-    template.keepalives_interval(seconds(number(all, "keepalives_interval", 0..=86_400)?, KEEPALIVES_INTERVAL));
-    let count = number(all, "keepalives_count", 0..=100)?.filter(|count| *count > 0);
-    template.keepalives_retries(count.and_then(|count| u32::try_from(count).ok()).unwrap_or(KEEPALIVES_COUNT));
+    let mut seconds =
+        |name, default| positive(all, name, 86_400).map(|given| given.map_or(default, Duration::from_secs));
+    template.keepalives_idle(seconds("keepalives_idle", KEEPALIVES_IDLE)?);
+    template.keepalives_interval(seconds("keepalives_interval", KEEPALIVES_INTERVAL)?);
+    template.keepalives(number(all, "keepalives", 1)? != Some(0));
+    let count = positive(all, "keepalives_count", 100)?.and_then(|count| u32::try_from(count).ok());
+    template.keepalives_retries(count.unwrap_or(KEEPALIVES_COUNT));
     // In milliseconds, as libpq counts it.
-    template.tcp_user_timeout(match number(all, "tcp_user_timeout", 0..=86_400_000)? {
-        None | Some(0) => TCP_USER_TIMEOUT,
-        Some(milliseconds) => Duration::from_millis(milliseconds),
-    });
+    let unacknowledged = positive(all, "tcp_user_timeout", 86_400_000)?;
+    template.tcp_user_timeout(unacknowledged.map_or(TCP_USER_TIMEOUT, Duration::from_millis));
     Ok(())
 }
 
@@ -295,7 +279,7 @@ fn tls(all: &mut Parameters, base: &Path) -> Result<Tls> {
     Ok(Tls { mode, roots, client, only_newest, direct })
 }
 
-fn one_of<T: Copy>(all: &mut Parameters, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+fn one_of<T: Copy>(all: &mut Parameters, name: &'static str, words: &[(&str, T)]) -> Result<Option<T>> {
     let Some(given) = all.take(name) else { return Ok(None) };
     match words.iter().find(|(word, _)| *word == given) {
         Some((_, meaning)) => Ok(Some(*meaning)),
@@ -306,12 +290,17 @@ fn one_of<T: Copy>(all: &mut Parameters, name: &str, words: &[(&str, T)]) -> Res
     }
 }
 
-fn number(all: &mut Parameters, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>> {
+fn number(all: &mut Parameters, name: &'static str, most: u64) -> Result<Option<u64>> {
     let Some(given) = all.take(name) else { return Ok(None) };
-    given.parse().ok().filter(|number| range.contains(number)).map(Some).ok_or_else(|| {
-        let remedy = format!("write a whole number from {} to {}", range.start(), range.end());
+    given.parse().ok().filter(|number| *number <= most).map(Some).ok_or_else(|| {
+        let remedy = format!("write a whole number from 0 to {most}");
         refusal(name, "this value is not allowed", &remedy)
     })
+}
+
+/// The same where 0 stands for the default.
+fn positive(all: &mut Parameters, name: &'static str, most: u64) -> Result<Option<u64>> {
+    Ok(number(all, name, most)?.filter(|number| *number > 0))
 }
 
 /// Parameters that libpq knows and we cannot honour, each with what to do instead.
@@ -330,46 +319,13 @@ const REFUSED: [(&str, &str); 12] = [
     ("replication", "remove it: Portico asks queries"),
 ];
 
-const KNOWN: [&str; 32] = [
-    "application_name",
-    "channel_binding",
-    "client_encoding",
-    "connect_timeout",
-    "dbname",
-    "fallback_application_name",
-    "gssencmode",
-    "host",
-    "hostaddr",
-    "keepalives",
-    "keepalives_count",
-    "keepalives_idle",
-    "keepalives_interval",
-    "load_balance_hosts",
-    "options",
-    "passfile",
-    "password",
-    "port",
-    "search_path",
-    "service",
-    "ssl_min_protocol_version",
-    "sslcert",
-    "sslkey",
-    "sslmode",
-    "sslnegotiation",
-    "sslrootcert",
-    "target_session_attrs",
-    "tcp_user_timeout",
-    "user",
-    "sslpassword",
-    "sslcrl",
-    "require_auth",
-];
-
-fn not_understood(name: &str) -> portico_core::error::Error {
+/// The refusal of what nobody took out of `parameters`, if anything is left.
+fn not_understood(parameters: &Parameters) -> Result<()> {
+    let Some(name) = parameters.left().next() else { return Ok(()) };
     if let Some((_, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return refusal(name, "this parameter of libpq is not supported", remedy);
+        return Err(refusal(name, "this parameter of libpq is not supported", remedy));
     }
-    let offered = near::nearest(name, KNOWN.iter().copied());
+    let offered = near::nearest(name, parameters.known());
     let remedy = near::did_you_mean(&offered).unwrap_or_else(|| "remove it".to_owned());
-    refusal("url", &format!("there is no connection parameter {name:?}"), &remedy)
+    Err(refusal("url", &format!("there is no connection parameter {name:?}"), &remedy))
 }

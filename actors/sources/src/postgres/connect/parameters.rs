@@ -1,7 +1,7 @@
 //! A connection's URL, and a service's section, as names and values. What the values mean is in
 //! `options.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,7 +12,11 @@ use portico_core::error::Result;
 
 /// Parameters by their libpq names (PostgreSQL, §34.1.2). The values may be secret.
 #[derive(Default)]
-pub(crate) struct Parameters(HashMap<String, String>);
+pub(crate) struct Parameters {
+    values: BTreeMap<String, String>,
+    /// The names that were asked for.
+    known: BTreeSet<&'static str>,
+}
 
 impl Parameters {
     /// Reads a URL as libpq does (§34.1.1.2). Characters of the password that libpq wants encoded
@@ -64,21 +68,25 @@ impl Parameters {
     fn put(&mut self, name: &str, value: &str, form: &str) -> Result<()> {
         let value = percent_decode_str(value).decode_utf8().map_err(|_| refusal(name, "this is no UTF-8", form))?;
         if !value.is_empty() {
-            self.0.insert(name.to_owned(), value.into_owned());
+            self.values.insert(name.to_owned(), value.into_owned());
         }
         Ok(())
     }
 
     /// Takes a parameter out.
-    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
-        self.0.remove(name)
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
+        self.known.insert(name);
+        self.values.remove(name)
     }
 
     /// The names of what nobody took.
-    pub(crate) fn left(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        names.sort_unstable();
-        names
+    pub(crate) fn left(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// The names that somebody takes.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().copied()
     }
 
     /// Adds what a service's section says; the URL's own words come first (§34.17).
@@ -91,7 +99,7 @@ impl Parameters {
             let Ok(text) = fs::read_to_string(file) else { continue };
             let Some(section) = section(&text, &service)? else { continue };
             for (name, value) in section {
-                self.0.entry(name).or_insert(value);
+                self.values.entry(name).or_insert(value);
             }
             return Ok(());
         }
@@ -133,9 +141,7 @@ mod tests {
     use super::*;
 
     fn read(url: &str) -> Vec<(String, String)> {
-        let mut all: Vec<_> = Parameters::of_url(url).unwrap().0.into_iter().collect();
-        all.sort();
-        all
+        Parameters::of_url(url).unwrap().values.into_iter().collect()
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

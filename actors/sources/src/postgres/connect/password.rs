@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use crate::endpoint::Password;
 use crate::postgres::connect::options::Host;
-use portico_core::error::{Error, Kind, Result};
+use crate::postgres::failure::unavailable;
+use portico_core::error::{Error, Result};
 
 /// How long the program may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -99,7 +100,7 @@ async fn fetch(place: Password) -> Result<SecretString> {
         Password::File(path) => spawn_blocking(move || {
             let mut text = String::new();
             let read = fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-            read.map(|_| text).map_err(|error| no_password(format!("password_file cannot be read: {error}")))
+            read.map(|_| text).map_err(|error| unavailable(format!("password_file cannot be read: {error}")))
         })
         .await
         .map_err(Error::internal)??,
@@ -108,7 +109,7 @@ async fn fetch(place: Password) -> Result<SecretString> {
     };
     let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() {
-        return Err(no_password("password_file or password_command gave nothing"));
+        return Err(unavailable("password_file or password_command gave nothing"));
     }
     Ok(SecretString::from(password))
 }
@@ -121,12 +122,12 @@ async fn printed(words: Vec<SecretString>, patience: Duration) -> Result<String>
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     // Starting a program may take as long as reading it from a disk.
     let started = spawn_blocking(move || command.spawn()).await.map_err(Error::internal)?;
-    let mut child = started.map_err(|error| no_password(format!("password_command cannot be run: {error}")))?;
+    let mut child = started.map_err(|error| unavailable(format!("password_command cannot be run: {error}")))?;
     let group = Group(rustix::process::Pid::from_child(&child));
     let reading = spawn_blocking(move || read(&mut child));
     let read = match timeout(patience, reading).await {
         Ok(read) => read.map_err(Error::internal)?,
-        Err(_) => Err(no_password(format!("password_command took longer than {patience:?}"))),
+        Err(_) => Err(unavailable(format!("password_command took longer than {patience:?}"))),
     };
     drop(group);
     read
@@ -138,8 +139,8 @@ fn read(child: &mut Child) -> Result<String> {
     let status = child.wait().map_err(Error::internal)?;
     match read {
         Some(Ok(_)) if status.success() => Ok(text),
-        Some(Err(error)) => Err(no_password(format!("what password_command printed cannot be read: {error}"))),
-        _ => Err(no_password(format!("password_command ended with {status}"))),
+        Some(Err(error)) => Err(unavailable(format!("what password_command printed cannot be read: {error}"))),
+        _ => Err(unavailable(format!("password_command ended with {status}"))),
     }
 }
 
@@ -191,10 +192,6 @@ fn matching(line: &str, wanted: [&str; 4]) -> Option<String> {
     }
     let password = if fields.len() == 5 { fields.pop()? } else { return None };
     fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted).then_some(password)
-}
-
-fn no_password(cause: impl std::fmt::Display) -> Error {
-    Error::new(Kind::Unavailable, "the source is unavailable").because(cause)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! look at each message (`messages.rs`).
 
 use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,77 +15,53 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::Config;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_util::either::Either;
 
-use crate::postgres::connect::cancel::ServerAddress;
 use crate::postgres::connect::lending::Lending;
-use crate::postgres::connect::messages;
-use crate::postgres::connect::messages::Messages;
+use crate::postgres::connect::messages::{self, Messages};
 use portico_core::budget::Loan;
 
 /// Octets that are read at once, but in the middle of a long message.
 const READ: usize = 8 * 1024;
 
 /// A socket to a server.
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+pub(crate) type Socket = Either<TcpStream, UnixStream>;
+
+/// Where a session leads.
+#[derive(Clone)]
+pub(crate) enum ServerAddress {
+    Network(SocketAddr),
+    Socket(PathBuf),
 }
 
-impl Socket {
-    /// Connects to `place`, with the options of `config`.
-    pub(crate) async fn connect(place: &ServerAddress, config: &Config) -> io::Result<Self> {
-        let address = match place {
-            ServerAddress::Socket(path) => return UnixStream::connect(path).await.map(Self::Unix),
-            ServerAddress::Network(address) => address,
-        };
-        let stream = TcpStream::connect(address).await?;
+impl ServerAddress {
+    /// A socket that leads there.
+    pub(crate) async fn connect(&self) -> io::Result<Socket> {
+        match self {
+            Self::Network(address) => TcpStream::connect(address).await.map(Either::Left),
+            Self::Socket(path) => UnixStream::connect(path).await.map(Either::Right),
+        }
+    }
+
+    /// The same with the options of `config`.
+    pub(crate) async fn connect_with(&self, config: &Config) -> io::Result<Socket> {
+        let socket = self.connect().await?;
+        let Either::Left(stream) = &socket else { return Ok(socket) };
         stream.set_nodelay(true)?;
         if let Some(timeout) = config.get_tcp_user_timeout() {
-            sockopt::set_tcp_user_timeout(&stream, u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX))?;
+            sockopt::set_tcp_user_timeout(stream, u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX))?;
         }
         if config.get_keepalives() {
-            sockopt::set_socket_keepalive(&stream, true)?;
-            sockopt::set_tcp_keepidle(&stream, config.get_keepalives_idle())?;
+            sockopt::set_socket_keepalive(stream, true)?;
+            sockopt::set_tcp_keepidle(stream, config.get_keepalives_idle())?;
             if let Some(interval) = config.get_keepalives_interval() {
-                sockopt::set_tcp_keepintvl(&stream, interval)?;
+                sockopt::set_tcp_keepintvl(stream, interval)?;
             }
             if let Some(count) = config.get_keepalives_retries() {
-                sockopt::set_tcp_keepcnt(&stream, count)?;
+                sockopt::set_tcp_keepcnt(stream, count)?;
             }
         }
-        Ok(Self::Tcp(stream))
-    }
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, octets),
-            Self::Unix(stream) => Pin::new(stream).poll_write(cx, octets),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Ok(socket)
     }
 }
 
@@ -98,13 +76,21 @@ pub(crate) struct Bounded<S> {
     read: Box<[u8]>,
     /// How much of what is handed on was taken.
     taken: usize,
+    /// Whether it ends when the other end does.
+    patient: bool,
 }
 
 impl<S> Bounded<S> {
     /// The first `unframed` octets that are read are no message.
     pub(crate) fn new(stream: S, pin: Arc<messages::Pin>, lending: Lending, unframed: usize) -> Self {
         let messages = Messages::new(Arc::clone(&pin), lending.budget.most(), unframed);
-        Self { stream, messages, pin, lending, waiting: None, read: vec![0; READ].into(), taken: 0 }
+        let read = vec![0; READ].into();
+        Self { stream, messages, pin, lending, waiting: None, read, taken: 0, patient: false }
+    }
+
+    /// A stream for a request that has no answer: it ends when the other end does.
+    pub(crate) fn patient(stream: S) -> Self {
+        Self { patient: true, ..Self::new(stream, Arc::default(), Lending::default(), 1) }
     }
 
     /// Waits for room for what was announced.
@@ -156,7 +142,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().stream).poll_write(cx, octets)
     }
@@ -166,7 +152,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        let this = self.get_mut();
+        if !this.patient {
+            return Pin::new(&mut this.stream).poll_shutdown(cx);
+        }
+        // Nothing is said any more; what the other end says, which is nothing, is read to its end.
+        loop {
+            let mut read = ReadBuf::new(&mut this.read);
+            let outcome = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut read));
+            // A connection that was reset has ended as well.
+            if outcome.is_err() || read.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 
@@ -192,8 +190,9 @@ where
 
     fn connect(self, stream: Bounded<S>) -> Self::Future {
         // Nothing is read ahead of the one octet that agrees upon TLS.
-        let Bounded { stream, pin, lending, .. } = stream;
+        let Bounded { stream, pin, lending, patient, .. } = stream;
         let connecting = self.0.connect(stream);
-        async move { connecting.await.map(|stream| Bounded::new(stream, pin, lending, 0)) }.boxed()
+        let below = move |stream| Bounded { patient, ..Bounded::new(stream, pin, lending, 0) };
+        async move { connecting.await.map(below) }.boxed()
     }
 }

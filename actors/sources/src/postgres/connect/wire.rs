@@ -6,9 +6,8 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Statement};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::postgres::connect::cancel::{Canceller, ServerAddress};
+use crate::postgres::connect::cancel::Canceller;
 use crate::postgres::connect::lending::Lent;
 use crate::postgres::connect::messages::Pin;
 use crate::postgres::connect::notices::MessageListener;
@@ -18,12 +17,9 @@ pub(crate) struct Wire {
     pub(crate) client: Client,
     pub(crate) driver: JoinHandle<()>,
     pub(crate) messages: Arc<MessageListener>,
-    pub(crate) tls: MakeRustlsConnect,
+    pub(crate) canceller: Canceller,
     pub(crate) pin: Arc<Pin>,
     pub(crate) lent: Arc<Lent>,
-    /// Where it leads, and the name that its certificate has to bear.
-    pub(crate) place: ServerAddress,
-    pub(crate) name: String,
     /// Behind a pooler that hands out server sessions by the transaction.
     pub(crate) pooled: bool,
     /// What is asked of tables (`catalog/relations.rs`), where it was prepared.
@@ -33,8 +29,7 @@ pub(crate) struct Wire {
 impl Wire {
     /// Cancels what runs on this session, also after it has gone.
     pub(crate) fn canceller(&self) -> Canceller {
-        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
-        Canceller { token, tls, place: self.place.clone(), name: self.name.clone() }
+        self.canceller.clone()
     }
 
     /// From now on the session is closed when the source reports another encoding, or other rules for

@@ -1,35 +1,24 @@
 //! How the octets of a column are read, by the column's type.
 
-use tokio_postgres::types::{Kind, Type};
+use std::borrow::Cow;
 
+use tokio_postgres::types::{Kind, Type};
+use uuid::Uuid;
+
+use crate::postgres::decode::malformed::{Malformed, whole};
 use crate::postgres::decode::temporal::Zone;
+use crate::postgres::decode::{network, numeric, temporal};
+use portico_core::reply::Cell;
+
+/// Reads the octets of one value that is not NULL.
+type Reader = fn(&[u8]) -> Result<Cell<'_>, Malformed>;
 
 /// How a column's octets are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Form {
-    Boolean,
-    Octets,
-    Text,
-    Character,
-    Int2,
-    Int4,
-    Int8,
-    Oid,
-    Float4,
-    Float8,
-    Numeric,
-    Json,
-    Jsonb,
-    Uuid,
-    Date,
-    Time,
-    TimeWithZone,
-    Timestamp(Zone),
+    /// By what knows the type.
+    Plain(Reader),
     Interval,
-    /// Of a server before 17, where both ends are ordinary values.
-    FiniteInterval,
-    Address,
-    HardwareAddress,
     Array(Box<Form>),
     /// Octets nobody here understands, of a value that could not be asked for as text.
     Opaque,
@@ -38,9 +27,9 @@ pub(crate) enum Form {
 impl Form {
     /// The form of `type_`, or `None` where only the source itself can print it.
     pub(crate) fn of(type_: &Type) -> Option<Self> {
-        let form = match *type_ {
-            Type::BOOL => Self::Boolean,
-            Type::BYTEA => Self::Octets,
+        let reader: Reader = match *type_ {
+            Type::BOOL => |raw| Ok(Cell::Boolean(raw.first().is_some_and(|octet| *octet != 0))),
+            Type::BYTEA => |raw| Ok(Cell::Bytes(Cow::Borrowed(raw))),
             Type::TEXT
             | Type::VARCHAR
             | Type::BPCHAR
@@ -49,45 +38,66 @@ impl Form {
             | Type::UNKNOWN
             | Type::CSTRING
             | Type::REFCURSOR
-            | Type::VOID => Self::Text,
-            Type::CHAR => Self::Character,
-            Type::INT2 => Self::Int2,
-            Type::INT4 => Self::Int4,
-            Type::INT8 => Self::Int8,
-            Type::OID => Self::Oid,
-            Type::FLOAT4 => Self::Float4,
-            Type::FLOAT8 => Self::Float8,
-            Type::NUMERIC => Self::Numeric,
-            Type::JSON => Self::Json,
-            Type::JSONB => Self::Jsonb,
-            Type::UUID => Self::Uuid,
-            Type::DATE => Self::Date,
-            Type::TIME => Self::Time,
-            Type::TIMETZ => Self::TimeWithZone,
-            Type::TIMESTAMP => Self::Timestamp(Zone::None),
-            Type::TIMESTAMPTZ => Self::Timestamp(Zone::Utc),
-            Type::INTERVAL => Self::Interval,
-            Type::INET | Type::CIDR => Self::Address,
-            Type::MACADDR | Type::MACADDR8 => Self::HardwareAddress,
+            | Type::VOID => text,
+            Type::CHAR => |raw| Ok(Cell::Text(character(raw))),
+            Type::INT2 => |raw| Ok(Cell::Integer(i64::from(i16::from_be_bytes(whole(raw, "int2")?)))),
+            Type::INT4 => |raw| Ok(Cell::Integer(i64::from(i32::from_be_bytes(whole(raw, "int4")?)))),
+            Type::INT8 => |raw| Ok(Cell::Integer(i64::from_be_bytes(whole(raw, "int8")?))),
+            Type::OID => |raw| Ok(Cell::Integer(i64::from(u32::from_be_bytes(whole(raw, "oid")?)))),
+            Type::FLOAT4 => |raw| Ok(Cell::Float(f32::from_be_bytes(whole(raw, "float4")?))),
+            Type::FLOAT8 => |raw| Ok(Cell::Double(f64::from_be_bytes(whole(raw, "float8")?))),
+            Type::NUMERIC => |raw| Ok(Cell::Decimal(numeric::digits(raw)?.into())),
+            Type::JSON => json,
+            // The first octet is the format's version.
+            Type::JSONB => |raw| json(raw.split_first().ok_or(Malformed("jsonb"))?.1),
+            Type::UUID => |raw| Ok(Cell::Text(Uuid::from_bytes(whole(raw, "uuid")?).to_string().into())),
+            Type::DATE => |raw| Ok(Cell::Text(temporal::date(raw)?.into())),
+            Type::TIME => |raw| Ok(Cell::Text(temporal::time(raw)?.into())),
+            Type::TIMETZ => |raw| Ok(Cell::Text(temporal::time_with_zone(raw)?.into())),
+            Type::TIMESTAMP => |raw| Ok(Cell::Text(temporal::timestamp(raw, Zone::None)?.into())),
+            Type::TIMESTAMPTZ => |raw| Ok(Cell::Text(temporal::timestamp(raw, Zone::Utc)?.into())),
+            Type::INTERVAL => return Some(Self::Interval),
+            Type::INET | Type::CIDR => |raw| Ok(Cell::Text(network::address(raw)?.into())),
+            Type::MACADDR | Type::MACADDR8 => |raw| Ok(Cell::Text(network::hardware_address(raw).into())),
             _ => match type_.kind() {
-                Kind::Enum(_) => Self::Text,
-                Kind::Domain(base) => Self::of(base)?,
-                Kind::Array(element) if is_true_array(type_) => Self::Array(Box::new(Self::of(element)?)),
+                Kind::Enum(_) => text,
+                Kind::Domain(base) => return Self::of(base),
+                Kind::Array(element) if is_true_array(type_) => {
+                    return Some(Self::Array(Box::new(Self::of(element)?)));
+                }
                 // The commonest extension type; its binary form is its text.
-                Kind::Simple if type_.name() == "citext" => Self::Text,
+                Kind::Simple if type_.name() == "citext" => text,
                 _ => return None,
             },
         };
-        Some(form)
+        Some(Self::Plain(reader))
     }
 
-    /// The form at a server that knows no infinite intervals.
+    /// The form at a server before 17, where both ends of an interval are ordinary values.
     pub(crate) fn finite(self) -> Self {
         match self {
-            Self::Interval => Self::FiniteInterval,
+            Self::Interval => Self::Plain(|raw| Ok(Cell::Text(temporal::finite_interval(raw)?.into()))),
             Self::Array(element) => Self::Array(Box::new(element.finite())),
             form => form,
         }
+    }
+}
+
+/// A database in `SQL_ASCII` may hold what is not UTF-8.
+fn text(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
+    Ok(Cell::Text(String::from_utf8_lossy(raw)))
+}
+
+fn json(raw: &[u8]) -> Result<Cell<'_>, Malformed> {
+    Ok(Cell::Json(String::from_utf8_lossy(raw)))
+}
+
+/// `"char"`: one octet; zero is the empty text, and what is not ASCII goes out in octal.
+fn character(raw: &[u8]) -> Cow<'_, str> {
+    match raw.first() {
+        None | Some(0) => Cow::Borrowed(""),
+        Some(octet) if octet.is_ascii() => Cow::Owned(char::from(*octet).to_string()),
+        Some(octet) => Cow::Owned(format!("\\{octet:03o}")),
     }
 }
 
@@ -110,9 +120,9 @@ pub(crate) fn is_true_array(type_: &Type) -> bool {
 /// How a column without a native form is asked for: an expression around its name, and the form of what comes.
 pub(crate) fn printed(name: &str, type_: &Type) -> (String, Form) {
     match element(type_) {
-        None => (format!("{name}::text"), Form::Text),
+        None => (format!("{name}::text"), Form::Plain(text)),
         // No array of the source's has arrays as elements, but for those of a domain.
-        Some(element) if is_true_array(element) => (format!("pg_catalog.to_json({name})"), Form::Json),
-        Some(_) => (format!("{name}::text[]"), Form::Array(Box::new(Form::Text))),
+        Some(element) if is_true_array(element) => (format!("pg_catalog.to_json({name})"), Form::Plain(json)),
+        Some(_) => (format!("{name}::text[]"), Form::Array(Box::new(Form::Plain(text)))),
     }
 }

@@ -1,6 +1,5 @@
 //! PostgreSQL's binary network addresses as the source prints them.
 
-use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::postgres::decode::malformed::Malformed;
@@ -32,11 +31,5 @@ fn version_6(octets: [u8; 16]) -> String {
 
 /// `macaddr` and `macaddr8`: octets in hexadecimal with colons.
 pub(crate) fn hardware_address(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(raw.len() * 3);
-    for (index, octet) in raw.iter().enumerate() {
-        let colon = if index == 0 { "" } else { ":" };
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{colon}{octet:02x}");
-    }
-    text
+    raw.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
 }

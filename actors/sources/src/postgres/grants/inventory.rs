@@ -2,9 +2,11 @@
 //! questions, whatever the number of things. What of it callers see is in `shown.rs`.
 
 use futures_util::future::try_join3;
-use tokio_postgres::types::{Oid, ToSql, Type};
+use tokio_postgres::types::{Oid, Type};
 use tokio_postgres::{Client, Row};
 
+use crate::postgres::catalog::fragments::CALLABLE;
+use crate::postgres::quote::quoted;
 use crate::postgres::session::own::{ask, get};
 use portico_core::error::Result;
 
@@ -20,56 +22,89 @@ pub(crate) enum Whose {
 
 /// All of a database that people have made, in the order of its names.
 pub(crate) struct Inventory {
-    pub(crate) schemas: Vec<Schema>,
-    pub(crate) relations: Vec<Relation>,
-    pub(crate) routines: Vec<Routine>,
+    pub(crate) schemas: Vec<Object>,
+    pub(crate) relations: Vec<Object>,
+    pub(crate) routines: Vec<Object>,
 }
 
 /// Who holds which rights, in PostgreSQL's own words. Among effective rights, `WRITE` stands for those
 /// that change rows and `OWNER` for what an owner may do.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct HeldRights {
     pub(crate) role: Vec<String>,
     pub(crate) public: Vec<String>,
 }
 
-pub(crate) struct Schema {
+/// A database, a schema, a relation or a routine.
+#[derive(Default)]
+pub(crate) struct Object {
+    pub(crate) oid: Oid,
+    /// `DATABASE`, `SCHEMA`, `TABLE` (also of views and foreign tables), `MATERIALIZED VIEW`, `SEQUENCE`, `FUNCTION`
+    /// or `PROCEDURE`.
+    pub(crate) kind: String,
+    /// Of what lies in one.
+    pub(crate) schema: Option<String>,
     pub(crate) name: String,
+    /// Of a routine, the types of its arguments as a statement writes them.
+    pub(crate) arguments: Option<String>,
     pub(crate) owner: String,
     pub(crate) held: HeldRights,
-}
-
-pub(crate) struct Relation {
-    pub(crate) oid: Oid,
-    pub(crate) schema: String,
-    pub(crate) name: String,
-    /// `relkind`: r, p, v, m, f, or S for a sequence.
-    pub(crate) kind: String,
-    pub(crate) owner: String,
     /// Of a sequence, the table that it belongs to.
     pub(crate) belongs_to: Option<Oid>,
-    /// What it inherits from, or is a partition of.
+    /// What a relation inherits from, or is a partition of.
     pub(crate) parents: Vec<Oid>,
-    pub(crate) held: HeldRights,
-}
-
-impl Relation {
-    pub(crate) fn is_sequence(&self) -> bool {
-        self.kind == "S"
-    }
-}
-
-pub(crate) struct Routine {
-    pub(crate) oid: Oid,
-    pub(crate) schema: String,
-    pub(crate) name: String,
-    /// The types of its arguments as a statement writes them.
-    pub(crate) arguments: String,
-    pub(crate) is_procedure: bool,
-    pub(crate) owner: String,
-    /// Whether it runs with its owner's rights.
+    /// Whether a routine runs with its owner's rights.
     pub(crate) as_owner: bool,
-    pub(crate) held: HeldRights,
+}
+
+impl Object {
+    pub(crate) fn is_sequence(&self) -> bool {
+        self.kind == "SEQUENCE"
+    }
+
+    /// The schema that it lies in.
+    pub(crate) fn schema(&self) -> &str {
+        self.schema.as_deref().unwrap_or_default()
+    }
+
+    /// Its name as findings tell it.
+    pub(crate) fn called(&self) -> String {
+        self.schema.iter().chain([&self.name]).map(String::as_str).collect::<Vec<_>>().join(".")
+    }
+
+    /// Its name as a statement writes it.
+    pub(crate) fn signature(&self) -> String {
+        let names: Vec<String> = self.schema.iter().chain([&self.name]).map(|name| quoted(name)).collect();
+        let arguments = self.arguments.as_ref().map(|arguments| format!("({arguments})"));
+        names.join(".") + &arguments.unwrap_or_default()
+    }
+
+    /// The same behind its kind, as `GRANT … ON` has it.
+    pub(crate) fn object(&self) -> String {
+        let kind = if self.kind == "MATERIALIZED VIEW" { "TABLE" } else { &self.kind };
+        format!("{kind} {}", self.signature())
+    }
+
+    /// Whether the role itself holds this right.
+    pub(crate) fn can(&self, wanted: &str) -> bool {
+        self.held.role.iter().any(|right| right == wanted)
+    }
+
+    /// Reads a row of a question for objects, whose columns stand in this order.
+    pub(crate) fn read(row: &Row) -> Result<Self> {
+        Ok(Self {
+            oid: get(row, 0)?,
+            kind: get(row, 1)?,
+            schema: get(row, 2)?,
+            name: get(row, 3)?,
+            arguments: get(row, 4)?,
+            owner: get(row, 5)?,
+            held: HeldRights { role: get(row, 6)?, public: get(row, 7)? },
+            belongs_to: get(row, 8)?,
+            parents: get(row, 9)?,
+            as_owner: get(row, 10)?,
+        })
+    }
 }
 
 /// What people have made: not the engine's own schemas. Nobody else's can begin with `pg_`.
@@ -77,129 +112,127 @@ const OURS: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
 /// The roles whose rights `$1` has: its own with all that it inherits, and those that it may become
 /// without inheriting from them.
-const ROLES: &str = "roles AS MATERIALIZED (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.oid = $1
-    OR (pg_catalog.pg_has_role($1, r.oid, 'MEMBER') AND NOT pg_catalog.pg_has_role($1, r.oid, 'USAGE')))";
+const ROLES: &str = "WITH roles AS MATERIALIZED (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.oid = $1
+    OR (pg_catalog.pg_has_role($1, r.oid, 'MEMBER') AND NOT pg_catalog.pg_has_role($1, r.oid, 'USAGE')))\n";
 
-/// The rights in an access list of `kind`, as two arrays; `more` are further lists.
-fn granted(list: &str, kind: &str, owner: &str, more: &str) -> String {
-    format!(
-        "CROSS JOIN LATERAL (SELECT
-        COALESCE(pg_catalog.array_agg(DISTINCT a.privilege_type::text) FILTER (WHERE a.grantee = $1), '{{}}') AS role,
-        COALESCE(pg_catalog.array_agg(DISTINCT a.privilege_type::text) FILTER (WHERE a.grantee = 0), '{{}}') AS public
-    FROM (SELECT * FROM pg_catalog.aclexplode(COALESCE({list}, pg_catalog.acldefault({kind}, {owner}))) {more}) a) held"
-    )
+/// Where one kind of object stands in the catalogue.
+struct Catalogue {
+    /// The values of [`Object`] up to its owner, as SQL.
+    names: &'static str,
+    owner: &'static str,
+    /// Its list of rights, which list stands for an absent one, and further lists.
+    list: &'static str,
+    default: &'static str,
+    more: &'static str,
+    /// Each right that can be held by any means, with the condition for one role `r`.
+    rights: &'static [(&'static str, &'static str)],
+    /// The values of [`Object`] behind the rights.
+    rest: &'static str,
+    from: &'static str,
+    /// Which of them are of interest.
+    only: &'static str,
+    order: &'static str,
 }
 
-/// The same of what can be done: each right with the condition for one role `r`.
-fn effective(rights: &[(&str, &str)], owner: &str) -> String {
-    let each = rights
-        .iter()
-        .map(|(word, condition)| format!("CASE WHEN EXISTS (SELECT FROM roles r WHERE {condition}) THEN '{word}' END"));
-    let owns = format!("CASE WHEN pg_catalog.pg_has_role($1, {owner}, 'MEMBER') THEN 'OWNER' END");
-    let all: Vec<String> = each.chain([owns]).collect();
-    format!(
-        "CROSS JOIN LATERAL (SELECT pg_catalog.array_remove(ARRAY[{}]::text[], NULL) AS role, \
-        '{{}}'::text[] AS public) held",
-        all.join(", ")
-    )
-}
+const SCHEMAS: Catalogue = Catalogue {
+    names: "n.oid, 'SCHEMA', NULL::text, n.nspname::text, NULL::text",
+    owner: "n.nspowner",
+    list: "n.nspacl",
+    default: "'n'",
+    more: "",
+    rights: &[
+        ("USAGE", "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')"),
+        ("CREATE", "pg_catalog.has_schema_privilege(r.oid, n.oid, 'CREATE')"),
+    ],
+    rest: "NULL::oid, '{}'::oid[], false",
+    from: "pg_catalog.pg_namespace n",
+    only: "true",
+    order: "n.nspname",
+};
 
-impl Whose {
-    fn oid(self) -> Option<Oid> {
-        match self {
-            Self::Granted(role) => role,
-            Self::Effective(role) => Some(role),
-        }
-    }
-
-    fn frame(self) -> String {
-        match self {
-            Self::Granted(_) => String::new(),
-            Self::Effective(_) => format!("WITH {ROLES}\n"),
-        }
-    }
-
-    fn schemas(self) -> String {
-        let held = match self {
-            Self::Granted(_) => granted("n.nspacl", "'n'", "n.nspowner", ""),
-            Self::Effective(_) => {
-                let may = |what| format!("pg_catalog.has_schema_privilege(r.oid, n.oid, '{what}')");
-                effective(&[("USAGE", &may("USAGE")), ("CREATE", &may("CREATE"))], "n.nspowner")
-            }
-        };
-        format!(
-            "{}SELECT n.nspname::text, pg_catalog.pg_get_userbyid(n.nspowner)::text, held.role, held.public
-FROM pg_catalog.pg_namespace n {held} WHERE {OURS} ORDER BY n.nspname",
-            self.frame()
-        )
-    }
-
-    fn relations(self) -> String {
-        let held = match self {
-            Self::Granted(_) => granted(
-                "c.relacl",
-                "CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\"",
-                "c.relowner",
-                "UNION ALL SELECT x.* FROM pg_catalog.pg_attribute t, pg_catalog.aclexplode(t.attacl) x \
-                WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL",
-            ),
-            Self::Effective(_) => {
-                let inside = "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') AND ";
-                let reads = format!(
-                    "{inside}CASE c.relkind WHEN 'S' THEN pg_catalog.has_sequence_privilege(r.oid, c.oid, 'USAGE, SELECT')
+const RELATIONS: Catalogue = Catalogue {
+    names: "c.oid, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END,
+    n.nspname::text, c.relname::text, NULL::text",
+    owner: "c.relowner",
+    list: "c.relacl",
+    default: "CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\"",
+    more: "UNION ALL SELECT x.* FROM pg_catalog.pg_attribute t, pg_catalog.aclexplode(t.attacl) x
+        WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL",
+    rights: &[
+        (
+            "SELECT",
+            "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') AND CASE c.relkind
+        WHEN 'S' THEN pg_catalog.has_sequence_privilege(r.oid, c.oid, 'USAGE, SELECT')
         ELSE pg_catalog.has_table_privilege(r.oid, c.oid, 'SELECT')
-            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT') END"
-                );
-                let writes = format!(
-                    "{inside}CASE c.relkind WHEN 'S' THEN pg_catalog.has_sequence_privilege(r.oid, c.oid, 'UPDATE')
+            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT') END",
+        ),
+        (
+            "WRITE",
+            "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') AND CASE c.relkind
+        WHEN 'S' THEN pg_catalog.has_sequence_privilege(r.oid, c.oid, 'UPDATE')
         ELSE pg_catalog.has_table_privilege(r.oid, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'INSERT, UPDATE') END"
-                );
-                effective(&[("SELECT", &reads), ("WRITE", &writes)], "c.relowner")
-            }
-        };
-        format!(
-            "{}SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
-    pg_catalog.pg_get_userbyid(c.relowner)::text,
-    (SELECT d.refobjid FROM pg_catalog.pg_depend d WHERE c.relkind = 'S' AND d.objid = c.oid AND d.deptype IN ('a', 'i')
+            OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'INSERT, UPDATE') END",
+        ),
+    ],
+    rest: "(SELECT d.refobjid FROM pg_catalog.pg_depend d WHERE c.relkind = 'S' AND d.objid = c.oid AND d.deptype IN ('a', 'i')
         AND d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass LIMIT 1),
-    ARRAY(SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid), held.role, held.public
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace {held}
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND {OURS} ORDER BY n.nspname, c.relname",
-            self.frame()
-        )
-    }
+    ARRAY(SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid), false",
+    from: "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace",
+    only: "c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')",
+    order: "n.nspname, c.relname",
+};
 
-    /// Routines that can be called at all: not those of triggers and types. What belongs to an extension is
-    /// the extension's matter.
-    fn routines(self) -> String {
-        let held = match self {
-            Self::Granted(_) => granted("p.proacl", "'f'", "p.proowner", ""),
-            Self::Effective(_) => effective(
-                &[(
-                    "EXECUTE",
-                    "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
-        AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')",
-                )],
-                "p.proowner",
-            ),
-        };
-        format!(
-            "{}SELECT p.oid, n.nspname::text, p.proname::text,
+/// What belongs to an extension is the extension's matter.
+const ROUTINES: Catalogue = Catalogue {
+    names: "p.oid, CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, n.nspname::text, p.proname::text,
     CASE p.prokind WHEN 'a' THEN (
         SELECT COALESCE(pg_catalog.string_agg(pg_catalog.format_type(u.type, NULL), ', ' ORDER BY u.i), '')
         FROM pg_catalog.unnest(p.proargtypes::oid[]) WITH ORDINALITY AS u(type, i))
-    ELSE pg_catalog.pg_get_function_identity_arguments(p.oid) END,
-    p.prokind = 'p', pg_catalog.pg_get_userbyid(p.proowner)::text, p.prosecdef, held.role, held.public
-FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype {held}
-WHERE {OURS} AND rt.typname NOT IN ('trigger', 'event_trigger', 'internal', 'language_handler', 'fdw_handler',
-        'index_am_handler', 'table_am_handler', 'tsm_handler')
-    AND 'pg_catalog.internal'::regtype <> ALL (p.proargtypes::oid[])
-    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
-        WHERE e.classid = 'pg_catalog.pg_proc'::regclass AND e.objid = p.oid AND e.deptype = 'e')
-ORDER BY n.nspname, p.proname, 4",
-            self.frame()
+    ELSE pg_catalog.pg_get_function_identity_arguments(p.oid) END",
+    owner: "p.proowner",
+    list: "p.proacl",
+    default: "'f'",
+    more: "",
+    rights: &[(
+        "EXECUTE",
+        "pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE')
+        AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')",
+    )],
+    rest: "NULL::oid, '{}'::oid[], p.prosecdef",
+    from: "pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    JOIN pg_catalog.pg_type rt ON rt.oid = p.prorettype",
+    only: CALLABLE,
+    order: "n.nspname, p.proname, 5",
+};
+
+impl Catalogue {
+    /// All of its objects, with the rights of `whose`: those of the role, and those of everybody.
+    fn question(&self, whose: Whose) -> String {
+        let Self { names, owner, list, default, more, rights, rest, from, only, order } = self;
+        let (frame, role, public) = match whose {
+            Whose::Granted(_) => {
+                let list = format!("aclexplode(COALESCE({list}, pg_catalog.acldefault({default}, {owner})))");
+                let granted = |grantee: &str| {
+                    format!(
+                        "ARRAY(SELECT DISTINCT a.privilege_type::text FROM (SELECT * FROM pg_catalog.{list} {more}) a
+        WHERE a.grantee = {grantee} ORDER BY 1)"
+                    )
+                };
+                ("", granted("$1"), granted("0"))
+            }
+            Whose::Effective(_) => {
+                let each = rights.iter().map(|(right, condition)| {
+                    format!("CASE WHEN EXISTS (SELECT FROM roles r WHERE {condition}) THEN '{right}' END")
+                });
+                let owns = format!("CASE WHEN pg_catalog.pg_has_role($1, {owner}, 'MEMBER') THEN 'OWNER' END");
+                let all: Vec<String> = each.chain([owns]).collect();
+                let held = format!("pg_catalog.array_remove(ARRAY[{}]::text[], NULL)", all.join(", "));
+                (ROLES, held, "'{}'::text[]".to_owned())
+            }
+        };
+        format!(
+            "{frame}SELECT {names}, pg_catalog.pg_get_userbyid({owner})::text, {role}, {public}, {rest}
+FROM {from} WHERE {only} AND {OURS} ORDER BY {order}"
         )
     }
 }
@@ -263,49 +296,17 @@ pub(crate) async fn needed(client: &Client, relations: &[Oid], writes: bool) -> 
 impl Inventory {
     /// Reads everything, with the rights of `whose`.
     pub(crate) async fn read(client: &Client, whose: Whose) -> Result<Self> {
-        let role = whose.oid();
-        let (schemas, relations, routines) = (whose.schemas(), whose.relations(), whose.routines());
-        let whom: &[(&(dyn ToSql + Sync), Type)] = &[(&role, Type::OID)];
-        let (schemas, relations, routines) =
-            try_join3(ask(client, &schemas, whom), ask(client, &relations, whom), ask(client, &routines, whom)).await?;
-        Ok(Self {
-            schemas: schemas.iter().map(schema).collect::<Result<_>>()?,
-            relations: relations.iter().map(relation).collect::<Result<_>>()?,
-            routines: routines.iter().map(routine).collect::<Result<_>>()?,
-        })
+        let read = |catalogue| objects(client, catalogue, whose);
+        let (schemas, relations, routines) = try_join3(read(&SCHEMAS), read(&RELATIONS), read(&ROUTINES)).await?;
+        Ok(Self { schemas, relations, routines })
     }
 }
 
-fn held(row: &Row, column: usize) -> Result<HeldRights> {
-    Ok(HeldRights { role: get(row, column)?, public: get(row, column + 1)? })
-}
-
-fn schema(row: &Row) -> Result<Schema> {
-    Ok(Schema { name: get(row, 0)?, owner: get(row, 1)?, held: held(row, 2)? })
-}
-
-fn relation(row: &Row) -> Result<Relation> {
-    Ok(Relation {
-        oid: get(row, 0)?,
-        schema: get(row, 1)?,
-        name: get(row, 2)?,
-        kind: get(row, 3)?,
-        owner: get(row, 4)?,
-        belongs_to: get(row, 5)?,
-        parents: get(row, 6)?,
-        held: held(row, 7)?,
-    })
-}
-
-fn routine(row: &Row) -> Result<Routine> {
-    Ok(Routine {
-        oid: get(row, 0)?,
-        schema: get(row, 1)?,
-        name: get(row, 2)?,
-        arguments: get(row, 3)?,
-        is_procedure: get(row, 4)?,
-        owner: get(row, 5)?,
-        as_owner: get(row, 6)?,
-        held: held(row, 7)?,
-    })
+async fn objects(client: &Client, catalogue: &Catalogue, whose: Whose) -> Result<Vec<Object>> {
+    let role = match whose {
+        Whose::Granted(role) => role,
+        Whose::Effective(role) => Some(role),
+    };
+    let rows = ask(client, &catalogue.question(whose), &[(&role, Type::OID)]).await?;
+    rows.iter().map(Object::read).collect()
 }

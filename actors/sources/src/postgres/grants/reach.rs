@@ -1,30 +1,19 @@
 //! What a database user can reach beyond what a connection exposes, and whether the server can be asked what
 //! it understood of a statement.
 
-use tokio_postgres::types::{Oid, Type};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 
-use crate::postgres::grants::inventory::{Inventory, Relation, Routine, Whose, needed};
+use crate::postgres::grants::inventory::{Inventory, Object, Whose, needed};
 use crate::postgres::grants::shown::{Visibilities, Visibility};
+use crate::postgres::grants::state::Role;
 use crate::postgres::session::own::{ask, get};
 use crate::{Access, Settings};
 use portico_core::error::{Error, Result};
-use portico_core::finding::{Finding, Grade, printable};
+use portico_core::finding::{Finding, Grade};
 
 /// The first version that has functions with an analysed body.
 const ASKED_SINCE: i32 = 140_000;
-
-/// $1: the role, else the session's own.
-const USER: &str = "\
-SELECT r.oid, r.rolname::text, r.rolsuper,
-    ARRAY(SELECT s.rolname::text FROM pg_catalog.pg_roles s
-        WHERE s.rolsuper AND pg_catalog.pg_has_role(r.oid, s.oid, 'MEMBER') ORDER BY 1),
-    pg_catalog.array_remove(ARRAY[CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END,
-        CASE WHEN r.rolreplication THEN 'REPLICATION' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END]::text[], NULL),
-    ARRAY(SELECT m.rolname::text FROM pg_catalog.pg_roles m WHERE m.oid < 16384 AND m.rolname ~ '^pg_'
-        AND m.rolname <> 'pg_database_owner' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER') ORDER BY 1),
-    pg_catalog.current_setting('server_version_num')::int4, pg_catalog.pg_is_in_recovery()
-FROM pg_catalog.pg_roles r WHERE r.rolname = COALESCE($1, session_user)";
 
 /// The roles under which statements run that have no right to make temporary objects.
 fn without_temp(has_roles: bool) -> String {
@@ -39,35 +28,10 @@ fn without_temp(has_roles: bool) -> String {
     )
 }
 
-/// The connection's user, or the role that is to be it.
-struct User {
-    oid: Oid,
-    name: String,
-    is_superuser: bool,
-    superusers: Vec<String>,
-    attributes: Vec<String>,
-    predefined: Vec<String>,
-    version: i32,
-    is_standby: bool,
-}
-
-fn user(row: &Row) -> Result<User> {
-    Ok(User {
-        oid: get(row, 0)?,
-        name: printable(get(row, 1)?),
-        is_superuser: get(row, 2)?,
-        superusers: get(row, 3)?,
-        attributes: get(row, 4)?,
-        predefined: get(row, 5)?,
-        version: get(row, 6)?,
-        is_standby: get(row, 7)?,
-    })
-}
-
 /// Compares what `role`, else the user of this session, can do with what `settings` expose.
 pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&str>) -> Result<Vec<Finding>> {
-    let rows = ask(client, USER, &[(&role, Type::TEXT)]).await?;
-    let user = user(rows.first().ok_or_else(|| Error::internal("the session's user is in no catalogue"))?)?;
+    let user = Role::read(client, role).await?;
+    let user = user.ok_or_else(|| Error::internal("the session's user is in no catalogue"))?;
     let hides = !settings.exposure.is_everything();
     let mut findings = powers(&user, &settings.name);
     let bounded = !user.is_superuser && user.superusers.is_empty();
@@ -82,7 +46,7 @@ pub(crate) async fn reach(client: &Client, settings: &Settings, role: Option<&st
 }
 
 /// What no grant bounds.
-fn powers(user: &User, connection: &str) -> Vec<Finding> {
+fn powers(user: &Role, connection: &str) -> Vec<Finding> {
     let name = &user.name;
     let remedy = format!("`portico grants {connection}` prints the SQL for a user that may do what is exposed");
     let warn = |message: String| Finding::new(Grade::Warning, message, remedy.clone());
@@ -110,38 +74,27 @@ fn powers(user: &User, connection: &str) -> Vec<Finding> {
     findings
 }
 
-fn can(rights: &[String], wanted: &str) -> bool {
-    rights.iter().any(|right| right == wanted)
-}
-
 /// What can be reached although it is hidden, or written although it is only to be read.
-async fn beyond(client: &Client, settings: &Settings, user: &User) -> Result<Vec<Finding>> {
+async fn beyond(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let exposure = &settings.exposure;
     let inventory = Inventory::read(client, Whose::Effective(user.oid)).await?;
     let sights = Visibilities::of(&inventory, exposure);
     let writes = settings.access == Access::ReadWrite;
     let needed = needed(client, &sights.shown(), writes).await?;
-    let hidden = |relation: &&Relation| {
-        let lent = relation.is_sequence() && needed.sequences.contains(&relation.oid);
-        sights.get(relation.oid) == Visibility::Hidden && !lent
+    let is_hidden = |it: &&Object| {
+        let lent = it.is_sequence() && needed.sequences.contains(&it.oid);
+        sights.get(it.oid) == Visibility::Hidden && !lent
     };
-    let called = |relation: &Relation| format!("{}.{}", relation.schema, relation.name);
-    let of = |right: &'static str| {
-        let found = inventory.relations.iter().filter(hidden).filter(move |it| can(&it.held.role, right));
-        found.map(called).collect::<Vec<String>>()
+    let relations: Vec<&Object> = inventory.relations.iter().filter(is_hidden).collect();
+    let routines: Vec<&Object> =
+        inventory.routines.iter().filter(|it| !exposure.shows_procedure(it.schema(), &it.name)).collect();
+    let schemas: Vec<&Object> = inventory.schemas.iter().filter(|it| !exposure.shows_schema(&it.name)).collect();
+    let (lent, executed): (Vec<&Object>, Vec<&Object>) =
+        routines.iter().copied().partition(|it| needed.routines.contains(&it.oid));
+    let of = |right: &str, objects: &[&Object]| -> Vec<String> {
+        objects.iter().filter(|it| it.can(right)).map(|it| it.called()).collect()
     };
-    let shows = |routine: &&Routine| exposure.shows_procedure(&routine.schema, &routine.name);
-    let callable = |routine: &&Routine| can(&routine.held.role, "EXECUTE") && !shows(routine);
-    let named = |routine: &Routine| format!("{}.{}", routine.schema, routine.name);
-    let (lent, executes): (Vec<&Routine>, Vec<&Routine>) =
-        inventory.routines.iter().filter(callable).partition(|routine| needed.routines.contains(&routine.oid));
-    let schemas = inventory.schemas.iter().filter(|schema| !exposure.shows_schema(&schema.name));
-    let schemas: Vec<String> =
-        schemas.filter(|schema| can(&schema.held.role, "USAGE")).map(|schema| schema.name.clone()).collect();
-    let mut owned = of("OWNER");
-    owned.extend(inventory.routines.iter().filter(|it| can(&it.held.role, "OWNER") && !shows(it)).map(named));
-    let hidden_schemas = inventory.schemas.iter().filter(|schema| !exposure.shows_schema(&schema.name));
-    owned.extend(hidden_schemas.filter(|it| can(&it.held.role, "OWNER")).map(|schema| schema.name.clone()));
+    let owned = [&relations, &routines, &schemas].into_iter().flat_map(|objects| of("OWNER", objects)).collect();
 
     let name = &user.name;
     let grants =
@@ -155,25 +108,23 @@ async fn beyond(client: &Client, settings: &Settings, user: &User) -> Result<Vec
         }
     };
     tell(Grade::Warning, "owns # things that are hidden", owned, &owner);
-    tell(Grade::Warning, "can read # tables that are hidden", of("SELECT"), &grants);
-    tell(Grade::Warning, "can write # tables that are hidden", of("WRITE"), &grants);
-    let executes = executes.into_iter().map(named).collect();
+    tell(Grade::Warning, "can read # tables that are hidden", of("SELECT", &relations), &grants);
+    tell(Grade::Warning, "can write # tables that are hidden", of("WRITE", &relations), &grants);
     let public = format!("{grants}; --revoke-public takes away what everybody may execute");
-    tell(Grade::Warning, "can execute # functions that are hidden", executes, &public);
-    tell(Grade::Warning, "can look into # schemas that are hidden", schemas, &public);
+    tell(Grade::Warning, "can execute # functions that are hidden", of("EXECUTE", &executed), &public);
+    tell(Grade::Warning, "can look into # schemas that are hidden", of("USAGE", &schemas), &public);
     if !writes {
         let open = inventory.relations.iter().filter(|it| sights.get(it.oid) != Visibility::Hidden);
-        let written = open.filter(|it| can(&it.held.role, "WRITE")).map(called).collect();
+        let written = of("WRITE", &open.collect::<Vec<_>>());
         tell(Grade::Note, "can write # tables, and the connection only reads", written, &grants);
     }
-    let lent = lent.into_iter().map(named).collect();
     let why = "can execute # hidden functions that exposed views, defaults or policies use";
-    tell(Grade::Note, why, lent, "");
+    tell(Grade::Note, why, of("EXECUTE", &lent), "");
     Ok(findings)
 }
 
 /// Whether the server can be asked what it understood.
-async fn asking(client: &Client, settings: &Settings, user: &User) -> Result<Vec<Finding>> {
+async fn asking(client: &Client, settings: &Settings, user: &Role) -> Result<Vec<Finding>> {
     let instead = "the server cannot be asked what a statement uses, and the reader's own resolution stands in";
     let tell = |why: &str, remedy: &str| Finding::new(Grade::Warning, format!("{instead}: {why}"), remedy);
     if user.version < ASKED_SINCE {

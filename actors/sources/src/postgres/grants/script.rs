@@ -4,16 +4,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::postgres::grants::inventory::{HeldRights, Inventory, Needed, Relation};
+use crate::postgres::grants::inventory::{Inventory, Needed, Object};
 use crate::postgres::grants::shown::{Visibilities, Visibility};
-use crate::postgres::grants::state::MARK;
-use crate::postgres::grants::state::{DefaultRight, Origin, State};
+use crate::postgres::grants::state::{DefaultRight, MARK, Origin, State};
 use crate::postgres::quote::quoted;
 use crate::{Access, Exposure, GrantRequest, GrantScript};
-
-fn qualified(schema: &str, name: &str) -> String {
-    format!("{}.{}", quoted(schema), quoted(name))
-}
 
 /// Names of types are written in full, whatever the path of who runs the statements.
 pub(crate) const PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
@@ -57,13 +52,11 @@ impl Writer<'_> {
             self.add(format!("CREATE ROLE {} LOGIN", self.role));
             self.add(format!("COMMENT ON ROLE {} IS '{MARK}'", self.role));
         }
-        let database = format!("DATABASE {}", quoted(&state.database));
         // TEMP is how the server is asked what it understood; see the module `grants`.
-        self.settle(&database, &["CONNECT", "TEMPORARY"], &state.held, &state.owner, false);
+        self.settle(&state.database, &["CONNECT", "TEMPORARY"], false);
         for schema in &self.subject.inventory.schemas {
             let shown = self.subject.exposure.shows_schema(&schema.name);
-            let rights: &[&str] = if shown { &["USAGE"] } else { &[] };
-            self.settle(&format!("SCHEMA {}", quoted(&schema.name)), rights, &schema.held, &schema.owner, true);
+            self.settle(schema, if shown { &["USAGE"] } else { &[] }, true);
         }
         for relation in &self.subject.inventory.relations {
             self.relation(relation);
@@ -77,36 +70,31 @@ impl Writer<'_> {
         self.tell();
     }
 
-    fn relation(&mut self, relation: &Relation) {
+    fn relation(&mut self, relation: &Object) {
         let sight = self.subject.sights.get(relation.oid);
         let writes = self.subject.access == Access::ReadWrite;
         let needed = writes && self.subject.needed.sequences.contains(&relation.oid);
-        let rights: &[&str] = match (sight, relation.kind.as_str(), writes) {
-            (Visibility::Shown, "S", true) => &["SELECT", "USAGE", "UPDATE"],
-            (Visibility::Shown, "S" | "m", _) | (Visibility::Shown, _, false) => &["SELECT"],
-            (Visibility::Shown, _, true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],
-            (_, "S", _) if needed => &["USAGE"],
+        let rights: &[&str] = match sight {
+            Visibility::Shown => rights(&relation.kind, writes),
+            _ if needed && relation.is_sequence() => &["USAGE"],
             _ => &[],
         };
         // What is read through its parent is no secret by its own name.
-        let tell = sight != Visibility::Through && self.is_within_reach(&relation.schema);
-        self.settle(&object(relation), rights, &relation.held, &relation.owner, tell);
+        let tell = sight != Visibility::Through && self.is_within_reach(relation.schema());
+        self.settle(relation, rights, tell);
     }
 
     fn routines(&mut self) {
         let (mut borrowed, mut as_caller) = (Vec::new(), 0);
         for routine in &self.subject.inventory.routines {
-            let shown = self.subject.exposure.shows_procedure(&routine.schema, &routine.name);
+            let shown = self.subject.exposure.shows_procedure(routine.schema(), &routine.name);
             let needed = self.subject.needed.routines.contains(&routine.oid);
-            let name = format!("{}({})", qualified(&routine.schema, &routine.name), routine.arguments);
             if needed && !shown {
-                borrowed.push(name.clone());
+                borrowed.push(routine.signature());
             }
             as_caller += usize::from(shown && !routine.as_owner);
-            let rights: &[&str] = if shown || needed { &["EXECUTE"] } else { &[] };
-            let object = format!("{} {name}", if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" });
-            let tell = self.is_within_reach(&routine.schema);
-            self.settle(&object, rights, &routine.held, &routine.owner, tell);
+            let tell = self.is_within_reach(routine.schema());
+            self.settle(routine, if shown || needed { &["EXECUTE"] } else { &[] }, tell);
         }
         if !borrowed.is_empty() {
             self.script.notes.push(format!(
@@ -125,11 +113,12 @@ impl Writer<'_> {
 
     /// Makes rights on `object` those of `rights`. What everybody may do beyond them is kept apart, if it
     /// is to be told.
-    fn settle(&mut self, object: &str, rights: &[&str], held: &HeldRights, owner: &str, tell: bool) {
-        if owner == self.subject.wanted.role {
+    fn settle(&mut self, object: &Object, rights: &[&str], tell: bool) {
+        if object.owner == self.subject.wanted.role {
             self.owned += usize::from(rights.is_empty());
             return;
         }
+        let (held, object) = (&object.held, object.object());
         let beyond = |held: &[String]| -> Vec<String> {
             held.iter().filter(|right| !rights.contains(&right.as_str())).cloned().collect()
         };
@@ -148,8 +137,7 @@ impl Writer<'_> {
 
     /// Whether the role, or everybody, may look into a schema.
     fn is_within_reach(&self, schema: &str) -> bool {
-        let open =
-            |found: &crate::postgres::grants::inventory::Schema| found.held.public.iter().any(|right| right == "USAGE");
+        let open = |found: &Object| found.held.public.iter().any(|right| right == "USAGE");
         self.subject.exposure.shows_schema(schema)
             || self.subject.inventory.schemas.iter().any(|found| found.name == schema && open(found))
     }
@@ -159,26 +147,15 @@ impl Writer<'_> {
         let writes = self.subject.access == Access::ReadWrite;
         let mut wanted: Vec<DefaultRight> = Vec::new();
         for schema in &self.subject.inventory.schemas {
-            let rights = |kind: &str| -> &[&str] {
-                match (kind, writes) {
-                    ("TABLES", true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],
-                    ("SEQUENCES", true) => &["SELECT", "USAGE", "UPDATE"],
-                    ("TABLES" | "SEQUENCES", false) => &["SELECT"],
-                    _ => &["EXECUTE"],
-                }
-            };
             let (tables, routines) = self.is_open(&schema.name);
             for owner in self.makers(&schema.name, &schema.owner) {
-                for (kind, open) in [("TABLES", tables), ("SEQUENCES", tables), ("FUNCTIONS", routines)] {
-                    if open {
-                        wanted.push(DefaultRight {
-                            owner: owner.clone(),
-                            schema: Some(schema.name.clone()),
-                            kind: kind.to_owned(),
-                            rights: rights(kind).iter().map(|right| (*right).to_owned()).collect(),
-                        });
-                    }
-                }
+                let kinds = [("TABLE", tables), ("SEQUENCE", tables), ("FUNCTION", routines)];
+                wanted.extend(kinds.into_iter().filter(|(_, open)| *open).map(|(kind, _)| DefaultRight {
+                    owner: owner.clone(),
+                    schema: Some(schema.name.clone()),
+                    kind: format!("{kind}S"),
+                    rights: rights(kind, writes).iter().map(|right| (*right).to_owned()).collect(),
+                }));
             }
         }
         for default in &wanted {
@@ -199,19 +176,18 @@ impl Writer<'_> {
     /// Whether whatever is in a schema, now and later, is exposed: tables, and routines.
     fn is_open(&self, schema: &str) -> (bool, bool) {
         let Subject { exposure, inventory, sights, .. } = *self.subject;
-        let hidden = |relation: &&Relation| relation.schema == schema && sights.get(relation.oid) != Visibility::Shown;
-        let tables = exposure.shows_every_table(schema) && !inventory.relations.iter().any(|it| hidden(&it));
+        let hidden = |it: &Object| it.schema() == schema && sights.get(it.oid) != Visibility::Shown;
+        let tables = exposure.shows_every_table(schema) && !inventory.relations.iter().any(hidden);
         (tables, exposure.shows_every_procedure(schema))
     }
 
     /// Those who make things in a schema: who owns it, and what is in it.
     fn makers(&self, schema: &str, owner: &str) -> BTreeSet<String> {
         let Subject { inventory, state, wanted, .. } = *self.subject;
-        let relations = inventory.relations.iter().filter(|it| it.schema == schema).map(|it| &it.owner);
-        let routines = inventory.routines.iter().filter(|it| it.schema == schema).map(|it| &it.owner);
+        let inside = inventory.relations.iter().chain(&inventory.routines).filter(|it| it.schema() == schema);
         // Nobody can be that role: it stands for the owner of whichever database it is.
-        let owner = if owner == "pg_database_owner" { state.owner.as_str() } else { owner };
-        let makers = relations.chain(routines).cloned().chain([owner.to_owned()]);
+        let owner = if owner == "pg_database_owner" { state.database.owner.as_str() } else { owner };
+        let makers = inside.map(|it| it.owner.clone()).chain([owner.to_owned()]);
         makers.filter(|maker| *maker != wanted.role).collect()
     }
 
@@ -259,24 +235,13 @@ impl Writer<'_> {
         for default in &state.defaults {
             self.add(default.statement("REVOKE", &default.rights, "FROM", &self.role));
         }
-        let routines = inventory.routines.iter().map(|routine| {
-            let name = format!("{}({})", qualified(&routine.schema, &routine.name), routine.arguments);
-            (
-                format!("{} {name}", if routine.is_procedure { "PROCEDURE" } else { "FUNCTION" }),
-                &routine.held,
-                &routine.owner,
-            )
-        });
-        let relations = inventory.relations.iter().map(|relation| (object(relation), &relation.held, &relation.owner));
-        let schemas = inventory.schemas.iter();
-        let schemas = schemas.map(|schema| (format!("SCHEMA {}", quoted(&schema.name)), &schema.held, &schema.owner));
-        let database = [(format!("DATABASE {}", quoted(&state.database)), &state.held, &state.owner)];
-        for (object, held, owner) in routines.chain(relations).chain(schemas).chain(database) {
+        let objects = inventory.routines.iter().chain(&inventory.relations).chain(&inventory.schemas);
+        for object in objects.chain([&state.database]) {
             // What was given by hand stays where the role is somebody else's.
             let given = |right: &&String| role.origin != Origin::Theirs || GIVEN.contains(&right.as_str());
-            let rights: Vec<String> = held.role.iter().filter(given).cloned().collect();
-            if !rights.is_empty() && *owner != self.subject.wanted.role {
-                self.add(format!("REVOKE {} ON {object} FROM {}", rights.join(", "), self.role));
+            let rights: Vec<String> = object.held.role.iter().filter(given).cloned().collect();
+            if !rights.is_empty() && object.owner != self.subject.wanted.role {
+                self.add(format!("REVOKE {} ON {} FROM {}", rights.join(", "), object.object(), self.role));
             }
         }
         let stays = match role.origin {
@@ -297,33 +262,31 @@ impl Writer<'_> {
     }
 }
 
+/// The rights on what is exposed.
+fn rights(kind: &str, writes: bool) -> &'static [&'static str] {
+    match (kind, writes) {
+        ("TABLE", true) => &["SELECT", "INSERT", "UPDATE", "DELETE"],
+        ("SEQUENCE", true) => &["SELECT", "USAGE", "UPDATE"],
+        ("TABLE" | "SEQUENCE" | "MATERIALIZED VIEW", _) => &["SELECT"],
+        _ => &["EXECUTE"],
+    }
+}
+
 /// The rights that are given here.
 const GIVEN: [&str; 8] = ["SELECT", "INSERT", "UPDATE", "DELETE", "USAGE", "EXECUTE", "CONNECT", "TEMPORARY"];
-
-fn object(relation: &Relation) -> String {
-    let kind = if relation.is_sequence() { "SEQUENCE" } else { "TABLE" };
-    format!("{kind} {}", qualified(&relation.schema, &relation.name))
-}
 
 /// All of it for `psql`. The names of types are written as they are found without any search path but
 /// the engine's own.
 fn text(script: &GrantScript, subject: &Subject<'_>) -> String {
     let verb = if subject.wanted.revoke { "no longer" } else { "exactly" };
-    let mut text = String::new();
-    comment(
-        &mut text,
-        &format!(
-            "what connection {} exposes, {verb} for the role {}",
-            subject.connection,
-            quoted(&subject.wanted.role)
-        ),
-    );
+    let (connection, role) = (subject.connection, quoted(&subject.wanted.role));
+    let mut text = comment(&format!("what connection {connection} exposes, {verb} for the role {role}"));
     for note in &script.notes {
-        comment(&mut text, &format!("note: {note}"));
+        text += &comment(&format!("note: {note}"));
     }
     if !subject.wanted.revoke_public {
         for statement in &script.public {
-            comment(&mut text, &format!("PUBLIC: {statement};"));
+            text += &comment(&format!("PUBLIC: {statement};"));
         }
     }
     if script.statements.is_empty() {
@@ -339,19 +302,12 @@ fn text(script: &GrantScript, subject: &Subject<'_>) -> String {
     }
     text.push_str("COMMIT;\n");
     for next in &script.next {
-        comment(&mut text, &format!("next: {next}"));
+        text += &comment(&format!("next: {next}"));
     }
     text
 }
 
 /// A comment of one or more lines: a name may have line breaks, behind which a statement would begin.
-fn comment(text: &mut String, words: &str) {
-    text.push_str("-- ");
-    for letter in words.chars() {
-        text.push(letter);
-        if matches!(letter, '\n' | '\r') {
-            text.push_str("-- ");
-        }
-    }
-    text.push('\n');
+fn comment(words: &str) -> String {
+    format!("-- {}\n", words.replace('\n', "\n-- ").replace('\r', "\r-- "))
 }

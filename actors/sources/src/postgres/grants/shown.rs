@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tokio_postgres::types::Oid;
 
 use crate::Exposure;
-use crate::postgres::grants::inventory::{Inventory, Relation};
+use crate::postgres::grants::inventory::{Inventory, Object};
 
 /// Whether callers see a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Visibility {
 /// What callers see of each relation.
 pub(crate) struct Visibilities<'a> {
     known: HashMap<Oid, Visibility>,
-    relations: HashMap<Oid, &'a Relation>,
+    relations: HashMap<Oid, &'a Object>,
     exposure: &'a Exposure,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Visibilities<'a> {
         self.known.iter().filter(|(_, sight)| **sight == Visibility::Shown).map(|(oid, _)| *oid).collect()
     }
 
-    fn learn(&mut self, relation: &'a Relation) -> Visibility {
+    fn learn(&mut self, relation: &'a Object) -> Visibility {
         if let Some(sight) = self.known.get(&relation.oid) {
             return *sight;
         }
@@ -55,7 +55,7 @@ impl<'a> Visibilities<'a> {
         sight
     }
 
-    fn judge(&mut self, relation: &'a Relation) -> Visibility {
+    fn judge(&mut self, relation: &'a Object) -> Visibility {
         let above = |sights: &mut Self, oid: &Oid| {
             // A parent in a schema of the engine's own is nobody's table.
             sights.relations.get(oid).copied().map_or(Visibility::Hidden, |above| sights.learn(above))
@@ -65,7 +65,7 @@ impl<'a> Visibilities<'a> {
         }
         // Inheritance has no circles.
         let parents: Vec<Visibility> = relation.parents.iter().map(|oid| above(self, oid)).collect();
-        let named = self.exposure.shows_table(&relation.schema, &relation.name);
+        let named = self.exposure.shows_table(relation.schema(), &relation.name);
         if named && parents.iter().all(|sight| *sight != Visibility::Hidden) {
             Visibility::Shown
         } else if parents.iter().any(|sight| *sight != Visibility::Hidden) {
@@ -81,18 +81,16 @@ impl<'a> Visibilities<'a> {
 mod tests {
     use super::*;
     use crate::Names;
-    use crate::postgres::grants::inventory::HeldRights;
 
-    fn relation(oid: Oid, name: &str, parents: &[Oid], belongs_to: Option<Oid>) -> Relation {
-        Relation {
+    fn relation(oid: Oid, name: &str, parents: &[Oid], belongs_to: Option<Oid>) -> Object {
+        Object {
             oid,
-            schema: "public".to_owned(),
+            kind: if belongs_to.is_some() { "SEQUENCE" } else { "TABLE" }.to_owned(),
+            schema: Some("public".to_owned()),
             name: name.to_owned(),
-            kind: if belongs_to.is_some() { "S" } else { "r" }.to_owned(),
-            owner: "owner".to_owned(),
             belongs_to,
             parents: parents.to_vec(),
-            held: HeldRights::default(),
+            ..Object::default()
         }
     }
 

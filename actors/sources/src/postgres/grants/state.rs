@@ -3,35 +3,67 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
-use crate::postgres::grants::inventory::HeldRights;
+use crate::postgres::grants::inventory::Object;
 use crate::postgres::quote::quoted;
 use crate::postgres::session::own::{ask, get};
 use portico_core::error::{Error, Result};
+use portico_core::finding::printable;
 
 /// Marks roles that were made here, and that are dropped with their rights.
 pub(crate) const MARK: &str = "made by portico grants";
 
 /// The database, and the role in it.
 pub(crate) struct State {
-    pub(crate) database: String,
-    pub(crate) owner: String,
-    /// Rights on the database itself.
-    pub(crate) held: HeldRights,
+    /// What everybody may do with it by default is what its callers need, and is not read.
+    pub(crate) database: Object,
     /// Absent where it has still to be made.
     pub(crate) role: Option<Role>,
     /// What the role gets of what will be made.
     pub(crate) defaults: Vec<DefaultRight>,
 }
 
-/// A role that there is.
+/// A role that there is, and what its server is.
 pub(crate) struct Role {
     pub(crate) oid: Oid,
+    /// As findings tell it.
+    pub(crate) name: String,
     pub(crate) is_superuser: bool,
     pub(crate) logs_in: bool,
     pub(crate) origin: Origin,
     /// Attributes beside grants that let it do more.
     pub(crate) attributes: Vec<String>,
     pub(crate) memberships: Vec<String>,
+    /// The superusers that it is or can become.
+    pub(crate) superusers: Vec<String>,
+    /// PostgreSQL's own roles that it is a member of.
+    pub(crate) predefined: Vec<String>,
+    pub(crate) version: i32,
+    pub(crate) is_standby: bool,
+}
+
+impl Role {
+    /// Reads the role of this name, else the session's own.
+    pub(crate) async fn read(client: &Client, name: Option<&str>) -> Result<Option<Self>> {
+        let rows = ask(client, ROLE, &[(&name, Type::TEXT), (&MARK, Type::TEXT)]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        Ok(Some(Self {
+            oid: get(row, 0)?,
+            name: printable(get(row, 1)?),
+            is_superuser: get(row, 2)?,
+            logs_in: get(row, 3)?,
+            origin: match (get(row, 4)?, get(row, 5)?) {
+                (false, _) => Origin::Theirs,
+                (true, false) => Origin::Ours,
+                (true, true) => Origin::OursInUse,
+            },
+            attributes: get(row, 6)?,
+            memberships: get(row, 7)?,
+            superusers: get(row, 8)?,
+            predefined: get(row, 9)?,
+            version: get(row, 10)?,
+            is_standby: get(row, 11)?,
+        }))
+    }
 }
 
 /// Where a role comes from.
@@ -65,13 +97,15 @@ impl DefaultRight {
 }
 
 const DATABASE: &str = "\
-SELECT d.datname::text, pg_catalog.pg_get_userbyid(d.datdba)::text,
+SELECT d.oid, 'DATABASE', NULL::text, d.datname::text, NULL::text, pg_catalog.pg_get_userbyid(d.datdba)::text,
     ARRAY(SELECT a.privilege_type::text FROM pg_catalog.aclexplode(d.datacl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
-        WHERE r.rolname = $1)
+        WHERE r.rolname = $1),
+    '{}'::text[], NULL::oid, '{}'::oid[], false
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()";
 
+/// $1: the role, else the session's own; $2: the mark of those that were made here.
 const ROLE: &str = "\
-SELECT r.oid, r.rolsuper, r.rolcanlogin,
+SELECT r.oid, r.rolname::text, r.rolsuper, r.rolcanlogin,
     COALESCE(pg_catalog.shobj_description(r.oid, 'pg_authid') = $2, false),
     EXISTS (SELECT FROM pg_catalog.pg_shdepend s, pg_catalog.pg_database d
         WHERE d.datname = pg_catalog.current_database() AND s.refclassid = 'pg_catalog.pg_authid'::regclass
@@ -80,8 +114,13 @@ SELECT r.oid, r.rolsuper, r.rolcanlogin,
     pg_catalog.array_remove(ARRAY[CASE WHEN r.rolcreaterole THEN 'CREATEROLE' END,
         CASE WHEN r.rolreplication THEN 'REPLICATION' END, CASE WHEN r.rolbypassrls THEN 'BYPASSRLS' END]::text[], NULL),
     ARRAY(SELECT m.rolname::text FROM pg_catalog.pg_roles m WHERE m.oid <> r.oid
-        AND m.rolname <> 'pg_database_owner' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER') ORDER BY 1)
-FROM pg_catalog.pg_roles r WHERE r.rolname = $1";
+        AND m.rolname <> 'pg_database_owner' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER') ORDER BY 1),
+    ARRAY(SELECT m.rolname::text FROM pg_catalog.pg_roles m
+        WHERE m.rolsuper AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER') ORDER BY 1),
+    ARRAY(SELECT m.rolname::text FROM pg_catalog.pg_roles m WHERE m.oid < 16384 AND m.rolname ~ '^pg_'
+        AND m.rolname <> 'pg_database_owner' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER') ORDER BY 1),
+    pg_catalog.current_setting('server_version_num')::int4, pg_catalog.pg_is_in_recovery()
+FROM pg_catalog.pg_roles r WHERE r.rolname = COALESCE($1, session_user)";
 
 const DEFAULTS: &str = "\
 SELECT pg_catalog.pg_get_userbyid(d.defaclrole)::text, n.nspname::text,
@@ -95,15 +134,10 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
 
 impl State {
     pub(crate) async fn read(client: &Client, role: &str) -> Result<Self> {
-        let text = |text: &str| text.to_owned();
-        let name = text(role);
-        let database = client.query_typed_one(DATABASE, &[(&name, Type::TEXT)]).await.map_err(Error::internal)?;
-        let values = [(&name as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT), (&MARK, Type::TEXT)];
-        let row = client.query_typed_opt(ROLE, &values).await.map_err(Error::internal)?;
-        let (mut role, mut defaults) = (None, Vec::new());
-        if let Some(row) = row {
-            let oid: Oid = get(&row, 0)?;
-            for row in &ask(client, DEFAULTS, &[(&oid, Type::OID)]).await? {
+        let database = client.query_typed_one(DATABASE, &[(&role, Type::TEXT)]).await.map_err(Error::internal)?;
+        let (role, mut defaults) = (Role::read(client, Some(role)).await?, Vec::new());
+        if let Some(Role { oid, .. }) = &role {
+            for row in &ask(client, DEFAULTS, &[(oid, Type::OID)]).await? {
                 defaults.push(DefaultRight {
                     owner: get(row, 0)?,
                     schema: get(row, 1)?,
@@ -111,21 +145,7 @@ impl State {
                     rights: get(row, 3)?,
                 });
             }
-            role = Some(Role {
-                oid,
-                is_superuser: get(&row, 1)?,
-                logs_in: get(&row, 2)?,
-                origin: match (get(&row, 3)?, get(&row, 4)?) {
-                    (false, _) => Origin::Theirs,
-                    (true, false) => Origin::Ours,
-                    (true, true) => Origin::OursInUse,
-                },
-                attributes: get(&row, 5)?,
-                memberships: get(&row, 6)?,
-            });
         }
-        // What everybody may do with a database by default is what its callers need.
-        let held = HeldRights { role: get(&database, 2)?, public: Vec::new() };
-        Ok(Self { database: get(&database, 0)?, owner: get(&database, 1)?, held, role, defaults })
+        Ok(Self { database: Object::read(&database)?, role, defaults })
     }
 }

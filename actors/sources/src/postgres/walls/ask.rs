@@ -3,9 +3,8 @@
 //! runs nothing (PostgreSQL 14 and later, "CREATE FUNCTION", `sql_body`).
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
-use futures_util::future::{join, join4, join5};
+use futures_util::future::{join, join4};
 use tokio_postgres::error::{ErrorPosition, SqlState};
 use tokio_postgres::types::Type;
 
@@ -29,7 +28,7 @@ const SAVE: &str = "SAVEPOINT portico_check";
 /// them would take far longer than they do.
 const OWN_PATH: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL jit = off";
 /// Undoes the question in a transaction that goes on.
-pub(crate) const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
+const STEP_BACK: &str = "ROLLBACK TO SAVEPOINT portico_check; RELEASE SAVEPOINT portico_check";
 
 /// What the server said.
 pub(crate) enum Analysis {
@@ -63,32 +62,13 @@ pub(crate) async fn ask(
         step_back(session, execution.mode(), execution.position).await;
     }
     let question = question(&text, &types);
-    let made = if execution.position.begins {
-        let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
-        let (opened, role, path, made, (tree, _)) = join5(
-            session.batch_execute(&begin),
-            identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
-            search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
-            session.execute_typed(&question, &[]),
-            join(read(session), session.batch_execute(OWN_PATH)),
-        )
-        .await;
-        opened.and(role).and(path).and(made).map(|_| tree)
-    } else {
-        let (saved, made, tree, _) = join4(
-            session.batch_execute(SAVE),
-            session.execute_typed(&question, &[]),
-            read(session),
-            session.batch_execute(OWN_PATH),
-        )
-        .await;
-        saved.and(made).map(|_| tree)
-    };
-    let tree = match made {
-        Ok(tree) => tree,
+    let asked = join(read(session), session.batch_execute(OWN_PATH));
+    let (made, (tree, _)) = join(made(session, execution, &question, context), asked).await;
+    match made {
+        Ok(()) => {}
         Err(error) if is_no_query(&error) => return Ok(Analysis::NoQuery),
         Err(error) => return Ok(Analysis::Refused(error)),
-    };
+    }
     let tree: String = tree.and_then(|row| row.try_get(0)).map_err(|error| execution.failure(&error, 0))?;
     if tree.chars().count() > LONGEST {
         return Err(Error::new(Kind::TooLarge, "the statement is too long to be checked")
@@ -97,15 +77,16 @@ pub(crate) async fn ask(
     Ok(Analysis::Tree(tree))
 }
 
-/// What the server says of a statement of definition, which is run and not kept: its transaction is the
-/// caller's to undo.
-pub(crate) async fn try_out(
+/// What the server says of `text`, which is run and not kept, such as a statement of definition: its transaction is
+/// the caller's to undo.
+pub(crate) async fn made(
     session: &Session,
     execution: &Execution,
+    text: &str,
     context: &CallContext,
 ) -> Result<(), tokio_postgres::Error> {
     if !execution.position.begins {
-        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(&execution.text, &[])).await;
+        let (saved, made) = join(session.batch_execute(SAVE), session.execute_typed(text, &[])).await;
         return saved.and(made).map(drop);
     }
     let begin = beginning(TransactionMode::ReadWrite, context, session.pooled);
@@ -113,10 +94,16 @@ pub(crate) async fn try_out(
         session.batch_execute(&begin),
         identity::assume(session, &execution.identity, TransactionMode::ReadWrite),
         search_path(session, execution.default_schema.as_deref(), TransactionMode::ReadWrite),
-        session.execute_typed(&execution.text, &[]),
+        session.execute_typed(text, &[]),
     )
     .await;
     opened.and(role).and(path).and(made).map(drop)
+}
+
+/// Takes back the question: with its transaction, where that is its own.
+pub(crate) async fn undo(session: &Session, execution: &Execution) -> Result<()> {
+    let undo = if execution.position.begins { "ROLLBACK" } else { STEP_BACK };
+    session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))
 }
 
 /// Takes back what an earlier attempt left, where it had `begun` something.
@@ -139,14 +126,10 @@ fn question(text: &str, types: &[Type]) -> String {
 }
 
 fn opening(types: &[Type]) -> String {
-    let mut opening = "CREATE FUNCTION pg_temp.portico_check(".to_owned();
-    for (number, type_) in types.iter().enumerate() {
-        let comma = if number == 0 { "" } else { ", " };
-        // Writing to a text cannot fail.
-        let _ = write!(opening, "{comma}{}.{}", quoted(type_.schema()), quoted(type_.name()));
-    }
-    opening.push_str(") RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ");
-    opening
+    let types: Vec<String> =
+        types.iter().map(|type_| format!("{}.{}", quoted(type_.schema()), quoted(type_.name()))).collect();
+    let types = types.join(", ");
+    format!("CREATE FUNCTION pg_temp.portico_check({types}) RETURNS pg_catalog.void LANGUAGE sql BEGIN ATOMIC ")
 }
 
 /// How many characters of the question stand in front of the statement's text.

@@ -7,9 +7,9 @@
 //! What an administrator wrote, and our own statements, are not judged.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures_util::future::join;
 
@@ -17,6 +17,7 @@ use crate::postgres::bind::argument_types;
 use crate::postgres::bind::fingerprint::QueryFingerprint;
 use crate::postgres::execute::execution::Execution;
 use crate::postgres::execute::options::ExecOptions;
+use crate::postgres::recent::Recent;
 use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::session::housekeeping::Housekeeping;
@@ -35,6 +36,8 @@ use portico_sql::{Class, Outline, Statement, outline};
 
 /// How long it holds that a server could be asked, or could not.
 const ABILITY: Duration = Duration::from_secs(60);
+/// Roles of which that is remembered at most.
+const MOST_ROLES: usize = 4_096;
 
 /// The walls of one connection.
 pub(crate) struct Walls {
@@ -44,7 +47,7 @@ pub(crate) struct Walls {
     memory: AdmittedStatements,
     names: NameCache,
     /// Whether the server could be asked, by role.
-    able: Mutex<HashMap<String, (bool, Instant)>>,
+    able: Recent<String, bool>,
 }
 
 impl Walls {
@@ -55,7 +58,7 @@ impl Walls {
             housekeeping,
             memory: AdmittedStatements::default(),
             names: NameCache::default(),
-            able: Mutex::default(),
+            able: Recent::new(ABILITY, MOST_ROLES),
         }
     }
 
@@ -99,7 +102,7 @@ impl Walls {
         let fingerprint = alone.then(|| {
             let role = by.as_ref().map_or("", |identity| identity.role.as_str());
             let types: Vec<String> = values.iter().map(|value| format!("{:?}", argument_types::kind(value))).collect();
-            let parts = [guard.word(), role, default_schema.unwrap_or_default(), &types.join(",")];
+            let parts = [role, default_schema.unwrap_or_default(), &format!("{guard:?}"), &types.join(",")];
             QueryFingerprint::of(&statement.text, &parts)
         });
         if let Some(admission) = fingerprint.and_then(|fingerprint| self.memory.get(&fingerprint)) {
@@ -151,30 +154,28 @@ impl Walls {
         context: &CallContext,
     ) -> Result<(), Refusal> {
         let whole = 0..guarded.text.len();
+        let part = |range: &Range<usize>| guarded.text.get(range.clone()).unwrap_or_default();
         let query = match &guarded.outline {
             Outline::Query | Outline::Other(_) => whole,
             Outline::Explain { query, .. } => query.clone(),
             Outline::CreateAs { head, query } => {
-                let head = guarded.text.get(head.clone()).unwrap_or_default();
-                self.admit(head, guarded.guard).await.map_err(|error| placed(error, execution))?;
+                self.admit(part(head), guarded.guard, execution).await?;
                 query.clone()
             }
             Outline::SelectInto { into } => {
-                let clause = guarded.text.get(into.clone()).unwrap_or_default();
-                self.admit(clause, guarded.guard).await.map_err(|error| placed(error, execution))?;
+                self.admit(part(into), guarded.guard, execution).await?;
                 whole
             }
             Outline::Definition | Outline::Call => {
-                let admitted = self.admit(&guarded.text, guarded.guard).await;
-                return Ok(admitted.map_err(|error| placed(error, execution))?);
+                return Ok(self.admit(&guarded.text, guarded.guard, execution).await?);
             }
             Outline::Show(_) => return Ok(()),
         };
         if self.able(execution) == Some(false) {
             return Ok(self.judge_by_names(guarded, execution).await?);
         }
-        let before = guarded.text.get(..query.start).unwrap_or_default().chars().count();
-        let mut text = Cow::Borrowed(guarded.text.get(query).unwrap_or_default());
+        let before = part(&(0..query.start)).chars().count();
+        let mut text = Cow::Borrowed(part(&query));
         if let Outline::SelectInto { into } = &guarded.outline {
             let blank: String = text.get(into.clone()).unwrap_or_default().chars().map(|_| ' ').collect();
             text.to_mut().replace_range(into.clone(), &blank);
@@ -182,10 +183,9 @@ impl Walls {
         match ask::ask(session, execution, &text, context).await {
             Ok(Analysis::Tree(tree)) => {
                 self.is_able(execution, true);
-                let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
                 let judged = self.judge(session, &tree, guarded).await;
                 let lasting = judged.map_err(|error| placed(error, execution))?;
-                session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+                ask::undo(session, execution).await?;
                 if let (Some((fingerprint, generation)), Outline::Query, Some(admission)) =
                     (guarded.fingerprint, &guarded.outline, lasting)
                 {
@@ -218,7 +218,7 @@ impl Walls {
         context: &CallContext,
     ) -> Result<(), Refusal> {
         if self.able(execution).is_none() && ask::may_be_unable(error) && execution.position.begins {
-            session.batch_execute("ROLLBACK").await.map_err(|error| execution.failure(&error, 0))?;
+            ask::undo(session, execution).await?;
             let able = ask::can_be_asked(session, execution, context).await;
             self.is_able(execution, able);
             if !able {
@@ -227,8 +227,7 @@ impl Walls {
         }
         if ask::is_behind(error, end) {
             // The server found the end of the question where the statement's own should be.
-            let undo = if execution.position.begins { "ROLLBACK" } else { ask::STEP_BACK };
-            session.batch_execute(undo).await.map_err(|error| execution.failure(&error, 0))?;
+            ask::undo(session, execution).await?;
             if let Err(own) = session.prepare_typed(&execution.text, &[]).await {
                 return Err(Refusal::of_server(execution.failure(&own, 0)));
             }
@@ -271,11 +270,13 @@ impl Walls {
         if guarded.guard.hides {
             guarded.tell_briefly()?;
         }
-        self.admit(&guarded.text, guarded.guard).await.map_err(|error| placed(error, execution))
+        self.admit(&guarded.text, guarded.guard, execution).await
     }
 
-    async fn admit(&self, text: &str, guard: Policy) -> Result<()> {
-        self.names(guard).await?.admit(text, guard)
+    /// Judges a part of the statement of `execution` by the names in it.
+    async fn admit(&self, text: &str, guard: Policy, execution: &Execution) -> Result<()> {
+        let admitted = self.names(guard).await.and_then(|names| names.admit(text, guard));
+        admitted.map_err(|error| placed(error, execution))
     }
 
     pub(crate) async fn names(&self, guard: Policy) -> Result<Arc<HiddenNames>> {
@@ -289,14 +290,11 @@ impl Walls {
     }
 
     fn able(&self, execution: &Execution) -> Option<bool> {
-        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
-        able.get(role(execution)).filter(|(_, since)| since.elapsed() < ABILITY).map(|(able, _)| *able)
+        self.able.get(role(execution))
     }
 
     fn is_able(&self, execution: &Execution, is: bool) {
-        let mut able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
-        able.retain(|_, (_, since)| since.elapsed() < ABILITY);
-        able.insert(role(execution).to_owned(), (is, Instant::now()));
+        self.able.keep(role(execution).to_owned(), is);
     }
 }
 

@@ -11,7 +11,6 @@
 //! that are not plain; a server that knows others fails a test.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 /// What is known of a built-in or an extension's function.
@@ -73,7 +72,8 @@ pub(crate) fn is_harmless_setting(name: &str) -> bool {
     settings().any(|setting| setting.eq_ignore_ascii_case(name))
 }
 
-/// The query whose rows [`functions_differ`] takes.
+/// For the test that compares the lists with a server: the extension, signature and immutability of its functions
+/// of `pg_catalog` and of extensions.
 pub fn functions_query() -> String {
     format!(
         "SELECT {EXTENSION}, {SIGNATURE}, p.provolatile OPERATOR(pg_catalog.=) 'i' FROM pg_catalog.pg_proc p \
@@ -82,29 +82,14 @@ pub fn functions_query() -> String {
     )
 }
 
-/// In what the list differs from a server of a major `version`, for the test that compares them:
-/// its stable and volatile functions of `pg_catalog` that are not listed, and listed functions that
-/// it does not have, of the extensions too that are installed. A row is the name of the extension,
-/// the signature, and whether the function is immutable.
-pub fn functions_differ(version: u32, rows: &[(Option<String>, String, bool)]) -> Vec<String> {
-    let unlisted = rows.iter().filter(|(extension, signature, immutable)| {
-        extension.is_none() && !immutable && effect(None, signature).is_none()
-    });
-    let mut found: Vec<String> = unlisted.map(|(_, signature, _)| format!("not listed: {signature}")).collect();
-    for line in lines().flatten() {
-        let of_extension = || {
-            let own =
-                |(extension, ..): &&(Option<String>, _, _)| extension.as_deref().unwrap_or_default() == line.extension;
-            rows.iter().filter(own)
-        };
-        let due = line.versions.include(version);
-        let any = line.signature.strip_suffix("*)");
-        let is = |signature: &str| any.map_or(signature == line.signature, |name| signature.starts_with(name));
-        if due && of_extension().next().is_some() && !of_extension().any(|(_, signature, _)| is(signature)) {
-            found.push(format!("listed, and not there: {} {}", line.extension, line.signature));
-        }
-    }
-    found
+/// For the same test: the extension (empty for `pg_catalog`), signature and versions of each line.
+pub fn functions_listed() -> impl Iterator<Item = [&'static str; 3]> {
+    lines().flatten().map(|line| [line.extension, line.signature, line.versions])
+}
+
+/// For the same test: whether a function of `pg_catalog` is listed.
+pub fn is_function_listed(signature: &str) -> bool {
+    effect(None, signature).is_some()
 }
 
 /// The lists, all of one form.
@@ -133,22 +118,8 @@ struct Line {
     extension: &'static str,
     signature: &'static str,
     effect: Effect,
-    versions: Versions,
-}
-
-/// Which servers have a function.
-#[derive(Debug, PartialEq, Eq)]
-enum Versions {
-    Servers(RangeInclusive<u32>),
-    /// Some versions of the extension.
-    Depends,
-}
-
-impl Versions {
-    /// Whether a server of a major version certainly has it, if it has the extension.
-    fn include(&self, version: u32) -> bool {
-        matches!(self, Self::Servers(versions) if versions.contains(&version))
-    }
+    /// Which servers have it; empty for all.
+    versions: &'static str,
 }
 
 /// The signatures of all lists; a line that is not of the form is an error, which a test finds.
@@ -169,9 +140,8 @@ fn lines() -> impl Iterator<Item = Result<Line, &'static str>> {
                 effect = effect_of(word);
                 return effect.is_none().then_some(Err(line));
             }
-            let (signature, versions) = line.split_once(' ').unwrap_or((line, "0-"));
-            let (Some(effect), Some(versions)) = (effect, versions_of(versions)) else { return Some(Err(line)) };
-            Some(Ok(Line { extension, signature, effect, versions }))
+            let (signature, versions) = line.split_once(' ').unwrap_or((line, ""));
+            Some(effect.map(|effect| Line { extension, signature, effect, versions }).ok_or(line))
         })
     })
 }
@@ -185,16 +155,6 @@ fn effect_of(word: &str) -> Option<Effect> {
         "acts" => Some(Effect::Acts),
         _ => None,
     }
-}
-
-/// `16-`, `14-16` or `?`.
-fn versions_of(mark: &str) -> Option<Versions> {
-    if mark == "?" {
-        return Some(Versions::Depends);
-    }
-    let (first, last) = mark.split_once('-')?;
-    let last = if last.is_empty() { u32::MAX } else { last.parse().ok()? };
-    Some(Versions::Servers(first.parse().ok()?..=last))
 }
 
 fn settings() -> impl Iterator<Item = &'static str> {
@@ -219,10 +179,7 @@ mod tests {
                 assert!(!line.extension.is_empty(), "{}: a new function of pg_catalog is looked at", line.signature);
                 assert_ne!(line.effect, Effect::Plain, "{}: not known what it will stand for", line.signature);
             }
-            match line.versions {
-                Versions::Servers(versions) => assert!(!versions.is_empty(), "{}: no server has it", line.signature),
-                Versions::Depends => assert!(!line.extension.is_empty(), "{}: which servers?", line.signature),
-            }
+            assert!(line.versions != "?" || !line.extension.is_empty(), "{}: which servers?", line.signature);
         }
     }
 
@@ -250,16 +207,6 @@ mod tests {
                     assert!(effect_of(word).is_some() && reason.len() > 5, "{line}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn versions_are_ranges_of_majors() {
-        assert_eq!(versions_of("?"), Some(Versions::Depends));
-        assert_eq!(versions_of("16-"), Some(Versions::Servers(16..=u32::MAX)));
-        assert_eq!(versions_of("14-16"), Some(Versions::Servers(14..=16)));
-        for wrong in ["", "16", "-16", "a-", "14-x"] {
-            assert_eq!(versions_of(wrong), None, "{wrong}");
         }
     }
 
@@ -343,30 +290,6 @@ mod tests {
         assert_eq!(effect(Some("mine"), "now()"), None, "an extension's function of the name");
         assert_eq!(effect(None, "gen_salt(text)"), None, "a built-in of an extension's name");
         assert_eq!(effect(Some("pageinspect"), "get_raw_page(text,int8)"), None);
-    }
-
-    #[test]
-    fn a_server_is_compared() {
-        let row = |extension: Option<&str>, signature: &str, immutable| {
-            (extension.map(str::to_owned), signature.to_owned(), immutable)
-        };
-        let mut rows: Vec<_> = lines()
-            .flatten()
-            .filter(|line| line.versions.include(15))
-            .map(|line| row(Some(line.extension).filter(|name| !name.is_empty()), line.signature, false))
-            .collect();
-        assert_eq!(functions_differ(15, &rows), Vec::<String>::new());
-        rows.push(row(None, "brand_new(int4)", false));
-        rows.push(row(None, "brand_new(int8)", true));
-        rows.retain(|(_, signature, _)| signature != "now()" && signature != "crosstab(*)");
-        assert_eq!(
-            functions_differ(15, &rows),
-            [
-                "not listed: brand_new(int4)",
-                "listed, and not there:  now()",
-                "listed, and not there: tablefunc crosstab(*)"
-            ]
-        );
     }
 
     #[test]

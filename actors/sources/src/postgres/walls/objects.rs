@@ -19,6 +19,11 @@ pub(crate) const NAMING_TYPES: [Oid; 10] = [24, 2202, 2203, 2204, REGCLASS, REGT
 pub(crate) const REGCLASS: Oid = 2205;
 pub(crate) const REGTYPE: Oid = 2206;
 
+/// Whether this is the name of one of [`NAMING_TYPES`].
+pub(crate) fn is_naming_type(name: &str) -> bool {
+    NAMING_TYPES.iter().any(|oid| Type::from_oid(*oid).is_some_and(|type_| type_.name() == name))
+}
+
 /// A relation and what it belongs to: its parents, the table of an index, of a TOAST table and of a
 /// sequence that a column owns.
 const RELATIONS: &str = "\
@@ -109,5 +114,18 @@ impl Belonging {
             }
             _ => by_number(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_that_names_objects_is_known_by_its_name() {
+        let names =
+            "regproc regprocedure regoper regoperator regclass regtype regcollation regnamespace regrole aclitem";
+        assert_eq!(names.split(' ').filter(|name| is_naming_type(name)).count(), NAMING_TYPES.len());
+        assert!(!is_naming_type("regconfig") && !is_naming_type("regdictionary") && !is_naming_type("text"));
     }
 }

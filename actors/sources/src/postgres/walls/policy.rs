@@ -19,21 +19,11 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
+    /// How many there are.
+    pub(crate) const KINDS: usize = 8;
+
     pub(crate) fn stands(self) -> bool {
         self.hides || self.identity || self.read_only
-    }
-
-    pub(crate) fn word(self) -> &'static str {
-        match (self.hides, self.identity, self.read_only) {
-            (false, false, false) => "n",
-            (false, false, true) => "r",
-            (false, true, false) => "i",
-            (false, true, true) => "ir",
-            (true, false, false) => "h",
-            (true, false, true) => "hr",
-            (true, true, false) => "hi",
-            (true, true, true) => "hir",
-        }
     }
 }
 

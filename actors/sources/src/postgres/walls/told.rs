@@ -1,7 +1,6 @@
 //! What is told of a statement that was refused where something is hidden: of what is hidden just what the
 //! source says of what does not exist.
 
-use crate::postgres::walls::refusal::Refusal;
 use std::sync::{Arc, OnceLock};
 
 use crate::Access;
@@ -11,12 +10,11 @@ use crate::postgres::session::context::CallContext;
 use crate::postgres::session::handle::Session;
 use crate::postgres::walls::ask;
 use crate::postgres::walls::check::Walls;
-use crate::postgres::walls::names::hidden;
-use crate::postgres::walls::names::hidden::HiddenNames;
+use crate::postgres::walls::names::hidden::{self, HiddenNames};
 use crate::postgres::walls::names::mask::{NameMask, NameSet};
 use crate::postgres::walls::names::redaction::{bare, withheld};
 use crate::postgres::walls::policy::{PendingCheck, Policy};
-use crate::postgres::walls::refusal::refused;
+use crate::postgres::walls::refusal::{Refusal, refused};
 use portico_core::error::{Error, Kind, Result};
 use portico_sql::{Outline, outline};
 
@@ -92,7 +90,7 @@ impl Walls {
             let place = failure.get_position().filter(|_| failure.get_sqlstate() == Some("42703"));
             let byte = place.and_then(|place| execution.text.char_indices().nth(place.saturating_sub(1)));
             if byte.is_some_and(|(byte, _)| mask.spare(byte, names)) {
-                if mask.edits.is_empty() {
+                if mask.is_empty() {
                     return None;
                 }
                 continue;
@@ -117,7 +115,8 @@ impl Walls {
         // What cannot be described has to be run.
         let tried = match execution.options.access {
             Access::ReadWrite if guarded.makes() && execution.arguments().is_empty() => {
-                ask::try_out(session, execution, context).await.map_err(|error| execution.failure(&error, 0))
+                let made = ask::made(session, execution, &execution.text, context).await;
+                made.map_err(|error| execution.failure(&error, 0))
             }
             _ => inferred(session, execution, context).await.map(drop),
         };
@@ -148,7 +147,7 @@ impl Walls {
 
 /// The same statement with other names; positions lead back to the text of `execution`.
 fn masked(execution: &Execution, guarded: &PendingCheck, mask: &NameMask) -> Option<Execution> {
-    let origin = execution.origin.as_ref()?.edited(mask.edits.clone());
+    let origin = execution.origin.as_ref()?.edited(mask.edits());
     let behind = execution.text.len().checked_sub(guarded.text.len())?;
     let text = origin.text.get(..origin.text.len().checked_sub(behind)?)?.to_owned();
     let Values::Inferred(values) = &execution.values else { return None };

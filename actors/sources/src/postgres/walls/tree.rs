@@ -41,92 +41,7 @@ pub(crate) struct Uses {
 }
 
 /// The kinds of node that are known. Another one is of a later server, and not understood here.
-const NODES: &[&str] = &[
-    "AGGREF",
-    "ALIAS",
-    "ALTERNATIVESUBPLAN",
-    "ARRAY",
-    "ARRAYCOERCEEXPR",
-    "ARRAYEXPR",
-    "BOOLEANTEST",
-    "BOOLEXPR",
-    "CASE",
-    "CASEEXPR",
-    "CASETESTEXPR",
-    "CASEWHEN",
-    "COALESCE",
-    "COALESCEEXPR",
-    "COERCETODOMAIN",
-    "COERCETODOMAINVALUE",
-    "COERCEVIAIO",
-    "COLLATE",
-    "COLLATEEXPR",
-    "COMMONTABLEEXPR",
-    "CONST",
-    "CONVERTROWTYPEEXPR",
-    "CTECYCLECLAUSE",
-    "CTESEARCHCLAUSE",
-    "CURRENTOFEXPR",
-    "DISTINCTEXPR",
-    "FIELDSELECT",
-    "FIELDSTORE",
-    "FROMEXPR",
-    "FUNCEXPR",
-    "GROUPINGFUNC",
-    "GROUPINGSET",
-    "INFERENCEELEM",
-    "JOINEXPR",
-    "JSONBEHAVIOR",
-    "JSONCONSTRUCTOREXPR",
-    "JSONEXPR",
-    "JSONFORMAT",
-    "JSONISPREDICATE",
-    "JSONRETURNING",
-    "JSONTABLEPATH",
-    "JSONTABLEPATHSCAN",
-    "JSONTABLESIBLINGJOIN",
-    "JSONVALUEEXPR",
-    "MERGEACTION",
-    "MERGESUPPORTFUNC",
-    "MINMAX",
-    "MINMAXEXPR",
-    "NAMEDARGEXPR",
-    "NULLIFEXPR",
-    "NULLTEST",
-    "ONCONFLICTEXPR",
-    "OPEXPR",
-    "PARAM",
-    "QUERY",
-    "RANGETBLFUNCTION",
-    "RANGETBLREF",
-    "RELABELTYPE",
-    "RETURNINGEXPR",
-    "ROW",
-    "ROWCOMPARE",
-    "ROWCOMPAREEXPR",
-    "ROWEXPR",
-    "ROWMARKCLAUSE",
-    "RTE",
-    "RANGETBLENTRY",
-    "RTEPERMISSIONINFO",
-    "SCALARARRAYOPEXPR",
-    "SETOPERATIONSTMT",
-    "SETTODEFAULT",
-    "SORTGROUPCLAUSE",
-    "SQLVALUEFUNCTION",
-    "SUBLINK",
-    "SUBSCRIPTINGREF",
-    "TABLEFUNC",
-    "TABLESAMPLECLAUSE",
-    "TARGETENTRY",
-    "VAR",
-    "WINDOWCLAUSE",
-    "WINDOWFUNC",
-    "WHEN",
-    "WINDOWFUNCRUNCONDITION",
-    "WITHCHECKOPTION",
-    "XMLEXPR",
-];
+const NODES: &str = include_str!("nodes.txt");
 
 /// `current_setting(text)` and `current_setting(text, boolean)`, by their fixed numbers.
 const CURRENT_SETTING: [Oid; 2] = [2077, 3294];
@@ -143,7 +58,7 @@ pub(crate) fn read(tree: &str) -> Result<Uses, String> {
     for (at, word) in words.iter().enumerate() {
         match *word {
             Word::Node(name) => {
-                if !NODES.contains(&name) {
+                if !NODES.lines().any(|known| known == name) {
                     return Err(format!("a node {name}"));
                 }
                 if depth == 0 {
@@ -281,16 +196,24 @@ fn oids(following: &[Word<'_>]) -> Result<Vec<Oid>, String> {
     }
 }
 
-/// The value of a constant of four octets, behind its label `:consttype`: between the two stand
-/// numbers and truth values alone.
-fn constant(following: &[Word<'_>]) -> Option<Oid> {
+/// The length of a constant and its octets, behind its label `:consttype`: between the two stand numbers and
+/// truth values alone. Octets are printed with their sign.
+fn octets<'a>(following: &'a [Word<'a>]) -> Option<(&'a str, impl Iterator<Item = Option<u8>> + 'a)> {
     let from = following.iter().take(14).position(|word| *word == Word::Plain(":constvalue"))?;
-    let [Word::Plain("4"), Word::OpenOctets, octets @ ..] = following.get(from + 1..)? else { return None };
+    let [Word::Plain(length), Word::OpenOctets, octets @ ..] = following.get(from + 1..)? else { return None };
+    let octets = octets.iter().take_while(|word| **word != Word::CloseOctets).map(|word| match word {
+        Word::Plain(octet) => Some(octet.parse::<i16>().ok()?.to_le_bytes()[0]),
+        _ => None,
+    });
+    Some((length, octets))
+}
+
+/// The value of a constant of four octets, behind its label `:consttype`.
+fn constant(following: &[Word<'_>]) -> Option<Oid> {
+    let (_, octets) = octets(following).filter(|(length, _)| *length == "4")?;
     let mut value = [0_u8; 4];
-    for (place, word) in value.iter_mut().zip(octets) {
-        let Word::Plain(octet) = word else { return None };
-        // Octets are printed with their sign.
-        *place = octet.parse::<i16>().ok()?.to_le_bytes()[0];
+    for (place, octet) in value.iter_mut().zip(octets) {
+        *place = octet?;
     }
     // The server writes its own memory. Of one that is big-endian this is another number, which names
     // nothing that is exposed, and is refused.
@@ -307,16 +230,7 @@ fn first_text(following: &[Word<'_>]) -> Option<String> {
     else {
         return None;
     };
-    let from = rest.iter().take(14).position(|word| *word == Word::Plain(":constvalue"))?;
-    let [Word::Plain(_), Word::OpenOctets, octets @ ..] = rest.get(from + 1..)? else { return None };
-    let octets: Option<Vec<u8>> = octets
-        .iter()
-        .take_while(|word| **word != Word::CloseOctets)
-        .map(|word| match word {
-            Word::Plain(octet) => Some(octet.parse::<i16>().ok()?.to_le_bytes()[0]),
-            _ => None,
-        })
-        .collect();
+    let octets: Option<Vec<u8>> = octets(rest)?.1.collect();
     // Four octets of length stand in front.
     String::from_utf8(octets?.get(4..)?.to_vec()).ok()
 }

@@ -4,20 +4,19 @@
 //! refused, and a name is admitted only where all that bear it are.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{Oid, Type};
 
 use crate::Exposure;
+use crate::postgres::recent::Recent;
 use crate::postgres::session::own::{ask, get};
 use crate::postgres::walls::called::{Function, functions_query};
-use crate::postgres::walls::objects::is_system;
-use crate::postgres::walls::objects::{NAMING_TYPES, belongings};
+use crate::postgres::walls::objects::{NAMING_TYPES, belongings, is_naming_type, is_system};
 use crate::postgres::walls::policy::Policy;
-use crate::postgres::walls::refusal::no_such;
-use crate::postgres::walls::refusal::refused;
+use crate::postgres::walls::refusal::{no_such, refused};
 use portico_core::error::{Error, Result};
 
 /// How long the names hold that were read.
@@ -28,20 +27,6 @@ const NAME: usize = 63;
 const PART: usize = 4;
 /// What stands in the place of a name that was taken out.
 const TAKEN_OUT: &str = "(hidden)";
-/// Types by whose names a text can become the name of something.
-const NAMING_WORDS: [&str; 10] = [
-    "aclitem",
-    "regproc",
-    "regprocedure",
-    "regoper",
-    "regoperator",
-    "regclass",
-    "regtype",
-    "regcollation",
-    "regnamespace",
-    "regrole",
-];
-
 /// Operators of the database's own that call these functions.
 const OPERATORS: &str = "SELECT DISTINCT o.oprname::text FROM pg_catalog.pg_operator o \
     JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
@@ -190,7 +175,7 @@ impl HiddenNames {
                 if self.routines.refused.contains(cut) {
                     return Err(refused(&format!("the function {cut}")));
                 }
-                if (guard.hides && NAMING_WORDS.contains(&cut)) || (guard.identity && cut == "pg_settings") {
+                if (guard.hides && is_naming_type(cut)) || (guard.identity && cut == "pg_settings") {
                     return Err(refused(cut));
                 }
             }
@@ -297,46 +282,38 @@ pub(crate) fn begin(text: &str, octets: usize) -> &str {
 }
 
 /// The names as last read, for each guard.
-#[derive(Default)]
 pub(crate) struct NameCache {
-    names: Mutex<Vec<(Policy, Instant, Arc<HiddenNames>)>>,
-    routines: Mutex<Vec<(Policy, Instant, Arc<Routines>)>>,
+    names: Recent<Policy, Arc<HiddenNames>>,
+    routines: Recent<Policy, Arc<Routines>>,
 }
 
-fn latest<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy) -> Option<Arc<T>> {
-    let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = kept.iter().find(|(known, since, _)| *known == guard && since.elapsed() < LIFETIME)?;
-    Some(Arc::clone(&found.2))
-}
-
-/// Keeps what was read. There are few kinds of guard.
-fn keep<T>(kept: &Mutex<Vec<(Policy, Instant, Arc<T>)>>, guard: Policy, read: &Arc<T>) {
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.retain(|(known, since, _)| *known != guard && since.elapsed() < LIFETIME);
-    kept.push((guard, Instant::now(), Arc::clone(read)));
+impl Default for NameCache {
+    fn default() -> Self {
+        Self { names: Recent::new(LIFETIME, Policy::KINDS), routines: Recent::new(LIFETIME, Policy::KINDS) }
+    }
 }
 
 impl NameCache {
     /// The names for `guard`, if they were read lately.
     pub(crate) fn get(&self, guard: Policy) -> Option<Arc<HiddenNames>> {
-        latest(&self.names, guard)
+        self.names.get(&guard)
     }
 
     /// The names of routines, if they were read lately.
     pub(crate) fn routines(&self, guard: Policy) -> Option<Arc<Routines>> {
-        latest(&self.routines, guard)
+        self.routines.get(&guard)
     }
 
     /// Keeps them.
     pub(crate) fn keep(&self, guard: Policy, names: &Arc<HiddenNames>) {
-        keep(&self.names, guard, names);
+        self.names.keep(guard, Arc::clone(names));
         if self.routines(guard).is_none() {
-            keep(&self.routines, guard, &names.routines);
+            self.routines.keep(guard, Arc::clone(&names.routines));
         }
     }
 
     /// Forgets names of relations: the catalogue may have changed.
     pub(crate) fn forget(&self) {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.names.clear();
     }
 }

@@ -26,9 +26,8 @@ pub(crate) enum NameSet {
 /// The places of a text where names of what is hidden stand, and what is put there.
 #[derive(Debug)]
 pub(crate) struct NameMask {
-    pub(crate) edits: Vec<Edit>,
-    /// The names as they are written in the text, for each edit.
-    written: Vec<String>,
+    /// Each with the name as it is written in the text.
+    found: Vec<(Edit, String)>,
 }
 
 impl NameMask {
@@ -44,34 +43,42 @@ impl NameMask {
             found.extend(text.match_indices(&spelt).map(|(at, spelt)| (at, spelt.to_owned())));
         }
         found.sort_by_key(|(at, written)| (*at, std::cmp::Reverse(written.len())));
-        let mut mask = Self { edits: Vec::new(), written: Vec::new() };
+        let mut mask = Self { found: Vec::new() };
         let mut free = 0;
         for (at, written) in found.into_iter().filter(|(_, written)| !written.is_empty()) {
             if at >= free {
                 free = at + written.len();
                 let goes_on = text[free..].starts_with(in_word);
-                let replacement = unheard(mask.edits.len(), goes_on);
-                mask.edits.push(Edit { range: at..free, replacement });
-                mask.written.push(written);
+                let replacement = unheard(mask.found.len(), goes_on);
+                mask.found.push((Edit { range: at..free, replacement }, written));
             }
         }
-        (!mask.edits.is_empty()).then_some(mask)
+        (!mask.is_empty()).then_some(mask)
+    }
+
+    /// What is put in the place of the names.
+    pub(crate) fn edits(&self) -> Vec<Edit> {
+        self.found.iter().map(|(edit, _)| edit.clone()).collect()
+    }
+
+    /// Whether no name is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
     }
 
     /// Leaves the first name at or behind this place as it is, if it is one of a shown column.
     pub(crate) fn spare(&mut self, byte: usize, names: &HiddenNames) -> bool {
-        let Some(found) = self.edits.iter().position(|edit| edit.range.start >= byte) else { return false };
-        let spared = self.written.get(found).is_some_and(|written| names.is_shown_part(written));
+        let Some(found) = self.found.iter().position(|(edit, _)| edit.range.start >= byte) else { return false };
+        let spared = names.is_shown_part(&self.found[found].1);
         if spared {
-            self.edits.remove(found);
-            self.written.remove(found);
+            self.found.remove(found);
         }
         spared
     }
 
     /// The name that was found first.
     pub(crate) fn first(&self) -> &str {
-        self.written.first().map_or("", String::as_str)
+        self.found.first().map_or("", |(_, written)| written.as_str())
     }
 
     /// The failure in the words of the text before it was masked.
@@ -88,7 +95,7 @@ impl NameMask {
 
     fn lifted(&self, words: &str) -> String {
         let mut words = words.to_owned();
-        for (edit, written) in self.edits.iter().zip(&self.written) {
+        for (edit, written) in &self.found {
             let name = begin(written, NAME).replace("\"\"", "\"");
             let folded = edit.replacement.to_ascii_lowercase();
             words = words.replace(&edit.replacement, &name).replace(&folded, &name.to_ascii_lowercase());

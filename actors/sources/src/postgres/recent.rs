@@ -1,0 +1,72 @@
+//! What was found lately: it holds for a while, since what it rests on at the source may change.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What was found under each key, for so long, and so many of them at most.
+pub(crate) struct Recent<K, V> {
+    kept: Mutex<HashMap<K, (Instant, V)>>,
+    lifetime: Duration,
+    most: usize,
+}
+
+impl<K: Eq + Hash, V: Clone> Recent<K, V> {
+    /// Nothing was found yet.
+    pub(crate) fn new(lifetime: Duration, most: usize) -> Self {
+        Self { kept: Mutex::default(), lifetime, most }
+    }
+
+    /// What was found under `key`, if that was lately.
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.lock().get(key).filter(|(since, _)| since.elapsed() < self.lifetime).map(|(_, found)| found.clone())
+    }
+
+    /// Remembers what was found.
+    pub(crate) fn keep(&self, key: K, found: V) {
+        let mut kept = self.lock();
+        if kept.len() >= self.most {
+            kept.retain(|_, (since, _)| since.elapsed() < self.lifetime);
+            if kept.len() >= self.most {
+                kept.clear();
+            }
+        }
+        kept.insert(key, (Instant::now(), found));
+    }
+
+    /// Whether nothing is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, (Instant, V)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_old_or_too_many_is_forgotten() {
+        let recent = Recent::new(Duration::from_secs(3600), 2);
+        for key in [1, 2, 3] {
+            recent.keep(key, key);
+        }
+        assert_eq!([1, 2, 3].map(|key| recent.get(&key)), [None, None, Some(3)]);
+        let brief = Recent::new(Duration::ZERO, 2);
+        brief.keep(1, 1);
+        assert_eq!(brief.get(&1), None);
+    }
+}
