@@ -2,7 +2,6 @@
 //! asked stands in the files of its handlers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,22 +9,20 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, AsyncContext, Context, System};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Timestamp;
 use crate::issuers::issuer::{Issuer, IssuerKeys, TrustedIssuer};
 use crate::issuers::jwks;
-use crate::keys::shared_secret::SharedSecret;
-use crate::limits::{Failures, Issued};
-use crate::recording::Recording;
+use crate::limits::{self, Failures};
+use crate::secret::Digest;
 use crate::settings::AuthSettings;
 use crate::sync::Watch;
-use crate::sync::peers::Peers;
-use crate::verify::active_tokens::{ActiveTokens, Handover};
+use crate::throttle::Throttle;
+use crate::verify::active_tokens::ActiveTokens;
 use crate::verify::cache::VerifiedCache;
 use crate::verify::snapshot::Snapshot;
 use crate::verify::token::Tokens;
 use portico_core::beat::Beat;
 use portico_core::error::{Error, Result};
-use portico_core::event::Observer;
 
 /// How often the store is looked at: whoever is known asks nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -37,24 +34,18 @@ pub(super) type Revoked = HashMap<Uuid, Timestamp>;
 /// Judges credentials and issues access tokens, on a thread of its own: it may read the store
 /// without holding up anybody else.
 pub struct AuthActor {
+    pub(super) settings: AuthSettings,
     pub(super) watch: Watch,
     pub(super) snapshot: Snapshot,
     pub(super) cache: VerifiedCache,
     /// What was let in with access tokens.
     pub(super) active: ActiveTokens,
     pub(super) tokens: Tokens,
-    pub(super) connections: Arc<[Uuid]>,
     pub(super) failures: Failures,
-    pub(super) issued: Issued,
+    pub(super) issued: Throttle<Digest>,
     pub(super) issuers: Vec<Issuer>,
     /// What keys of issuers are fetched with; none where nobody's are.
     pub(super) client: Option<reqwest::Client>,
-    pub(super) observer: Observer,
-    pub(super) clock: Clock,
-    pub(super) recording: Recording,
-    pub(super) peers: Peers,
-    pub(super) shared: SharedSecret,
-    pub(super) handover: Handover,
     /// Whether the last look at the store failed: an outage is told once.
     pub(super) store_failed: bool,
     /// What was revoked here.
@@ -112,27 +103,20 @@ impl AuthActor {
         let fetched = |issuer: &TrustedIssuer| matches!(issuer.keys, IssuerKeys::Url(_));
         let cache = VerifiedCache::new(settings.memory.clone(), settings.clock.clone(), settings.uses.clone());
         let client = settings.issuers.iter().any(fetched).then(jwks::client).transpose()?;
-        let failures = settings.failures();
         Ok(Self {
             watch,
             snapshot,
             cache,
             active,
             tokens: Tokens::new(&settings.issuer, settings.token_lifetime, settings.clock.skew()),
-            connections: settings.connections,
-            failures,
-            issued: Issued::new(&settings.limits),
-            issuers: settings.issuers.into_iter().map(Issuer::new).collect::<Result<_>>()?,
+            failures: settings.failures(),
+            issued: limits::issued(&settings.limits),
+            issuers: settings.issuers.iter().cloned().map(Issuer::new).collect::<Result<_>>()?,
             client,
-            observer: settings.observer,
-            clock: settings.clock,
-            recording: settings.recording,
-            peers: settings.peers,
-            shared: settings.shared,
-            handover: settings.handover,
             store_failed: false,
             revoked: Revoked::new(),
             death_notice: DeathNotice(None),
+            settings,
         })
     }
 }
@@ -155,7 +139,7 @@ impl Drop for AuthActor {
     fn drop(&mut self) {
         // Nobody looks at the store until there is a successor.
         self.cache.clear();
-        *self.handover.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.active));
+        *self.settings.handover.lock() = (std::mem::take(&mut self.snapshot), std::mem::take(&mut self.active));
     }
 }
 

@@ -85,18 +85,9 @@ impl Failures {
     }
 }
 
-/// The tokens that were issued to each client.
-pub(crate) struct Issued(Throttle<Digest>);
-
-impl Issued {
-    pub(crate) fn new(limits: &AuthLimits) -> Self {
-        Self(Throttle::new("tokens", limits.tokens_per_client, MOST))
-    }
-
-    /// Counts a token that a client, whose secret was good, asks for.
-    pub(crate) fn count(&mut self, client_id: &str) -> Result<(), Quota> {
-        self.0.take(key(client_id), Instant::now()).map(drop)
-    }
+/// Counts the tokens that are issued to each client.
+pub(crate) fn issued(limits: &AuthLimits) -> Throttle<Digest> {
+    Throttle::new("tokens", limits.tokens_per_client, MOST)
 }
 
 /// What a name is counted under: names are of any length, and their digests are not.

@@ -140,8 +140,7 @@ impl Auth {
     /// [`Kind::Unavailable`] when the actor died over it, or is being replaced; at once, when too many wait.
     pub async fn send<M>(&self, message: M) -> Result<M::Result>
     where
-        M: Message + Send + 'static,
-        M::Result: Send,
+        M: Message<Result: Send> + Send + 'static,
         AuthActor: Handler<M>,
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
@@ -152,8 +151,7 @@ impl Auth {
     /// The same of what is not to be refused, or was counted.
     async fn pass<M>(&self, message: M) -> Result<M::Result>
     where
-        M: Message + Send + 'static,
-        M::Result: Send,
+        M: Message<Result: Send> + Send + 'static,
         AuthActor: Handler<M>,
         <AuthActor as Actor>::Context: ToEnvelope<AuthActor, M>,
     {
@@ -208,12 +206,12 @@ impl Handler<Reconfigure> for AuthActor {
 
     fn handle(&mut self, change: Reconfigure, _: &mut Self::Context) {
         self.tokens.set_lifetime(change.token_lifetime);
-        self.connections = change.connections;
-        for (name, reach) in change.reaches {
+        for (name, reach) in &change.reaches {
             if let Some(issuer) = self.issuers.iter_mut().find(|issuer| issuer.name() == name) {
-                issuer.set_reach(reach);
+                issuer.set_reach(reach.clone());
             }
         }
+        change.apply(&mut self.settings);
         self.snapshot.admit(change.admission);
         self.reverify();
     }

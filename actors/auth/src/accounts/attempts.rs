@@ -5,9 +5,10 @@
 //! not entry: beyond its rate an attempt waits for its turn behind everybody else's. An address that has
 //! signed in under the name before is not counted there: strangers cannot keep it waiting.
 
-use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+use quick_cache::unsync::Cache;
 
 use crate::limits::{AuthLimits, ClientAddress, Failures, key, network};
 use crate::secret::Digest;
@@ -60,7 +61,8 @@ pub(crate) struct Attempts {
     /// By place and by name, with those of all other doors.
     failures: Failures,
     registrations: Throttle<ClientAddress>,
-    known: Known,
+    /// Pairs that have signed in.
+    known: Cache<Pair, ()>,
 }
 
 impl Attempts {
@@ -69,7 +71,7 @@ impl Attempts {
             pairs: Throttle::new("failures-by-name-and-address", FREE, MOST),
             failures,
             registrations: Throttle::new("registrations", limits.registrations_per_address, MOST),
-            known: Known::default(),
+            known: Cache::new(MOST_KNOWN),
         }
     }
 
@@ -80,7 +82,7 @@ impl Attempts {
     /// The limit that is used up: of the pair, or of a place that is not known under this name.
     pub(crate) fn begin(&mut self, name: &str, from: Option<IpAddr>, now: Instant) -> Result<Attempt, Quota> {
         let pair = (key(name), from.map(network));
-        let is_known = self.known.has(&pair);
+        let is_known = self.known.get(&pair).is_some();
         self.pairs.take(pair, now)?;
         let mut counted = self.failures.lock();
         if let Err(quota) = counted.places.take(pair.1, now)
@@ -112,7 +114,7 @@ impl Attempts {
     pub(crate) fn succeeded(&mut self, attempt: &Attempt) {
         self.pairs.forget(&attempt.pair);
         self.give_back_all_but_pair(attempt);
-        self.known.add(attempt.pair);
+        self.known.insert(attempt.pair, ());
     }
 
     /// The attempt was not judged.
@@ -132,33 +134,6 @@ impl Attempts {
     /// Counts a client that registers itself.
     pub(crate) fn registers(&mut self, from: Option<IpAddr>, now: Instant) -> Result<(), Quota> {
         self.registrations.take(from.map(network), now).map(drop)
-    }
-}
-
-/// Pairs that have signed in, in two generations: when the younger is full, the older is forgotten.
-#[derive(Default)]
-struct Known {
-    younger: HashSet<Pair>,
-    older: HashSet<Pair>,
-}
-
-impl Known {
-    fn has(&mut self, pair: &Pair) -> bool {
-        if self.younger.contains(pair) {
-            return true;
-        }
-        let was = self.older.remove(pair);
-        if was {
-            self.add(*pair);
-        }
-        was
-    }
-
-    fn add(&mut self, pair: Pair) {
-        if self.younger.len() >= MOST_KNOWN / 2 && !self.younger.contains(&pair) {
-            self.older = std::mem::take(&mut self.younger);
-        }
-        self.younger.insert(pair);
     }
 }
 
@@ -234,12 +209,16 @@ mod tests {
 
     #[test]
     fn what_is_known_is_bounded_and_what_is_used_stays() {
-        let mut known = Known::default();
-        let pair = |number: usize| (key(&number.to_string()), None);
+        let mut attempts = attempts(u32::MAX, u32::MAX);
+        let now = Instant::now();
+        let begun = |attempts: &mut Attempts, number: usize| attempts.begin(&number.to_string(), None, now).unwrap();
         for number in 0..3 * MOST_KNOWN {
-            known.add(pair(number));
-            assert!(known.has(&pair(0)));
+            let right = begun(&mut attempts, number);
+            attempts.succeeded(&right);
+            let busy = begun(&mut attempts, 0);
+            attempts.give_back(&busy);
+            assert_eq!(busy.class, Class::Known);
         }
-        assert!(known.younger.len() + known.older.len() <= MOST_KNOWN);
+        assert!(attempts.known.len() <= MOST_KNOWN);
     }
 }

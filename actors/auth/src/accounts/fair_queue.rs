@@ -8,18 +8,17 @@ use crate::limits::ClientAddress;
 pub(crate) struct FairQueue<W> {
     waiting: HashMap<ClientAddress, VecDeque<W>>,
     turns: VecDeque<ClientAddress>,
-    count: usize,
 }
 
 impl<W> Default for FairQueue<W> {
     fn default() -> Self {
-        Self { waiting: HashMap::new(), turns: VecDeque::new(), count: 0 }
+        Self { waiting: HashMap::new(), turns: VecDeque::new() }
     }
 }
 
 impl<W> FairQueue<W> {
     pub(crate) fn len(&self) -> usize {
-        self.count
+        self.waiting.values().map(VecDeque::len).sum()
     }
 
     /// How many of this place wait.
@@ -33,7 +32,6 @@ impl<W> FairQueue<W> {
             self.turns.push_back(place);
         }
         own.push_back(waiter);
-        self.count += 1;
     }
 
     /// The next: the oldest of the place whose turn it is.
@@ -46,16 +44,13 @@ impl<W> FairQueue<W> {
         } else {
             self.turns.push_back(place);
         }
-        self.count -= usize::from(next.is_some());
         next
     }
 
     /// Takes the newest of the place that has most, if that has more than `than`.
     pub(crate) fn displace(&mut self, than: usize) -> Option<W> {
         let (place, _) = self.waiting.iter().filter(|(_, own)| own.len() > than).max_by_key(|(_, own)| own.len())?;
-        let newest = self.waiting.get_mut(&place.clone())?.pop_back();
-        self.count -= usize::from(newest.is_some());
-        newest
+        self.waiting.get_mut(&place.clone())?.pop_back()
     }
 
     /// Takes out whoever does not wait any more.
@@ -69,7 +64,6 @@ impl<W> FairQueue<W> {
         self.waiting.retain(|_, own| !own.is_empty());
         let waiting = &self.waiting;
         self.turns.retain(|place| waiting.contains_key(place));
-        self.count -= taken.len();
         taken
     }
 }

@@ -29,7 +29,7 @@ use crate::store::{ReconnectingStore, Store};
 use crate::supervisor::Auth;
 use crate::verify::resource::Resource;
 use crate::verify::token::Tokens;
-use portico_core::error::{Error, Kind, Result};
+use portico_core::error::{Error, Result};
 use portico_core::principal::Scope;
 
 /// Sessions that are remembered to have been in force: who shows one does not wait behind strangers.
@@ -166,8 +166,8 @@ impl Accounts {
     /// Keeps a client that registers itself.
     ///
     /// # Errors
-    /// [`Kind::Invalid`], naming what is wrong; [`Kind::Busy`] when there are too many, altogether or from
-    /// that address.
+    /// [`Kind::Invalid`](portico_core::error::Kind::Invalid), naming what is wrong;
+    /// [`Kind::Busy`](portico_core::error::Kind::Busy) when there are too many, altogether or from that address.
     pub async fn register(&self, new: NewClient, from: Option<IpAddr>) -> Result<(Client, Option<SecretString>)> {
         self.limiter.registers(from)?;
         self.store_for(Requester::Stranger(from), move |store| store.register_client(&new)).await
@@ -184,7 +184,8 @@ impl Accounts {
     /// Keeps what the person of the session agreed to, and answers the code for the client.
     ///
     /// # Errors
-    /// [`Kind::Unauthenticated`] when the session has ended, [`Kind::Forbidden`] for more than it has.
+    /// [`Kind::Unauthenticated`](portico_core::error::Kind::Unauthenticated) when the session has ended,
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) for more than it has.
     pub async fn approve(&self, session: &SecretString, approval: Approval) -> Result<SecretString> {
         let session = Digest::of(session.expose_secret());
         let (code, digest) = secret::mint(CODE_PREFIX)?;
@@ -197,18 +198,9 @@ impl Accounts {
     /// # Errors
     /// In the words of RFC 6749 §5.2.
     pub async fn redeem(&self, redemption: Redemption) -> Result<Issued, GrantError> {
-        let next = NextRefresh::mint(None).map_err(ours)?;
-        let refresh = next.secret.clone();
-        let (client, tokens, admission) =
-            (Claimant::of(&redemption.client), self.tokens.clone(), self.auth.admission());
-        let narrow = move |granted: Granted, asked: &Redemption| {
-            authorization::narrow(granted, None, asked.resource.as_deref(), &tokens, admission)
-        };
-        let requester = Requester::Stranger(client.from);
-        let granted =
-            self.store_for(requester, move |store| store.redeem(&redemption, &next, narrow)).await.map_err(ours)?;
-        let granted = self.once(granted, &client).await?;
-        self.issue(client.id, granted, refresh).await
+        let (client, next) = (Claimant::of(&redemption.client), NextRefresh::mint(None)?);
+        let narrow = self.narrowing(None, redemption.resource.clone());
+        self.issue(client, next, move |store, next| store.redeem(&redemption, next, narrow)).await
     }
 
     /// Answers a refresh token with the next tokens.
@@ -217,17 +209,19 @@ impl Accounts {
     /// In the words of RFC 6749 §5.2; for a scope or a resource that was not granted, the refresh
     /// token stays good.
     pub async fn refresh(&self, asked: Refresh) -> Result<Issued, GrantError> {
-        let next = NextRefresh::mint(Some(&asked.token)).map_err(ours)?;
-        let refresh = next.secret.clone();
-        let (client, tokens, admission) = (Claimant::of(&asked.client), self.tokens.clone(), self.auth.admission());
-        let narrow = move |granted: Granted, asked: &Refresh| {
-            authorization::narrow(granted, asked.scope.as_deref(), asked.resource.as_deref(), &tokens, admission)
-        };
-        let requester = Requester::Stranger(client.from);
-        let granted =
-            self.store_for(requester, move |store| store.refresh(&asked, &next, narrow)).await.map_err(ours)?;
-        let granted = self.once(granted, &client).await?;
-        self.issue(client.id, granted, refresh).await
+        let (client, next) = (Claimant::of(&asked.client), NextRefresh::mint(Some(&asked.token))?);
+        let narrow = self.narrowing(asked.scope.clone(), asked.resource.clone());
+        self.issue(client, next, move |store, next| store.refresh(&asked, next, narrow)).await
+    }
+
+    /// What a client asks for of what it was granted.
+    fn narrowing(
+        &self,
+        scope: Option<String>,
+        resource: Option<String>,
+    ) -> impl FnOnce(Granted) -> Result<Granted, GrantError> + Send + use<> {
+        let (tokens, admission) = (self.tokens.clone(), self.auth.admission());
+        move |granted| authorization::narrow(granted, scope.as_deref(), resource.as_deref(), &tokens, admission)
     }
 
     /// Ends the grant of a refresh token, or the life of an access token (RFC 7009).
@@ -239,8 +233,7 @@ impl Accounts {
         let requester = Requester::Stranger(claimant.from);
         let refused = |refusal| self.counted(refusal, &claimant);
         if token.expose_secret().starts_with(REFRESH_PREFIX) {
-            let revoked =
-                self.store_for(requester, move |store| store.revoke_refresh(&client, &token)).await.map_err(ours)?;
+            let revoked = self.store_for(requester, move |store| store.revoke_refresh(&client, &token)).await?;
             self.auth.sync().await;
             if revoked.map_err(refused)? {
                 return Ok(());
@@ -250,35 +243,38 @@ impl Accounts {
             return quota.map_or(Ok(()), |quota| Err(GrantError::throttled("too many tokens that are unknown", quota)));
         }
         let has_secret = client.secret.is_some();
-        let judged = self.store_for(requester, move |store| store.judge_client(&client)).await.map_err(ours)?;
-        judged.map_err(refused)?;
+        self.store_for(requester, move |store| store.judge_client(&client)).await?.map_err(refused)?;
         let client_id = claimant.id;
         // A client without a secret has only said who it is.
         let principal = has_secret.then(|| client_id.clone());
         let door = Door { principal, ..Door::clone(&self.door) };
-        self.auth.send(RevokeFor { client_id, token, door }).await.map_err(ours)?
+        self.auth.send(RevokeFor { client_id, token, door }).await?
     }
 
-    /// What was granted. A second use has ended everything that came of the first: that is in force when
-    /// this returns.
-    async fn once(&self, granted: Result<Granted, GrantError>, client: &Claimant) -> Result<Granted, GrantError> {
+    /// Answers what `take` finds granted to the client with tokens. A second use has ended everything that came of
+    /// the first: that is in force when this returns.
+    async fn issue(
+        &self,
+        client: Claimant,
+        next: NextRefresh,
+        take: impl FnOnce(&mut Store, &NextRefresh) -> Result<Result<Granted, GrantError>> + Send + 'static,
+    ) -> Result<Issued, GrantError> {
+        let refresh = next.secret.clone();
+        let granted = self.store_for(Requester::Stranger(client.from), move |store| take(store, &next)).await?;
         if granted.is_err() {
             self.auth.sync().await;
         }
-        granted.map_err(|refusal| self.counted(refusal, client))
-    }
-
-    async fn issue(&self, client_id: String, granted: Granted, refresh: SecretString) -> Result<Issued, GrantError> {
+        let granted = granted.map_err(|refusal| self.counted(refusal, &client))?;
         let subject = granted.subject.clone();
         let spec = TokenSpec {
             subject: granted.subject,
-            client_id,
+            client_id: client.id,
             scope: None,
             rights: granted.rights,
             resource: granted.resource,
             grant: Some(granted.grant),
         };
-        let access = self.auth.send(IssueToken(spec)).await.map_err(ours)??;
+        let access = self.auth.send(IssueToken(spec)).await??;
         Ok(Issued { access, refresh, subject })
     }
 
@@ -292,7 +288,8 @@ impl Accounts {
     /// Makes a token for the session's person.
     ///
     /// # Errors
-    /// As [`Store::create_pat`]; [`Kind::Forbidden`] in a session that was narrowed.
+    /// As [`Store::create_pat`]; [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a session that was
+    /// narrowed.
     pub async fn create_token(
         &self,
         session: &SecretString,
@@ -305,7 +302,8 @@ impl Accounts {
     /// Revokes a token of the session's person.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when it is not theirs, [`Kind::Forbidden`] in a session that was narrowed.
+    /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when it is not theirs,
+    /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a session that was narrowed.
     pub async fn revoke_token(&self, session: &SecretString, token: Uuid) -> Result<PersonalAccessToken> {
         let digest = Digest::of(session.expose_secret());
         self.changing(move |store| store.revoke_own_pat(&digest, token)).await
@@ -333,12 +331,4 @@ impl Accounts {
     pub fn scopes_up_to(most: Scope) -> impl Iterator<Item = Scope> {
         [Scope::Read, Scope::Write, Scope::Admin].into_iter().filter(move |scope| *scope <= most)
     }
-}
-
-/// The fault is ours: the client is told whether to try again, and no more.
-fn ours(error: Error) -> GrantError {
-    if matches!(error.kind, Kind::Unavailable | Kind::Busy) {
-        return GrantError::new("service_unavailable", "no token can be issued at the moment; try again");
-    }
-    GrantError::new("server_error", "no token can be issued at the moment; the log says why")
 }

@@ -17,7 +17,7 @@ impl Handler<Jwks> for AuthActor {
 
     fn handle(&mut self, _: Jwks, _: &mut Self::Context) -> Self::Result {
         self.refresh_from_store();
-        let keys = self.snapshot.jwks(&self.tokens, self.clock.now());
+        let keys = self.snapshot.jwks(&self.tokens, self.settings.clock.now());
         let unread = self.store_failed && self.snapshot.signing_key().is_none();
         if unread { Err(Error::store_unavailable()) } else { Ok(keys) }
     }

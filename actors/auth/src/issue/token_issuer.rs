@@ -1,53 +1,32 @@
 //! Access tokens are made here: no more than their subjects have now.
 
-use uuid::Uuid;
-
-use crate::clock::Timestamp;
+use crate::actor::AuthActor;
 use crate::oauth::grant::{AccessToken, GrantError, TokenSpec, narrowed_scope, no_target, resource};
 use crate::verify::resource::Resource;
-use crate::verify::snapshot::Snapshot;
-use crate::verify::token::{Issue, Tokens};
+use crate::verify::token::Issue;
 use portico_core::principal::{Rights, Scope};
 
-/// A failed exchange: for the client, and the cause for the log where the fault is ours.
-#[derive(Debug)]
-pub(crate) struct IssueFailure {
-    pub(crate) answer: GrantError,
-    pub(crate) cause: Option<String>,
-}
-
-impl From<GrantError> for IssueFailure {
-    fn from(answer: GrantError) -> Self {
-        Self { answer, cause: None }
-    }
-}
-
-/// What tokens are issued by.
-#[derive(Clone, Copy)]
-pub(crate) struct TokenIssuer<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) tokens: &'a Tokens,
-    /// Every configured connection: what a subject without a list of its own reaches.
-    pub(crate) connections: &'a [Uuid],
-    pub(crate) now: Timestamp,
-}
-
-impl TokenIssuer<'_> {
-    /// The token for `spec`, with no more than its subject has now.
-    pub(crate) fn issue(&self, spec: &TokenSpec) -> Result<AccessToken, IssueFailure> {
+impl AuthActor {
+    /// The access token for `spec`, with no more than its subject has now: the one way by which tokens are made,
+    /// whatever the grant.
+    ///
+    /// # Errors
+    /// `invalid_grant` when the subject is removed or disabled, `invalid_scope` and
+    /// `invalid_target` for more than it has, `server_error` when no key signs.
+    pub(crate) fn issue_token(&self, spec: &TokenSpec) -> Result<AccessToken, GrantError> {
         let unknown = || GrantError::new("invalid_grant", "the account behind this grant is removed or disabled");
         let holder = self.snapshot.holder(&spec.subject).ok_or_else(unknown)?;
-        let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, self.tokens)).transpose()?;
+        let resource = given(spec.resource.as_deref()).map(|asked| resource(asked, &self.tokens)).transpose()?;
         let mut rights = holder.rights.and(&spec.rights);
         if let Some(connection) = resource.and_then(Resource::connection) {
             if !rights.covers(connection) {
-                return Err(no_target("the resource is not within this client's reach").into());
+                return Err(no_target("the resource is not within this client's reach"));
             }
             rights = rights.and(&Rights::only([connection], Scope::Admin));
         }
         let scope = granted_scope(given(spec.scope.as_deref()), rights.widest())?;
         // A token names what it opens: connections that are added later are not among them.
-        let named = Rights::only(self.connections.iter().copied(), Scope::Admin);
+        let named = Rights::only(self.settings.connections.iter().copied(), Scope::Admin);
         let rights = if rights.is_all() { rights.and(&named) } else { rights }.up_to(scope);
         let issue = Issue {
             subject: &holder.subject,
@@ -56,19 +35,21 @@ impl TokenIssuer<'_> {
             audience: given(spec.resource.as_deref()),
             grant: spec.grant,
         };
-        let token = self
-            .snapshot
-            .signing_key()
-            .ok_or_else(|| "no key in the store signs; make one with `portico key rotate`".to_owned())
-            .and_then(|key| {
+        let token = match self.snapshot.signing_key() {
+            None => Err("no key in the store signs; make one with `portico key rotate`".to_owned()),
+            Some(key) => {
                 // What is issued in the second in which those from before have ended is none of them.
-                let issued = self.tokens.issue(key, self.now.max(holder.since), &issue);
+                let issued = self.tokens.issue(key, self.settings.clock.now().time().max(holder.since), &issue);
                 issued.map_err(|error| error.cause().unwrap_or(&error.message).to_owned())
-            })
-            .map_err(|cause| IssueFailure {
-                answer: GrantError::new("server_error", "no token can be issued at the moment; the log says why"),
-                cause: Some(cause),
-            })?;
+            }
+        };
+        let token = token.map_err(|cause| {
+            // While the store is away that is told already.
+            if !self.store_failed {
+                self.report_store_failure(cause);
+            }
+            GrantError::new("server_error", "no token can be issued at the moment; the log says why")
+        })?;
         Ok(AccessToken { token, expires_in: self.tokens.lifetime(), scope: rights.widest().list() })
     }
 }

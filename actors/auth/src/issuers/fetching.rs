@@ -22,7 +22,7 @@ impl AuthActor {
     /// Looks for newer keys of the issuer. Completes when there may be some; `None` when there is
     /// nothing to wait for.
     pub(crate) fn look_for_keys(&mut self, index: usize, context: &Context<Self>) -> Option<oneshot::Receiver<()>> {
-        let now = self.clock.now().time();
+        let now = self.settings.clock.now().time();
         let issuer = self.issuers.get_mut(index)?;
         let own = context.address();
         issuer.fetch(self.client.as_ref()?, now, move |keys| own.do_send(Fetched { index, keys }));
@@ -42,14 +42,14 @@ impl Handler<Fetched> for AuthActor {
     type Result = ();
 
     fn handle(&mut self, Fetched { index, keys }: Fetched, _: &mut Self::Context) {
-        let now = self.clock.now().time();
+        let now = self.settings.clock.now().time();
         let Some(issuer) = self.issuers.get_mut(index) else { return };
         match issuer.fetched(keys, now) {
             // What was signed with a key that is gone must not be remembered.
             Ok(()) => self.cache.clear(),
             Err(cause) => {
                 let issuer = issuer.name().to_owned();
-                (self.observer)(&Event::IssuerFailed { issuer, cause });
+                (self.settings.observer)(&Event::IssuerFailed { issuer, cause });
             }
         }
     }

@@ -101,14 +101,8 @@ impl PublicKey {
 
     /// The thumbprint of RFC 7638: the required members in lexicographic order, without white space.
     pub(crate) fn thumbprint(&self) -> Result<String> {
-        let members: BTreeMap<&str, &str> = match self {
-            Self::Edwards { crv: EdwardsCurve::Ed25519, x } => [("crv", "Ed25519"), ("kty", "OKP"), ("x", x)].into(),
-            Self::Elliptic { crv: NistCurve::P256, x, y } => {
-                [("crv", "P-256"), ("kty", "EC"), ("x", x), ("y", y)].into()
-            }
-            Self::Rsa { n, e } => [("e", e.as_str()), ("kty", "RSA"), ("n", n)].into(),
-        };
-        let json = serde_json::to_vec(&members).map_err(Error::internal)?;
+        let members = serde_json::to_value(self).and_then(serde_json::from_value::<BTreeMap<String, Value>>);
+        let json = members.and_then(|members| serde_json::to_vec(&members)).map_err(Error::internal)?;
         Ok(URL_SAFE_NO_PAD.encode(Sha256::digest(json)))
     }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::verify::resource::Resource;
 use crate::verify::token::Tokens;
-use portico_core::error::Quota;
+use portico_core::error::{Error, Kind, Quota};
 use portico_core::principal::{Rights, Scope};
 
 /// What is offered for an access token. Its `Debug` never prints a secret.
@@ -77,6 +77,16 @@ impl GrantError {
     /// A limit on requests is used up.
     pub fn throttled(description: impl Into<String>, quota: Quota) -> Self {
         Self { quota: Some(quota), ..Self::new("temporarily_unavailable", description) }
+    }
+}
+
+/// The fault is ours: the client is told whether to try again, and no more.
+impl From<Error> for GrantError {
+    fn from(error: Error) -> Self {
+        if matches!(error.kind, Kind::Unavailable | Kind::Busy) {
+            return Self::new("service_unavailable", "no token can be issued at the moment; try again");
+        }
+        Self::new("server_error", "no token can be issued at the moment; the log says why")
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Introspection {
 impl AuthActor {
     /// The client id of the service account that `proof` is of, and what the secret opens at most.
     pub(crate) fn known(&self, proof: &ClientProof) -> Option<(String, Rights)> {
-        let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.clock.now())?;
+        let account = self.snapshot.client(&proof.client_id, &proof.client_secret, self.settings.clock.now())?;
         Some((account.holder.subject.clone(), account.seen.clone()))
     }
 
@@ -54,10 +54,10 @@ impl AuthActor {
 
     /// The answer to a client that asks about a token which opens nothing: there is none. What nobody was
     /// ever given is counted as it is where tokens open something.
-    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> Answer<Result<Option<T>, GrantError>> {
+    fn opens_nothing<T>(&self, refusal: Refusal, from: Option<IpAddr>) -> About<T> {
         let unknown = GrantError::new(UNKNOWN_TOKEN, "there is no such token");
         if refusal.may_be_behind() {
-            return Answer::MaybeStale(Err(unknown));
+            return Answer::MaybeStale(unknown);
         }
         if refusal.was_genuine() {
             return Answer::Fresh(Ok(None));
@@ -80,11 +80,7 @@ impl AuthActor {
     }
 
     /// Finds the client's own token, and refuses it from now on.
-    fn revoke(
-        &self,
-        find: impl Query<Reply = Option<RevokeEverywhere>, Failure = GrantError>,
-        context: &Context<Self>,
-    ) -> Revoking {
+    fn revoke(&self, find: Find, context: &Context<Self>) -> Revoking {
         let own = context.address();
         Response::fut(async move {
             let found = own.send(find).await.unwrap_or_else(|_| Err(GrantError::store_unavailable()))?;
@@ -106,8 +102,8 @@ impl AuthActor {
         token: &SecretString,
         from: Option<IpAddr>,
         door: Door,
-    ) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
-        match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.clock.now()) {
+    ) -> About<RevokeEverywhere> {
+        match self.snapshot.inspect(token.expose_secret(), &self.tokens, self.settings.clock.now()) {
             Ok(found) if found.client_id == client_id => {
                 let (jti, client_id, until) = (found.jti, found.client_id, found.until);
                 Answer::Fresh(Ok(Some(RevokeEverywhere { jti, client_id, until, door })))
@@ -123,9 +119,12 @@ const UNKNOWN_TOKEN: &str = "unknown_token";
 
 type Revoking = Response<Result<(), GrantError>>;
 
+/// What an answer about a token is worth; there may be none.
+type About<T> = Answer<Result<Option<T>, GrantError>, GrantError>;
+
 /// A client that is not known, or another secret than the known one.
-pub(crate) fn unknown<T>() -> Answer<Result<T, GrantError>> {
-    Answer::MaybeStale(Err(GrantError::new("invalid_client", "the client id or its secret is not valid")))
+pub(crate) fn unknown() -> GrantError {
+    GrantError::new("invalid_client", "the client id or its secret is not valid")
 }
 
 /// Asks to refuse an access token from now on. A token that is unknown, expired or another client's
@@ -145,32 +144,52 @@ impl Handler<Revoke> for AuthActor {
     type Result = Revoking;
 
     fn handle(&mut self, revoke: Revoke, context: &mut Self::Context) -> Self::Result {
-        self.revoke(Find(revoke), context)
+        let Revoke { client, token, door } = revoke;
+        self.revoke(Find { client: Asking::Proof(client), token, door }, context)
     }
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+enum Asking {
+    /// A client that proves who it is.
+    Proof(ClientProof),
+    /// One that is known to be who it says, by its id.
+    Known(String),
 }
 
 /// Asks which token is to be refused.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<RevokeEverywhere>, GrantError>")]
-struct Find<T: Clone + 'static>(T);
+struct Find {
+    client: Asking,
+    token: SecretString,
+    door: Door,
+}
 
-impl Query for Find<Revoke> {
+impl Query for Find {
     type Reply = Option<RevokeEverywhere>;
     type Failure = GrantError;
+    type Refusal = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
-        let Self(Revoke { client, token, door }) = self;
-        match actor.known(client) {
-            Some((client_id, _)) => {
-                let door = Door { principal: Some(client_id.clone()), ..door.clone() };
-                actor.to_refuse(&client_id, token, client.from, door)
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<RevokeEverywhere> {
+        let proof = match &self.client {
+            Asking::Known(client_id) => {
+                return actor.to_refuse(client_id, &self.token, self.door.address, self.door.clone());
             }
-            None => unknown(),
-        }
+            Asking::Proof(proof) => proof,
+        };
+        let Some((client_id, _)) = actor.known(proof) else { return Answer::MaybeStale(unknown()) };
+        let door = Door { principal: Some(client_id.clone()), ..self.door.clone() };
+        actor.to_refuse(&client_id, &self.token, proof.from, door)
     }
 
     fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
-        actor.about_token(&self.0.client, refusal)
+        match &self.client {
+            Asking::Proof(proof) => actor.about_token(proof, refusal),
+            Asking::Known(_) if refusal.code == UNKNOWN_TOKEN => actor.count_token(self.door.address, refusal),
+            Asking::Known(_) => Err(refusal),
+        }
     }
 }
 
@@ -191,20 +210,8 @@ impl Handler<RevokeFor> for AuthActor {
     type Result = Revoking;
 
     fn handle(&mut self, revoke: RevokeFor, context: &mut Self::Context) -> Self::Result {
-        self.revoke(Find(revoke), context)
-    }
-}
-
-impl Query for Find<RevokeFor> {
-    type Reply = Option<RevokeEverywhere>;
-    type Failure = GrantError;
-
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<RevokeEverywhere>, GrantError>> {
-        actor.to_refuse(&self.0.client_id, &self.0.token, self.0.door.address, self.0.door.clone())
-    }
-
-    fn refused(&self, actor: &mut AuthActor, refusal: GrantError) -> Result<Option<RevokeEverywhere>, GrantError> {
-        if refusal.code == UNKNOWN_TOKEN { actor.count_token(self.0.door.address, refusal) } else { Err(refusal) }
+        let RevokeFor { client_id, token, door } = revoke;
+        self.revoke(Find { client: Asking::Known(client_id), token, door }, context)
     }
 }
 
@@ -237,10 +244,11 @@ pub struct Introspect {
 impl Query for Introspect {
     type Reply = Option<Introspection>;
     type Failure = GrantError;
+    type Refusal = GrantError;
 
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Option<Introspection>, GrantError>> {
-        let Some((client_id, _)) = actor.known(&self.client) else { return unknown() };
-        match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.clock.now()) {
+    fn ask(&self, actor: &mut AuthActor, _: &Context<AuthActor>) -> About<Introspection> {
+        let Some((client_id, _)) = actor.known(&self.client) else { return Answer::MaybeStale(unknown()) };
+        match actor.snapshot.inspect(self.token.expose_secret(), &actor.tokens, actor.settings.clock.now()) {
             Ok(token) if token.client_id == client_id => {
                 Answer::Fresh(Ok(Some(described(token, actor.tokens.issuer()))))
             }

@@ -2,9 +2,9 @@
 //! written once. They are SQL that both kinds of database understand, with SQLite's placeholders
 //! (`?1`, `:name`).
 
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::{ToSql, Transaction, TransactionBehavior};
 
-use crate::store::sql::failure::{StatementError, StatementResult, broken};
+use crate::store::sql::failure::broken;
 use crate::store::sql::params::ToParams;
 use crate::store::sql::row::Row;
 use crate::store::{postgres, sqlite};
@@ -21,11 +21,20 @@ pub(super) enum Connection {
 
 impl Connection {
     /// Runs one statement; how many rows it concerned.
-    pub(super) fn execute(&self, sql: &str, values: impl ToParams) -> StatementResult<usize> {
+    pub(super) fn execute(&self, sql: &str, values: impl ToParams) -> Result<usize> {
+        let values = values.params().map_err(broken)?;
         match self {
-            Self::File(connection) => sqlite::execute(connection, sql, &values.params()?),
-            Self::Postgres(remote) => remote.execute(sql, values.params()?),
+            Self::File(connection) => sqlite::execute(connection, sql, &values),
+            Self::Postgres(remote) => remote.execute(sql, values),
         }
+    }
+
+    /// Adds a row to `table`: each value is named as its column is.
+    pub(super) fn insert(&self, table: &str, values: &[(&str, &dyn ToSql)]) -> Result<()> {
+        let places: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+        let places = places.join(", ");
+        let sql = format!("INSERT INTO {table} ({}) VALUES ({places})", places.replace(':', ""));
+        self.execute(&sql, values).map(drop)
     }
 
     /// Every row of one statement.
@@ -33,24 +42,38 @@ impl Connection {
         &self,
         sql: &str,
         values: impl ToParams,
-        mut read: impl FnMut(&Row<'_>) -> StatementResult<T>,
-    ) -> StatementResult<Vec<T>> {
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let values = values.params().map_err(broken)?;
         match self {
-            Self::File(connection) => sqlite::query(connection, sql, &values.params()?, read),
-            Self::Postgres(remote) => {
-                remote.query(sql, values.params()?)?.iter().map(|row| read(&Row::Postgres(row))).collect()
-            }
+            Self::File(connection) => sqlite::query(connection, sql, &values, read),
+            Self::Postgres(remote) => remote.query(sql, values, read),
         }
     }
 
-    /// The one row of one statement.
-    pub(super) fn query_row<T>(
+    /// The one row of one statement, which may be missing.
+    pub(super) fn query_opt<T>(
         &self,
         sql: &str,
         values: impl ToParams,
-        read: impl FnMut(&Row<'_>) -> StatementResult<T>,
-    ) -> StatementResult<T> {
-        self.query(sql, values, read)?.into_iter().next().ok_or(StatementError::NoRows)
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.query(sql, values, read)?.into_iter().next())
+    }
+
+    /// The one row of one statement.
+    pub(super) fn query_one<T>(
+        &self,
+        sql: &str,
+        values: impl ToParams,
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.query_opt(sql, values, read)?.ok_or_else(|| broken("a row is missing"))
+    }
+
+    /// How many rows there are of `FROM what`.
+    pub(super) fn count(&self, what: &str, values: impl ToParams) -> Result<i64> {
+        self.query_one(&format!("SELECT count(*) FROM {what}"), values, |row| row.get(0))
     }
 
     /// Runs `change` in one transaction that no other writer can come between, in any process.

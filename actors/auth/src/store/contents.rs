@@ -9,15 +9,12 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::keys::key::PublicKey;
-use crate::keys::sealing::{self, StoreKey};
+use crate::keys::sealing;
 use crate::oauth::client::ClientKind;
 use crate::secret::Digest;
 use crate::store::connection::Connection;
 use crate::store::open::Store;
-use crate::store::sql::columns::{Id, rights};
-use crate::store::sql::failure::{StatementResult, broken};
-use crate::store::sql::params::ToParams;
-use crate::store::sql::row::Row;
+use crate::store::sql::columns::rights;
 use portico_core::error::Result;
 use portico_core::principal::Rights;
 
@@ -91,19 +88,6 @@ pub(crate) struct KeyRow {
     /// Only of the key that signs.
     pub(crate) private: Option<SecretSlice<u8>>,
     pub(crate) retired_at: Option<Timestamp>,
-    sealed: bool,
-}
-
-impl KeyRow {
-    /// With the private part as it was before it was encrypted.
-    fn open(mut self, key: Option<&StoreKey>) -> Result<Self> {
-        if self.sealed
-            && let Some(private) = self.private.take()
-        {
-            self.private = Some(sealing::open(key, &self.kid, private.expose_secret())?);
-        }
-        Ok(self)
-    }
 }
 
 impl Store {
@@ -117,9 +101,9 @@ impl Store {
 
     fn everything(&self, connection: &Connection) -> Result<Contents> {
         Ok(Contents {
-            users: rows(
-                connection,
+            users: connection.query(
                 "SELECT email, email_key, scope, reach, created_at FROM users WHERE disabled_at IS NULL",
+                (),
                 |row| {
                     Ok(UserRow {
                         email: row.get(0)?,
@@ -129,18 +113,16 @@ impl Store {
                     })
                 },
             )?,
-            tokens: rows_of(
-                connection,
+            tokens: connection.query(
                 "SELECT t.digest, u.email, u.email_key, u.scope, u.reach, t.scope, t.reach, t.expires_at, t.id,
                         t.revoked_at, u.disabled_at, t.parent_id
                  FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                  WHERE t.revoked_at IS NULL OR t.revoked_at > :then ORDER BY t.rowid",
                 named_params! { ":then": self.clock.now().time().before(REVOKED_KNOWN) },
                 |row| {
-                    let Id(id) = row.get(8)?;
                     Ok(TokenRow {
-                        id,
-                        parent: row.get::<_, Option<Id>>(11)?.map(|Id(id)| id),
+                        id: row.id(8)?,
+                        parent: row.optional_id(11)?,
                         is_revoked: row.get::<_, Option<i64>>(9)?.is_some(),
                         is_disabled: row.get::<_, Option<i64>>(10)?.is_some(),
                         digest: row.get(0)?,
@@ -151,11 +133,11 @@ impl Store {
                     })
                 },
             )?,
-            accounts: rows(
-                connection,
+            accounts: connection.query(
                 "SELECT client_id, digest, scope, connections, coalesce(ended_at + 1, created_at), name,
                         secret_scope, secret_reach, secret_parent, named
                  FROM service_accounts WHERE disabled_at IS NULL",
+                (),
                 |row| {
                     Ok(AccountRow {
                         client_id: row.get(0)?,
@@ -164,63 +146,46 @@ impl Store {
                         rights: rights(row, 2, 3)?,
                         since: row.get(4)?,
                         seen: rights(row, 6, 7)?,
-                        parent: row.get::<_, Option<Id>>(8)?.map(|Id(id)| id),
+                        parent: row.optional_id(8)?,
                         named: row.get(9)?,
                     })
                 },
             )?,
-            grants: rows(
-                connection,
+            grants: connection.query(
                 "SELECT g.id, g.expires_at, g.scope, g.connections, u.scope, u.reach, t.scope, t.reach, g.token_id,
                         g.client_id, c.kind
                  FROM grants g JOIN users u ON u.id = g.user_id
                  LEFT JOIN personal_access_tokens t ON t.id = g.token_id
                  LEFT JOIN clients c ON c.client_id = g.client_id
                  WHERE g.used_at IS NOT NULL AND u.disabled_at IS NULL",
+                (),
                 |row| {
-                    let Id(id) = row.get(0)?;
-                    let rights = rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?);
-                    let token = row.get::<_, Option<Id>>(8)?.map(|Id(id)| id);
-                    let kind = ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?);
-                    Ok(GrantRow { id, rights, expires_at: row.get(1)?, token, kind })
-                },
-            )?,
-            keys: rows(
-                connection,
-                "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
-                 ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
-                |row| {
-                    let private: Option<Vec<u8>> = row.get(2)?;
-                    Ok(KeyRow {
-                        kid: row.get(0)?,
-                        public: row.get(1)?,
-                        private: private.map(SecretSlice::from),
-                        retired_at: row.get(3)?,
-                        sealed: row.get(4)?,
+                    Ok(GrantRow {
+                        id: row.id(0)?,
+                        rights: rights(row, 2, 3)?.and(&rights(row, 4, 5)?).and(&rights(row, 6, 7)?),
+                        expires_at: row.get(1)?,
+                        token: row.optional_id(8)?,
+                        kind: ClientKind::of_grant(&row.get::<_, String>(9)?, row.get(10)?),
                     })
                 },
-            )?
-            .into_iter()
-            .map(|row| row.open(self.key.as_ref()))
-            .collect::<Result<_>>()?,
-            revoked: rows(connection, "SELECT jti FROM revoked_tokens", |row| {
-                let Id(jti) = row.get(0)?;
-                Ok(jti)
-            })?,
-            refused: rows(connection, "SELECT subject FROM refused_subjects", |row| row.get(0))?,
+            )?,
+            keys: connection.query(
+                "SELECT kid, public_key, private_key, retired_at, sealed FROM signing_keys
+                 ORDER BY retired_at IS NOT NULL, retired_at DESC, rowid DESC",
+                (),
+                |row| {
+                    let (kid, private): (String, Option<Vec<u8>>) = (row.get(0)?, row.get(2)?);
+                    let private = match private.map(SecretSlice::from) {
+                        Some(sealed) if row.get(4)? => {
+                            Some(sealing::open(self.key.as_ref(), &kid, sealed.expose_secret())?)
+                        }
+                        private => private,
+                    };
+                    Ok(KeyRow { kid, public: row.get(1)?, private, retired_at: row.get(3)? })
+                },
+            )?,
+            revoked: connection.query("SELECT jti FROM revoked_tokens", (), |row| row.id(0))?,
+            refused: connection.query("SELECT subject FROM refused_subjects", (), |row| row.get(0))?,
         })
     }
-}
-
-fn rows<T>(connection: &Connection, sql: &str, read: impl FnMut(&Row<'_>) -> StatementResult<T>) -> Result<Vec<T>> {
-    connection.query(sql, (), read).map_err(broken)
-}
-
-fn rows_of<T>(
-    connection: &Connection,
-    sql: &str,
-    values: impl ToParams,
-    read: impl FnMut(&Row<'_>) -> StatementResult<T>,
-) -> Result<Vec<T>> {
-    connection.query(sql, values, read).map_err(broken)
 }

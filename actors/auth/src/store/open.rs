@@ -107,7 +107,7 @@ impl Store {
     /// nothing tells.
     pub(crate) fn data_version(&self) -> Result<Option<i64>> {
         match &self.connection {
-            Connection::File(connection) => sqlite::data_version(connection).map(Some).map_err(broken),
+            Connection::File(connection) => sqlite::data_version(connection).map(Some),
             Connection::Postgres(_) => Ok(None),
         }
     }
@@ -146,7 +146,7 @@ impl Store {
         };
         let sql = format!("SELECT number, {transaction} FROM revision");
         let read = |row: &Row<'_>| Ok(Revision { number: row.get(0)?, transaction: row.get(1)? });
-        self.connection.query_row(&sql, (), read).map_err(broken)
+        self.connection.query_one(&sql, (), read)
     }
 
     /// Whether the store has exactly the format that this program reads: a newer one may have changed
@@ -166,7 +166,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn wipe(&self) -> Result<bool> {
         match &self.connection {
-            Connection::File(connection) => sqlite::empty_log(connection).map_err(broken),
+            Connection::File(connection) => sqlite::empty_log(connection),
             Connection::Postgres(_) => Ok(true),
         }
     }
@@ -213,13 +213,9 @@ impl Store {
         }
     }
 
-    /// Runs a change of who may do what in one transaction, and has it recorded.
-    pub(super) fn change<T>(&mut self, change: impl FnOnce(&Connection, Now) -> Result<(T, Change)>) -> Result<T> {
-        self.change_if(|connection, now| change(connection, now).map(|(done, change)| (done, Some(change))))
-    }
-
-    /// The same where there may have been nothing to change, or more than one thing.
-    pub(super) fn change_if<T, C: IntoIterator<Item = Change>>(
+    /// Runs changes of who may do what in one transaction, as far as there was something to change, and has them
+    /// recorded.
+    pub(super) fn change<T, C: IntoIterator<Item = Change>>(
         &mut self,
         change: impl FnOnce(&Connection, Now) -> Result<(T, C)>,
     ) -> Result<T> {
@@ -261,6 +257,15 @@ impl Store {
         let done = self.authority().and_then(|_| work(self));
         self.actor = before;
         done
+    }
+
+    /// [`Store::change`], with what may be done on behalf of whom the store is worked with.
+    pub(super) fn administer<T, C: IntoIterator<Item = Change>>(
+        &mut self,
+        change: impl FnOnce(&Connection, Now, &Authority) -> Result<(T, C)>,
+    ) -> Result<T> {
+        let actor = self.actor;
+        self.change(|connection, now| change(connection, now, &actor.authority(connection, now)?))
     }
 
     /// What may be done now on behalf of whom the store is worked with.

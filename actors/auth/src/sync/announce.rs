@@ -16,7 +16,7 @@ impl Handler<AnnounceCatalog> for AuthActor {
     type Result = ();
 
     fn handle(&mut self, AnnounceCatalog(connection): AnnounceCatalog, _: &mut Self::Context) {
-        let payload = self.peers.payload(connection);
+        let payload = self.settings.peers.payload(connection);
         drop(self.watch.work(Box::new(move |store: &mut Store| store.notify_catalog_changed(&payload).map(Ok))));
     }
 }

@@ -40,16 +40,12 @@ impl FileWatch {
     /// Opens the store at `path`, and watches. At the first opening a file that is not there is made, and the first
     /// signing key; later on one that is not there is an outage.
     pub(crate) fn open(path: PathBuf, clock: Clock, key: Option<StoreKey>, first: bool) -> Result<Self> {
-        let store = if first {
-            let mut store = Store::open_with(&path, clock.clone())?.sealed_with(key.clone());
-            store.ensure_key()?;
-            store
-        } else {
-            Store::open_existing(&StoreLocation::File(path.clone()), key.clone(), clock.clone())?
-        };
-        let identity = identity(&path)?;
-        store.wait_at_most(PATIENCE)?;
-        Ok(Self { path, clock, key, open: Some(Open { store, identity, version: None, revision: None }), locked: None })
+        if first {
+            Store::open_with(&path, clock.clone())?.sealed_with(key.clone()).ensure_key()?;
+        }
+        let mut watch = Self { path, clock, key, open: None, locked: None };
+        watch.open = Some(watch.reopen()?);
+        Ok(watch)
     }
 
     /// The contents, if they changed since they were last read.
@@ -84,10 +80,11 @@ impl FileWatch {
     fn look(&mut self) -> Result<Option<Snapshot>> {
         let identity = identity(&self.path)?;
         let known = self.open.take().filter(|open| open.identity == identity);
-        let open = self.open.insert(match known {
+        let open = match known {
             Some(open) => open,
-            None => Open { store: self.reopen()?, identity, version: None, revision: None },
-        });
+            None => self.reopen()?,
+        };
+        let open = self.open.insert(open);
         // Taken before the contents: a change in between is found at the next look.
         let version = open.store.data_version()?;
         if open.version == version && version.is_some() {
@@ -104,10 +101,12 @@ impl FileWatch {
         Ok(Some(snapshot))
     }
 
-    fn reopen(&self) -> Result<Store> {
-        let store =
-            Store::open_existing(&StoreLocation::File(self.path.clone()), self.key.clone(), self.clock.clone())?;
+    fn reopen(&self) -> Result<Open> {
+        // Taken before: another file that takes its place meanwhile is found at the next look.
+        let identity = identity(&self.path)?;
+        let place = StoreLocation::File(self.path.clone());
+        let store = Store::open_existing(&place, self.key.clone(), self.clock.clone())?;
         store.wait_at_most(PATIENCE)?;
-        Ok(store)
+        Ok(Open { store, identity, version: None, revision: None })
     }
 }

@@ -44,11 +44,13 @@ impl StoreUnavailable for GrantError {
 }
 
 /// What an answer is worth.
-pub(crate) enum Answer<T> {
+pub(crate) enum Answer<T, R> {
     /// It is right, whatever the store holds by now.
     Fresh(T),
     /// A refusal, unless the store holds what memory does not.
-    MaybeStale(T),
+    MaybeStale(R),
+    /// It is to be asked for again when this is done, or was given up.
+    After(oneshot::Receiver<()>),
 }
 
 /// A query that is answered from memory.
@@ -58,27 +60,24 @@ pub(crate) trait Query: Message<Result = Result<Self::Reply, Self::Failure>> + C
     /// Or why there is none.
     type Failure: StoreUnavailable + Send + 'static;
 
+    /// Why not, as far as memory tells.
+    type Refusal;
+
     /// Answers from memory.
-    fn ask(&self, actor: &mut AuthActor) -> Answer<Result<Self::Reply, Self::Failure>>;
+    fn ask(
+        &self,
+        actor: &mut AuthActor,
+        context: &Context<AuthActor>,
+    ) -> Answer<Result<Self::Reply, Self::Failure>, Self::Refusal>;
 
     /// The answer where `refusal` stands. What was an attempt to guess is counted here.
-    fn refused(&self, _: &mut AuthActor, refusal: Self::Failure) -> Result<Self::Reply, Self::Failure> {
-        Err(refusal)
-    }
+    fn refused(&self, actor: &mut AuthActor, refusal: Self::Refusal) -> Result<Self::Reply, Self::Failure>;
 }
 
 /// The same query after a look at the store, which may have failed.
-#[derive(Clone)]
-pub(crate) struct AfterSync<Q> {
-    pub(crate) query: Q,
-    pub(crate) succeeded: bool,
-}
-
-impl<Q> AfterSync<Q> {
-    /// Waits for the look.
-    pub(crate) async fn after(query: Q, look: oneshot::Receiver<()>) -> Self {
-        Self { query, succeeded: matches!(timeout(PATIENCE, look).await, Ok(Ok(()))) }
-    }
+struct AfterSync<Q> {
+    query: Q,
+    succeeded: bool,
 }
 
 impl<Q: Message> Message for AfterSync<Q>
@@ -92,44 +91,45 @@ impl<Q: Query> Handler<Q> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
     fn handle(&mut self, query: Q, context: &mut Self::Context) -> Self::Result {
-        self.refresh_from_store();
-        let answer = query.ask(self);
-        self.conclude(query, answer, context)
+        self.conclude(query, None, context)
     }
 }
 
 impl<Q: Query> Handler<AfterSync<Q>> for AuthActor {
     type Result = Response<<Q as Message>::Result>;
 
-    fn handle(&mut self, AfterSync { query, succeeded }: AfterSync<Q>, _: &mut Self::Context) -> Self::Result {
-        self.refresh_from_store();
-        Response::reply(match query.ask(self) {
-            Answer::Fresh(answer) => answer,
-            Answer::MaybeStale(_) if self.store_failed || !succeeded => Err(Q::Failure::store_unavailable()),
-            Answer::MaybeStale(answer) => answer.or_else(|refusal| query.refused(self, refusal)),
-        })
+    fn handle(&mut self, AfterSync { query, succeeded }: AfterSync<Q>, context: &mut Self::Context) -> Self::Result {
+        self.conclude(query, Some(succeeded), context)
     }
 }
 
 impl AuthActor {
-    /// Answers now, or when the store was looked at.
-    pub(crate) fn conclude<Q: Query>(
+    /// Answers now, or when what may change the answer was looked at: the store once, with or without success.
+    fn conclude<Q: Query>(
         &mut self,
         query: Q,
-        answer: Answer<Result<Q::Reply, Q::Failure>>,
+        synced: Option<bool>,
         context: &Context<Self>,
     ) -> Response<Result<Q::Reply, Q::Failure>> {
-        match answer {
+        self.refresh_from_store();
+        let own = context.address();
+        match query.ask(self, context) {
             Answer::Fresh(answer) => Response::reply(answer),
-            Answer::MaybeStale(_) if self.watch.is_eventually_consistent() => {
-                let (synced, own) = (self.watch.sync(), context.address());
+            Answer::After(done) => Response::fut(async move {
+                let _ = done.await;
+                own.send(query).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
+            }),
+            Answer::MaybeStale(_) if synced.is_none() && self.watch.is_eventually_consistent() => {
+                let look = timeout(PATIENCE, self.watch.sync());
                 Response::fut(async move {
-                    let synced = AfterSync::after(query, synced).await;
+                    let synced = AfterSync { query, succeeded: matches!(look.await, Ok(Ok(()))) };
                     own.send(synced).await.unwrap_or_else(|_| Err(Q::Failure::store_unavailable()))
                 })
             }
-            Answer::MaybeStale(_) if self.store_failed => Response::reply(Err(Q::Failure::store_unavailable())),
-            Answer::MaybeStale(answer) => Response::reply(answer.or_else(|refusal| query.refused(self, refusal))),
+            Answer::MaybeStale(_) if self.store_failed || synced == Some(false) => {
+                Response::reply(Err(Q::Failure::store_unavailable()))
+            }
+            Answer::MaybeStale(refusal) => Response::reply(query.refused(self, refusal)),
         }
     }
 
@@ -151,11 +151,11 @@ impl AuthActor {
     }
 
     fn take_over(&mut self, mut snapshot: Snapshot) {
-        self.shared.replace(snapshot.secret());
+        self.settings.shared.replace(snapshot.secret());
         snapshot.succeed(&self.snapshot);
         self.snapshot = snapshot;
         // They may have been read before we wrote.
-        let now = self.clock.now().time();
+        let now = self.settings.clock.now().time();
         self.revoked.retain(|_, until| *until > now);
         for jti in self.revoked.keys() {
             self.snapshot.revoke(*jti);
@@ -164,7 +164,7 @@ impl AuthActor {
     }
 
     pub(crate) fn report_store_failure(&self, cause: String) {
-        (self.observer)(&Event::StoreFailed { cause });
+        (self.settings.observer)(&Event::StoreFailed { cause });
     }
 }
 
@@ -208,15 +208,15 @@ impl Handler<RevokeEverywhere> for AuthActor {
     type Result = Response<Result<()>>;
 
     fn handle(&mut self, refuse: RevokeEverywhere, context: &mut Self::Context) -> Self::Result {
-        if let Err(refusal) = self.recording.check() {
+        if let Err(refusal) = self.settings.recording.check() {
             return Response::reply(Err(refusal));
         }
         let RevokeEverywhere { jti, client_id, until, door } = refuse;
-        let recording = self.recording.clone();
+        let recording = self.settings.recording.clone();
         let written = self.watch.work(Box::new(move |store: &mut Store| {
             store.recorded(&recording, &door, |store| store.revoke_access_token(jti, &client_id, until))
         }));
-        let (own, observer) = (context.address(), Arc::clone(&self.observer));
+        let (own, observer) = (context.address(), Arc::clone(&self.settings.observer));
         Response::fut(async move {
             let written = written.await.map_err(gone)?;
             report_failure(&observer, &written);

@@ -144,9 +144,6 @@ struct Follower {
     stop: Arc<AtomicBool>,
 }
 
-/// Nobody listens any more.
-struct Stopped;
-
 impl Follower {
     fn run(mut self) {
         let mut backoff = Backoff::new(RETRY_MIN, RETRY_MAX, u64::from(std::process::id()));
@@ -163,7 +160,7 @@ impl Follower {
                 Err(_) => Error::internal("the watch of the store panicked"),
             };
             self.failed(error);
-            if self.pause(backoff.delay()).is_err() {
+            if !self.pause(backoff.delay()) {
                 return;
             }
         }
@@ -268,18 +265,18 @@ impl Follower {
         }
     }
 
-    /// Lets the store alone for a while, and tells whoever asks meanwhile that it is away.
-    fn pause(&mut self, delay: Duration) -> Result<(), Stopped> {
+    /// Lets the store alone for a while, and tells whoever asks meanwhile that it is away. False where nobody listens
+    /// any more.
+    fn pause(&mut self, delay: Duration) -> bool {
         let deadline = Instant::now() + delay;
         loop {
             match self.next(deadline) {
-                _ if self.stop.load(Ordering::Acquire) => return Err(Stopped),
-                Ok(Some(Command::Changed)) => {}
+                _ if self.stop.load(Ordering::Acquire) => return false,
                 // Who waits is told by the end of the channel.
-                Ok(Some(Command::Sync(_))) => {}
+                Ok(Some(Command::Changed | Command::Sync(_))) => {}
                 Ok(Some(Command::Work(_, done))) => drop(done.send(Err(away()))),
-                Ok(None) => return Err(Stopped),
-                Err(_) => return Ok(()),
+                Ok(None) => return false,
+                Err(_) => return true,
             }
         }
     }

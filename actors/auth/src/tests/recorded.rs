@@ -137,8 +137,8 @@ fn each(
 
     let session = Digest::of("session");
     store.begin_session_by_token(ANN, &Digest::of(secret.expose_secret()), &session).unwrap();
-    let given = |granted, _: &Redemption| Ok::<_, GrantError>(granted);
-    let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
+    let given = |granted| Ok::<_, GrantError>(granted);
+    let again = |granted| Ok::<_, GrantError>(granted);
     let id = &client.client_id;
     // A code that is used a second time ends what came of it.
     let own = run!(create_own_pat(&session, NewPat::default()), "pat create").0;

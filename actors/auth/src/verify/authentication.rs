@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use actix::{AsyncContext, Context, Handler, Response};
+use actix::Context;
 use secrecy::ExposeSecret;
 use tokio::sync::oneshot;
 
 use crate::actor::AuthActor;
 use crate::records;
-use crate::sync::lookup::{AfterSync, StoreUnavailable};
+use crate::sync::lookup::{Answer, Query};
 use crate::verify::authenticate::VerifyCredential;
 use crate::verify::refusal::Refusal;
 use crate::verify::token;
@@ -79,69 +79,38 @@ impl AuthActor {
         if refusal.is_some() {
             return self.look_for_keys(index, context);
         }
-        if self.issuers.get(index)?.is_stale(self.clock.now().time()) {
+        if self.issuers.get(index)?.is_stale(self.settings.clock.now().time()) {
             drop(self.look_for_keys(index, context));
         }
         None
     }
-    /// Judges, and waits for what may change the judgement: keys of an issuer, and a look at the store,
-    /// unless that was tried, with or without success.
-    fn answer(
-        &mut self,
-        query: VerifyCredential,
-        synced: Option<bool>,
-        context: &Context<Self>,
-    ) -> Response<Result<Arc<Principal>>> {
-        let judged = self.authenticate(&query);
-        let own = context.address();
-        if let Some(wait) = self.newer_keys(&query.asked.credential, judged.as_ref().err().copied(), context) {
-            return Response::fut(async move {
-                // Whether they came or not: they are not asked for again so soon, and so this ends.
-                let _ = wait.await;
-                own.send(query).await.map_err(Error::internal)?
-            });
+}
+
+impl Query for VerifyCredential {
+    type Reply = Arc<Principal>;
+    type Failure = Error;
+    type Refusal = Refusal;
+
+    fn ask(&self, actor: &mut AuthActor, context: &Context<AuthActor>) -> Answer<Result<Arc<Principal>>, Refusal> {
+        if let Some(principal) = actor.cache.of(&self.key) {
+            return Answer::Fresh(Ok(principal));
         }
-        let refusal = match judged {
-            Ok(principal) => return Response::reply(Ok(principal)),
-            Err(refusal) => refusal,
-        };
-        let ours = match &query.asked.credential {
+        let judged = actor.authenticate(self);
+        // Whether they come or not: they are not asked for again so soon, and so this ends.
+        if let Some(wait) = actor.newer_keys(&self.asked.credential, judged.as_ref().err().copied(), context) {
+            return Answer::After(wait);
+        }
+        let ours = match &self.asked.credential {
             Credential::Basic { .. } => true,
-            Credential::Bearer(token) => self.foreign(token.expose_secret()).is_none(),
+            Credential::Bearer(token) => actor.foreign(token.expose_secret()).is_none(),
         };
-        if ours && refusal.may_be_behind() {
-            if synced.is_none() && self.watch.is_eventually_consistent() {
-                let look = self.watch.sync();
-                return Response::fut(async move {
-                    let synced = AfterSync::after(query, look).await;
-                    own.send(synced).await.map_err(Error::internal)?
-                });
-            }
-            if self.store_failed || synced == Some(false) {
-                return Response::reply(Err(Error::store_unavailable()));
-            }
+        match judged {
+            Err(refusal) if ours && refusal.may_be_behind() => Answer::MaybeStale(refusal),
+            judged => Answer::Fresh(judged.or_else(|refusal| self.refused(actor, refusal))),
         }
-        Response::reply(Err(self.refused(&query, refusal)))
     }
-}
 
-impl Handler<VerifyCredential> for AuthActor {
-    type Result = Response<Result<Arc<Principal>>>;
-
-    fn handle(&mut self, query: VerifyCredential, context: &mut Self::Context) -> Self::Result {
-        self.refresh_from_store();
-        if let Some(principal) = self.cache.of(&query.key) {
-            return Response::reply(Ok(principal));
-        }
-        self.answer(query, None, context)
-    }
-}
-
-impl Handler<AfterSync<VerifyCredential>> for AuthActor {
-    type Result = Response<Result<Arc<Principal>>>;
-
-    fn handle(&mut self, synced: AfterSync<VerifyCredential>, context: &mut Self::Context) -> Self::Result {
-        self.refresh_from_store();
-        self.answer(synced.query, Some(synced.succeeded), context)
+    fn refused(&self, actor: &mut AuthActor, refusal: Refusal) -> Result<Arc<Principal>> {
+        Err(actor.refused(self, refusal))
     }
 }

@@ -22,12 +22,12 @@ fn personal(token: Digest, (by, until): (Arc<Principal>, Option<Timestamp>)) -> 
 impl AuthActor {
     /// Who shows what is asked about.
     pub(crate) fn authenticate(&mut self, query: &VerifyCredential) -> Result<Arc<Principal>, Refusal> {
-        let (now, shown) = (self.clock.now(), &query.token);
+        let (now, shown) = (self.settings.clock.now(), &query.token);
         let verdict = match &query.asked.credential {
-            Credential::Basic { email, .. } => personal(*shown, self.snapshot.basic(email, shown, now)?),
+            Credential::Basic { email, .. } => personal(*shown, self.snapshot.personal(shown, Some(email), now)?),
             // What clients with one field for a token send.
             Credential::Bearer(token) if token.expose_secret().starts_with(PAT_PREFIX) => {
-                personal(*shown, self.snapshot.personal(shown, now)?)
+                personal(*shown, self.snapshot.personal(shown, None, now)?)
             }
             Credential::Bearer(token) => {
                 let (principal, until) = self.bearer(token.expose_secret(), query.key.1, now)?;
@@ -61,7 +61,7 @@ impl AuthActor {
     /// validity. A token whose time is over is judged as if it were not.
     pub(crate) fn reverify(&mut self) {
         self.cache.clear();
-        let now = self.clock.now();
+        let now = self.settings.clock.now();
         for (key, shown) in std::mem::take(&mut self.active.0) {
             if !shown.is_in_use() {
                 continue;

@@ -114,9 +114,8 @@ pub(crate) struct Snapshot {
     signing: Option<SigningKey>,
     /// Of the key that signs.
     secret: Option<Prk>,
-    verifying: HashMap<String, VerifyingKey>,
-    /// The order of publication: the newest key first.
-    kids: Vec<String>,
+    /// The newest first.
+    verifying: Vec<VerifyingKey>,
 }
 
 impl Snapshot {
@@ -182,17 +181,15 @@ impl Snapshot {
             admission: Admission::default(),
             signing: None,
             secret: None,
-            verifying: HashMap::new(),
-            kids: Vec::with_capacity(keys.len()),
+            verifying: Vec::with_capacity(keys.len()),
         };
         for row in keys {
-            let key = VerifyingKey::new(row.kid.clone(), row.public, row.retired_at)?;
+            let key = VerifyingKey::new(row.kid, row.public, row.retired_at)?;
             if let Some(private) = row.private {
                 snapshot.secret = Some(shared_secret::extract(private.expose_secret()));
-                snapshot.signing = Some(SigningKey::new(row.kid.clone(), key.algorithm, &private));
+                snapshot.signing = Some(SigningKey::new(key.kid.clone(), key.algorithm, &private));
             }
-            snapshot.kids.push(row.kid.clone());
-            snapshot.verifying.insert(row.kid, key);
+            snapshot.verifying.push(key);
         }
         Ok(snapshot)
     }
@@ -215,18 +212,10 @@ impl Snapshot {
         self.admission = admission;
     }
 
-    /// Who shows this personal access token under this name, and until when that holds. Each way to fail takes
-    /// the same steps.
-    pub(crate) fn basic(&self, email: &str, token: &Digest, now: Now) -> Result<Personal, Refusal> {
-        self.token(token, Some(email_key(email)), now)
-    }
-
-    /// The same of one that is shown without a name: it names its user by itself.
-    pub(crate) fn personal(&self, token: &Digest, now: Now) -> Result<Personal, Refusal> {
-        self.token(token, None, now)
-    }
-
-    fn token(&self, shown: &Digest, name: Option<String>, now: Now) -> Result<Personal, Refusal> {
+    /// Who shows this personal access token, and until when that holds: under a name, or without one, as it names its
+    /// user by itself. Each way to fail takes the same steps.
+    pub(crate) fn personal(&self, shown: &Digest, email: Option<&str>, now: Now) -> Result<Personal, Refusal> {
+        let name = email.map(email_key);
         let found = self.tokens.get_key_value(shown);
         let fits = found.map_or(&Digest::NONE, |(digest, _)| digest).fits(shown);
         let (_, token) = found.filter(|_| fits).ok_or(Refusal::UnknownToken)?;
@@ -266,7 +255,7 @@ impl Snapshot {
     /// What an access token of ours says, if it is genuine, in force and not revoked, with the
     /// rights that are left of it: no more than its holder has now.
     pub(crate) fn inspect(&self, token: &str, tokens: &Tokens, now: Now) -> Result<Verified, Refusal> {
-        let mut verified = tokens.verify(token, now.time(), |kid| self.verifying.get(kid))?;
+        let mut verified = tokens.verify(token, now.time(), |kid| self.verifying.iter().find(|key| key.kid == kid))?;
         if self.revoked.contains(&verified.jti) {
             return Err(Refusal::Revoked);
         }
@@ -336,9 +325,8 @@ impl Snapshot {
     /// The JWK set (RFC 7517 §5) of the keys that verify now.
     pub(crate) fn jwks(&self, tokens: &Tokens, now: Now) -> Value {
         let keys: Vec<_> = self
-            .kids
+            .verifying
             .iter()
-            .filter_map(|kid| self.verifying.get(kid))
             .filter(|key| tokens.verifies_until(key).is_none_or(|until| now.time() < until))
             .map(VerifyingKey::jwk)
             .collect();

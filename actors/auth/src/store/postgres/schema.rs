@@ -6,11 +6,9 @@ use std::time::Duration;
 use rusqlite::types::Value;
 
 use crate::clock::Clock;
-use crate::store::postgres::session::{PostgresSession, quoted};
-use crate::store::sql::failure::{StatementResult, broken};
-use crate::store::sql::namesakes;
-use crate::store::sql::params::Params;
-use crate::store::sql::row::{BufferedRow, Row};
+use crate::store::postgres::session::PostgresSession;
+use crate::store::sql::format::quoted;
+use crate::store::sql::{format, namesakes};
 use portico_core::error::{Error, Kind, Result};
 
 /// Each step of the format, under the version that it leads to.
@@ -25,11 +23,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("../migrations/postgres/0008_secrets.sql")),
 ];
 
-/// The version that this program reads and writes.
-const CURRENT: i64 = match MIGRATIONS {
-    [.., (last, _)] => *last,
-    [] => 0,
-};
+const _: () = assert!(matches!(MIGRATIONS, [.., (format::CURRENT, _)]), "the last step leads to the current version");
 
 /// Half of the key of the lock under which the schema is changed: "Port" in ASCII.
 const LOCK: i64 = 0x506f_7274;
@@ -53,18 +47,18 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
     );
     let changed = remote.within_long(&begin, PATIENCE, || {
         if state(remote)? == State::Missing {
-            remote.batch(&format!("CREATE SCHEMA {}", remote.quoted_schema())).map_err(broken)?;
+            remote.batch(&format!("CREATE SCHEMA {}", remote.quoted_schema()))?;
         }
         // Read under the lock: another process may have been faster.
         let done = version(remote)?;
         for (step, migration) in MIGRATIONS.iter().filter(|(step, _)| *step > done) {
-            remote.batch_within(migration, PATIENCE).map_err(broken)?;
+            remote.batch_within(migration, PATIENCE)?;
             if *step == namesakes::VERSION {
-                key_addresses(remote).map_err(broken)?;
+                key_addresses(remote)?;
             }
             let note = "INSERT INTO store_format (one, version) VALUES (1, ?1)
                         ON CONFLICT (one) DO UPDATE SET version = excluded.version";
-            remote.execute(note, vec![(None, Value::Integer(*step))]).map_err(broken)?;
+            remote.execute(note, vec![(None, Value::Integer(*step))])?;
         }
         for table in uncounted(remote)? {
             let table = quoted(&table);
@@ -78,13 +72,12 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
                         "CREATE TRIGGER counted_{} AFTER {event} ON {table} REFERENCING {rows}
                          FOR EACH STATEMENT EXECUTE FUNCTION count_change()",
                         event.to_lowercase()
-                    ))
-                    .map_err(broken)?;
+                    ))?;
             }
             let emptied = format!(
                 "CREATE TRIGGER counted_truncate AFTER TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION count_change()"
             );
-            remote.batch(&emptied).map_err(broken)?;
+            remote.batch(&emptied)?;
         }
         Ok(())
     });
@@ -95,12 +88,8 @@ fn bring_up(remote: &PostgresSession) -> Result<()> {
     })
 }
 
-fn key_addresses(remote: &PostgresSession) -> StatementResult<()> {
-    let user = |row: &BufferedRow| {
-        let row = Row::Postgres(row);
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    };
-    let users: Vec<_> = remote.query(namesakes::USERS, Vec::new())?.iter().map(user).collect::<StatementResult<_>>()?;
+fn key_addresses(remote: &PostgresSession) -> Result<()> {
+    let users = remote.query(namesakes::USERS, Vec::new(), namesakes::user)?;
     for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
         remote.execute(sql, params)?;
     }
@@ -109,7 +98,7 @@ fn key_addresses(remote: &PostgresSession) -> StatementResult<()> {
 
 /// Brings the schema up to date, if it is not.
 pub(crate) fn migrate(remote: &PostgresSession) -> Result<()> {
-    if state(remote)? == State::Ours && version(remote)? == CURRENT && uncounted(remote)?.is_empty() {
+    if state(remote)? == State::Ours && version(remote)? == format::CURRENT && uncounted(remote)?.is_empty() {
         return Ok(());
     }
     bring_up(remote)
@@ -118,10 +107,9 @@ pub(crate) fn migrate(remote: &PostgresSession) -> Result<()> {
 /// Whether the schema has exactly the format that this program reads.
 pub(crate) fn check(remote: &PostgresSession) -> Result<()> {
     match version(remote)? {
-        CURRENT => Ok(()),
         0 => Err(Error::not_found("there is no store in the schema of store.url yet")
             .hint("the first start of the service makes it, and so does `portico user add`")),
-        older => Err(Error::internal(format!("the store has format {older}, not {CURRENT}"))),
+        version => format::check(version),
     }
 }
 
@@ -140,11 +128,12 @@ fn state(remote: &PostgresSession) -> Result<State> {
     let sql = "SELECT n.oid IS NOT NULL, count(c.oid), count(c.oid) FILTER (WHERE c.relname = 'store_format')
                FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = ?1
                LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid GROUP BY n.oid";
-    let found = numbers(remote, sql, vec![(None, Value::Text(remote.schema().to_owned()))]).map_err(broken)?;
-    match found.as_slice() {
-        [0, ..] => Ok(State::Missing),
-        [_, 0, _] => Ok(State::Empty),
-        [_, _, ours] if *ours > 0 => Ok(State::Ours),
+    let schema = vec![(None, Value::Text(remote.schema().to_owned()))];
+    let found: Vec<(bool, i64, i64)> = remote.query(sql, schema, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    match found.first() {
+        Some((false, ..)) => Ok(State::Missing),
+        Some((true, 0, _)) => Ok(State::Empty),
+        Some((true, _, 1..)) => Ok(State::Ours),
         _ => Err(Error::invalid("the schema of the store holds something else")
             .hint("name another schema, which may not exist yet, as in postgres://…/database?search_path=portico")),
     }
@@ -155,14 +144,8 @@ fn version(remote: &PostgresSession) -> Result<i64> {
     if state(remote)? != State::Ours {
         return Ok(0);
     }
-    let found = numbers(remote, "SELECT version FROM store_format", Vec::new()).map_err(broken)?;
-    match found.first().copied().unwrap_or(0) {
-        newer if newer > CURRENT => Err(Error::invalid(format!(
-            "the store was written by a newer portico: it has format {newer}, and this program knows {CURRENT}"
-        ))
-        .hint("use that newer program, or another store")),
-        version => Ok(version),
-    }
+    let found = remote.query("SELECT version FROM store_format", Vec::new(), |row| row.get(0))?;
+    format::known(found.first().copied().unwrap_or(0))
 }
 
 /// Tables whose changes are not counted yet. A table that a later step adds needs no thought.
@@ -172,22 +155,7 @@ fn uncounted(remote: &PostgresSession) -> Result<Vec<String>> {
          WHERE n.nspname = ?1 AND c.relkind = 'r' AND c.relname NOT IN ({UNCOUNTED})
          AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = 'counted_truncate')"
     );
-    let rows = remote.query(&sql, vec![(None, Value::Text(remote.schema().to_owned()))]).map_err(broken)?;
-    let name = |row: &BufferedRow| match row.get(&0) {
-        Some(Value::Text(name)) => Some(name.clone()),
-        _ => None,
-    };
-    Ok(rows.iter().filter_map(name).collect())
-}
-
-/// The integers of the one row.
-fn numbers(remote: &PostgresSession, sql: &str, params: Params<'_>) -> StatementResult<Vec<i64>> {
-    let rows = remote.query(sql, params)?;
-    let number = |column: usize| match rows.first().and_then(|row| row.get(&column)) {
-        Some(Value::Integer(number)) => Some(*number),
-        _ => None,
-    };
-    Ok((0..).map_while(number).collect())
+    remote.query(&sql, vec![(None, Value::Text(remote.schema().to_owned()))], |row| row.get(0))
 }
 
 fn literal(text: &str) -> String {

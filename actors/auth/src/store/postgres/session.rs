@@ -6,9 +6,10 @@ use std::time::Duration;
 use rusqlite::types::Value;
 
 use crate::store::postgres::statements::{numbered, ours};
-use crate::store::sql::failure::{StatementError, StatementResult, broken, unavailable};
+use crate::store::sql::failure::{broken, unavailable};
+use crate::store::sql::format::quoted;
 use crate::store::sql::params::Params;
-use crate::store::sql::row::BufferedRow;
+use crate::store::sql::row::{BufferedRow, Row};
 use portico_core::error::{Error, Kind, Result};
 use portico_sources::Pooler;
 use portico_sources::postgres::Address;
@@ -64,22 +65,19 @@ impl PostgresSession {
         }
         let session = Session::open(address, CONNECT, PATIENCE).map_err(away)?;
         let mut remote = Self { session, schema: String::new() };
-        let sql =
-            "SELECT source, setting, current_user::text AS own FROM pg_catalog.pg_settings WHERE name = 'search_path'";
-        let rows = remote.query(sql, Vec::new()).map_err(broken)?;
-        let text = |column: &'static str| match rows.first().and_then(|row| row.get(&column)) {
-            Some(Value::Text(text)) => text.as_str(),
-            _ => "",
-        };
-        remote.schema = match first(text("setting")) {
-            _ if UNCHOSEN.contains(&text("source")) => SCHEMA.to_owned(),
-            first if first == "$user" => text("own").to_owned(),
+        let sql = "SELECT source, setting, current_user::text FROM pg_catalog.pg_settings WHERE name = 'search_path'";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let found: Vec<(String, String, String)> = remote.query(sql, Vec::new(), read)?;
+        let (source, setting, own) = found.into_iter().next().unwrap_or_default();
+        remote.schema = match first(&setting) {
+            _ if UNCHOSEN.contains(&source.as_str()) => SCHEMA.to_owned(),
+            first if first == "$user" => own,
             first if first.is_empty() => SCHEMA.to_owned(),
             first => first,
         };
         // Behind it nothing of others that has our names.
         let path = format!("SET search_path = {}, pg_temp", quoted(&remote.schema));
-        remote.batch(&path).map_err(broken)?;
+        remote.batch(&path)?;
         Ok(remote)
     }
 
@@ -103,39 +101,44 @@ impl PostgresSession {
         self.session.on_notification(move |channel, payload| {
             hear(if channel == CATALOGUES { Notification::CatalogChanged(payload) } else { Notification::Changed });
         });
-        self.batch(&format!("LISTEN {CHANNEL}; LISTEN {CATALOGUES}")).map_err(broken)
+        self.batch(&format!("LISTEN {CHANNEL}; LISTEN {CATALOGUES}"))
     }
 
     pub(crate) fn notify_catalog_changed(&self, payload: &str) -> Result<()> {
         let payload = vec![(None, Value::Text(payload.to_owned()))];
         let sql = format!("SELECT pg_catalog.pg_notify('{CATALOGUES}', ?1)");
-        self.execute(&sql, payload).map(drop).map_err(broken)
+        self.execute(&sql, payload).map(drop)
     }
 
-    pub(crate) fn batch(&self, sql: &str) -> StatementResult<()> {
+    pub(crate) fn batch(&self, sql: &str) -> Result<()> {
         self.session.batch(sql).map_err(failed)
     }
 
     /// Runs statements that may take longer than others do.
-    pub(crate) fn batch_within(&self, sql: &str, patience: Duration) -> StatementResult<()> {
+    pub(crate) fn batch_within(&self, sql: &str, patience: Duration) -> Result<()> {
         self.session.batch_within(sql, patience).map_err(failed)
     }
 
-    pub(crate) fn execute(&self, sql: &str, params: Params<'_>) -> StatementResult<usize> {
+    pub(crate) fn execute(&self, sql: &str, params: Params<'_>) -> Result<usize> {
         let (sql, values) = numbered(sql, params)?;
         let rows = self.session.execute(&sql, values).map_err(failed)?;
         Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn query(&self, sql: &str, params: Params<'_>) -> StatementResult<Vec<BufferedRow>> {
+    pub(crate) fn query<T>(
+        &self,
+        sql: &str,
+        params: Params<'_>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let (sql, values) = numbered(sql, params)?;
         let answer = self.session.query(&sql, values).map_err(failed)?;
         let columns: Rc<[String]> = answer.columns.into();
-        let row = |values: Vec<blocking::Value>| BufferedRow {
-            columns: Rc::clone(&columns),
-            values: values.into_iter().map(ours).collect(),
-        };
-        Ok(answer.rows.into_iter().map(row).collect())
+        let rows = answer.rows.into_iter().map(|values| {
+            let values = values.into_iter().map(ours).collect();
+            read(&Row::Postgres(&BufferedRow { columns: Rc::clone(&columns), values }))
+        });
+        rows.collect()
     }
 
     /// Runs `work` between `begin` and COMMIT; undone when it fails or panics.
@@ -151,9 +154,9 @@ impl PostgresSession {
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let undo = Undo(&self.session);
-        self.batch_within(begin, patience).map_err(broken)?;
+        self.batch_within(begin, patience)?;
         let done = work()?;
-        self.batch("COMMIT").map_err(broken)?;
+        self.batch("COMMIT")?;
         std::mem::forget(undo);
         Ok(done)
     }
@@ -171,10 +174,10 @@ impl Drop for Undo<'_> {
     }
 }
 
-fn failed(failure: blocking::Failure) -> StatementError {
+fn failed(failure: blocking::Failure) -> Error {
     match failure {
-        blocking::Failure::Taken => StatementError::Taken,
-        blocking::Failure::Other(error) => StatementError::Other(away(error)),
+        blocking::Failure::Taken => broken("a name is taken"),
+        blocking::Failure::Other(error) => away(error),
     }
 }
 
@@ -203,10 +206,6 @@ fn first(path: &str) -> String {
             name
         }
     }
-}
-
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use rusqlite::types::Value;
 
-use crate::store::sql::failure::{StatementError, StatementResult, unavailable};
+use crate::store::sql::failure::broken;
 use crate::store::sql::params::Params;
+use portico_core::error::Result;
 use portico_sources::postgres::blocking;
 
 pub(crate) fn ours(value: blocking::Value) -> Value {
@@ -17,7 +18,7 @@ pub(crate) fn ours(value: blocking::Value) -> Value {
 
 /// `sql` with PostgreSQL's placeholders, and the values in their order. Texts in quotation marks are
 /// left alone.
-pub(crate) fn numbered(sql: &str, params: Params<'_>) -> StatementResult<(String, Vec<blocking::Value>)> {
+pub(crate) fn numbered(sql: &str, params: Params<'_>) -> Result<(String, Vec<blocking::Value>)> {
     let mut text = String::with_capacity(sql.len() + 8);
     let mut letters = sql.char_indices().peekable();
     let mut in_quotes = false;
@@ -35,8 +36,7 @@ pub(crate) fn numbered(sql: &str, params: Params<'_>) -> StatementResult<(String
                 let end = letters.peek().map_or(sql.len(), |(end, _)| *end);
                 let name = sql.get(at..end).unwrap_or_default();
                 let number = params.iter().position(|(known, _)| *known == Some(name));
-                let number = number
-                    .ok_or_else(|| StatementError::Other(unavailable().because(format!("{name} has no value"))))?;
+                let number = number.ok_or_else(|| broken(format!("{name} has no value")))?;
                 text.push_str(&format!("${}", number + 1));
                 continue;
             }
@@ -44,17 +44,17 @@ pub(crate) fn numbered(sql: &str, params: Params<'_>) -> StatementResult<(String
         }
         text.push(letter);
     }
-    let values = params.into_iter().map(|(_, value)| theirs(value)).collect::<StatementResult<_>>()?;
+    let values = params.into_iter().map(|(_, value)| theirs(value)).collect::<Result<_>>()?;
     Ok((text, values))
 }
 
-fn theirs(value: Value) -> StatementResult<blocking::Value> {
+fn theirs(value: Value) -> Result<blocking::Value> {
     Ok(match value {
         Value::Null => blocking::Value::Null,
         Value::Integer(value) => blocking::Value::Integer(value),
         Value::Text(value) => blocking::Value::Text(value),
         Value::Blob(value) => blocking::Value::Octets(value),
-        Value::Real(_) => return Err(StatementError::Other(unavailable().because("the store has no fractions"))),
+        Value::Real(_) => return Err(broken("the store has no fractions")),
     })
 }
 

@@ -10,8 +10,7 @@ use crate::oauth::authorization::{CODE_LIFETIME, Consent};
 use crate::oauth::client::ClientKind;
 use crate::store::connection::Connection;
 use crate::store::model::change::Change;
-use crate::store::sql::columns::{Id, rights};
-use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::columns::rights;
 use crate::store::sql::params::ToParams;
 use crate::store::sql::row::Row;
 use portico_core::error::Result;
@@ -28,7 +27,7 @@ pub(crate) const RIGHTS: &str = "g.scope, g.connections, u.scope AS user_scope, 
     t.scope AS token_scope, t.reach AS token_reach";
 
 /// What is left of a grant's rights with those of the person and of the token.
-pub(crate) fn left(row: &Row<'_>) -> StatementResult<Rights> {
+pub(crate) fn left(row: &Row<'_>) -> Result<Rights> {
     let person = rights(row, "user_scope", "user_reach")?;
     Ok(rights(row, "scope", "connections")?.and(&person).and(&rights(row, "token_scope", "token_reach")?))
 }
@@ -38,14 +37,13 @@ pub(crate) fn in_force(connection: &Connection, condition: &str, values: impl To
         "SELECT {RIGHTS}, g.id, u.email, g.client_id, g.client_name, g.created_at, g.used_at, g.expires_at, c.kind
          {FROM} WHERE g.expires_at > :ended AND g.used_at IS NOT NULL {condition} ORDER BY g.created_at DESC, g.rowid DESC"
     );
-    connection.query(&sql, values, record).map_err(broken)
+    connection.query(&sql, values, record)
 }
 
-fn record(row: &Row<'_>) -> StatementResult<Consent> {
-    let Id(id) = row.get("id")?;
+fn record(row: &Row<'_>) -> Result<Consent> {
     let client_id: String = row.get("client_id")?;
     Ok(Consent {
-        id,
+        id: row.id("id")?,
         email: row.get("email")?,
         client_kind: ClientKind::of_grant(&client_id, row.get("kind")?),
         client_id,
@@ -86,21 +84,21 @@ impl GivenAccess {
                 expires_at: row.get(6)?,
             })
         };
-        connection.query_row(sql, [id.to_string()], read).optional().map_err(broken)
+        connection.query_opt(sql, [id.to_string()], read)
     }
 }
 
 /// Ends a grant; the change, unless it had ended before.
 pub(crate) fn end(connection: &Connection, grant: Uuid) -> Result<Option<Change>> {
     let Some(given) = GivenAccess::of(connection, grant)? else { return Ok(None) };
-    connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()]).map_err(broken)?;
+    connection.execute("DELETE FROM grants WHERE id = ?1", [grant.to_string()])?;
     Ok(Some(Change::of("grant revoke", Some(&given), None)))
 }
 
 /// Ends the grants whose ids `which` selects: the changes.
 pub(crate) fn end_those(connection: &Connection, which: &str, values: impl ToParams) -> Result<Vec<Change>> {
-    let ids = connection.query(which, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
-    let ended = ids.into_iter().map(|Id(id)| end(connection, id));
+    let ids = connection.query(which, values, |row| row.id(0))?;
+    let ended = ids.into_iter().map(|id| end(connection, id));
     ended.filter_map(Result::transpose).collect()
 }
 
@@ -108,7 +106,7 @@ pub(crate) fn end_those(connection: &Connection, which: &str, values: impl ToPar
 pub(crate) fn forget_ended(connection: &Connection, now: Now) -> Result<()> {
     let sql = "DELETE FROM grants WHERE expires_at <= :ended OR (used_at IS NULL AND created_at <= :then)";
     let values = named_params! { ":ended": now.ended(), ":then": now.ended().before(CODE_LIFETIME) };
-    connection.execute(sql, values).map(drop).map_err(broken)
+    connection.execute(sql, values).map(drop)
 }
 
 /// Ends those grants of a person that are too many, the longest unused ones first.

@@ -8,14 +8,12 @@ use crate::records::User;
 use crate::store::connection::Connection;
 use crate::store::model::change::Change;
 use crate::store::rows::{consents, tokens, users};
-use crate::store::sql::columns::Id;
-use crate::store::sql::failure::broken;
 use crate::store::sql::params::ToParams;
 use portico_core::error::Result;
 
 /// Ends every session and every grant of a user: how many sessions, and the changes.
 pub(crate) fn end_person(connection: &Connection, user: i64) -> Result<(usize, Vec<Change>)> {
-    let sessions = connection.execute("DELETE FROM sessions WHERE user_id = ?1", [user]).map_err(broken)?;
+    let sessions = connection.execute("DELETE FROM sessions WHERE user_id = ?1", [user])?;
     Ok((sessions, consents::end_those(connection, "SELECT id FROM grants WHERE user_id = ?1", [user])?))
 }
 
@@ -27,7 +25,7 @@ pub(crate) fn disabled(connection: &Connection, id: i64, before: User) -> Result
         ended.extend(end_begun(connection, token)?);
     }
     let (user, change) = users::changed("user disable", connection, before)?;
-    Ok((user, std::iter::once(change).chain(ended).collect()))
+    Ok((user, change.into_iter().chain(ended).collect()))
 }
 
 /// Ends everything that came of a token: tokens that were made in its sessions, and theirs, with their
@@ -51,14 +49,13 @@ fn line(connection: &Connection, condition: &str, values: impl ToParams) -> Resu
              UNION SELECT t.id FROM personal_access_tokens t JOIN line l ON t.parent_id = l.id)
          SELECT id FROM line"
     );
-    let line = connection.query(&sql, values, |row| row.get::<_, Id>(0)).map_err(broken)?;
-    Ok(line.into_iter().map(|Id(id)| id).collect())
+    connection.query(&sql, values, |row| row.id(0))
 }
 
 /// Ends the sessions that a token began, and the grants that were given in them.
 fn end_begun(connection: &Connection, token: Uuid) -> Result<Vec<Change>> {
     let token = token.to_string();
-    connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token]).map_err(broken)?;
+    connection.execute("DELETE FROM sessions WHERE token_id = ?1", [&token])?;
     consents::end_those(connection, "SELECT id FROM grants WHERE token_id = ?1", [&token])
 }
 

@@ -8,8 +8,7 @@ use crate::secret::Digest;
 use crate::store::connection::Connection;
 use crate::store::model::authority::{Actor, Authority};
 use crate::store::rows::tokens;
-use crate::store::sql::columns::{Id, rights};
-use crate::store::sql::failure::{Optional, broken};
+use crate::store::sql::columns::rights;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 
@@ -35,13 +34,13 @@ pub(crate) fn find(connection: &Connection, digest: &Digest, now: Now) -> Result
             whole: both == person,
             rights: both,
             bound,
-            token_id: row.get::<_, Option<Id>>(4)?.map(|Id(id)| id),
+            token_id: row.optional_id(4)?,
             token: row.get(5)?,
             ends: row.get(8)?,
         };
         Ok((session, row.get(9)?))
     };
-    let found: Option<(Session, Timestamp)> = connection.query_row(sql, values, read).optional().map_err(broken)?;
+    let found: Option<(Session, Timestamp)> = connection.query_opt(sql, values, read)?;
     match found.as_ref().and_then(|(session, _)| session.token_id) {
         Some(token) if !tokens::stands(connection, token, now)? => Ok(None),
         _ => Ok(found),

@@ -10,8 +10,7 @@ use crate::store::connection::Connection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::rows::names::{check_name, hint, named, shown};
-use crate::store::sql::columns::{Id, connections, rights};
-use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::columns::{connections, rights};
 use crate::store::sql::params::ToParams;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
@@ -26,7 +25,7 @@ pub(crate) fn add_for(
     (id, user): (i64, &User),
     new: NewPat,
     digest: &Digest,
-) -> Result<(PersonalAccessToken, Change)> {
+) -> Result<(PersonalAccessToken, [Change; 1])> {
     check_within(&user.email, &user.rights, &new.rights)?;
     let new = authority.handed_over(new, &user.rights);
     add(connection, now, (id, &user.email), new, authority.token(), digest)
@@ -40,7 +39,7 @@ pub(crate) fn add(
     new: NewPat,
     parent: Option<Uuid>,
     digest: &Digest,
-) -> Result<(PersonalAccessToken, Change)> {
+) -> Result<(PersonalAccessToken, [Change; 1])> {
     let id = Uuid::new_v4();
     let name = match new.name {
         Some(name) => name,
@@ -55,26 +54,22 @@ pub(crate) fn add(
         return Err(Error::invalid(format!("{email} already has a token named {name:?}"))
             .hint("revoke that one first, or choose another name"));
     }
-    let made = connection.execute(
-        "INSERT INTO personal_access_tokens
-             (id, user_id, name, digest, scope, reach, created_at, expires_at, parent_id, parent_known)
-         VALUES (:id, :user_id, :name, :digest, :scope, :reach, :now, :expires_at, :parent, 1)",
-        named_params! {
-            ":id": id.to_string(),
-            ":user_id": user_id,
-            ":name": name,
-            ":digest": digest,
-            ":scope": new.rights.widest().word(),
-            ":reach": connections(&new.rights)?,
-            ":now": now.time(),
-            ":expires_at": new.expires_at,
-            ":parent": parent.map(|parent| parent.to_string()),
-        },
-    );
-    made.map_err(broken)?;
+    let row = named_params! {
+        ":id": id.to_string(),
+        ":user_id": user_id,
+        ":name": name,
+        ":digest": digest,
+        ":scope": new.rights.widest().word(),
+        ":reach": connections(&new.rights)?,
+        ":created_at": now.time(),
+        ":expires_at": new.expires_at,
+        ":parent_id": parent.map(|parent| parent.to_string()),
+        ":parent_known": true,
+    };
+    connection.insert("personal_access_tokens", row)?;
     let token = by_id(connection, id)?;
     let change = Change::of("pat create", None, Some(&token));
-    Ok((token, change))
+    Ok((token, [change]))
 }
 
 /// Whether neither the token nor one that it was made out of is revoked, expired, or a disabled user's.
@@ -86,7 +81,7 @@ pub(crate) fn stands(connection: &Connection, token: Uuid, now: Now) -> Result<b
                SELECT count(*) FROM line l JOIN personal_access_tokens t ON t.id = l.id JOIN users u ON u.id = t.user_id
                WHERE t.revoked_at IS NOT NULL OR t.expires_at <= :ended OR u.disabled_at IS NOT NULL";
     let values = named_params! { ":token": token.to_string(), ":ended": now.ended() };
-    let over: i64 = connection.query_row(sql, values, |row| row.get(0)).map_err(broken)?;
+    let over: i64 = connection.query_one(sql, values, |row| row.get(0))?;
     Ok(over == 0)
 }
 
@@ -97,7 +92,7 @@ pub(crate) fn mark_revoked(connection: &Connection, token: Uuid, now: Now) -> Re
         return Ok(None);
     }
     let values = named_params! { ":now": now.time(), ":id": token.to_string() };
-    connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values).map_err(broken)?;
+    connection.execute("UPDATE personal_access_tokens SET revoked_at = :now WHERE id = :id", values)?;
     Ok(Some(Change::of("pat revoke", Some(&before), Some(&by_id(connection, token)?))))
 }
 
@@ -106,10 +101,9 @@ const SELECT: &str =
             t.parent_id, t.parent_known, u.scope AS user_scope, u.reach AS user_reach
     FROM personal_access_tokens t JOIN users u ON u.id = t.user_id";
 
-fn record(row: &Row<'_>) -> StatementResult<PersonalAccessToken> {
-    let Id(id) = row.get("id")?;
+fn record(row: &Row<'_>) -> Result<PersonalAccessToken> {
     Ok(PersonalAccessToken {
-        id,
+        id: row.id("id")?,
         email: row.get("email")?,
         name: row.get("name")?,
         rights: rights(row, "user_scope", "user_reach")?.and(&rights(row, "scope", "reach")?),
@@ -117,7 +111,7 @@ fn record(row: &Row<'_>) -> StatementResult<PersonalAccessToken> {
         expires_at: row.get("expires_at")?,
         revoked_at: row.get("revoked_at")?,
         last_used_at: row.get("last_used_at")?,
-        parent: row.get::<_, Option<Id>>("parent_id")?.map(|Id(id)| id),
+        parent: row.optional_id("parent_id")?,
         parent_known: row.get("parent_known")?,
     })
 }
@@ -129,11 +123,11 @@ pub(crate) fn matching(
     values: impl ToParams,
 ) -> Result<Vec<PersonalAccessToken>> {
     let sql = format!("{SELECT} WHERE {condition} ORDER BY t.created_at, t.rowid");
-    connection.query(&sql, values, record).map_err(broken)
+    connection.query(&sql, values, record)
 }
 
 pub(crate) fn by_id(connection: &Connection, id: Uuid) -> Result<PersonalAccessToken> {
-    connection.query_row(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record).map_err(broken)
+    connection.query_one(&format!("{SELECT} WHERE t.id = ?1"), [id.to_string()], record)
 }
 
 /// The tokens that may be seen and of which `condition` holds, oldest first.

@@ -3,7 +3,6 @@
 use rusqlite::ToSql;
 
 use crate::store::connection::Connection;
-use crate::store::sql::failure::broken;
 use portico_core::error::Result;
 
 /// Records that one statement appends: each way to the database is one for as many.
@@ -29,11 +28,10 @@ pub(crate) fn append(connection: &Connection, records: &[NewRecord], most: u64) 
         let sql = format!("INSERT INTO audit_records (time, record) VALUES {}", places.join(", "));
         let values: Vec<&dyn ToSql> =
             records.iter().flat_map(|record| [&record.time as &dyn ToSql, &record.record]).collect();
-        connection.execute(&sql, values.as_slice()).map_err(broken)?;
+        connection.execute(&sql, values.as_slice())?;
     }
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     connection
         .execute("DELETE FROM audit_records WHERE id <= (SELECT max(id) FROM audit_records) - ?1", [most])
         .map(drop)
-        .map_err(broken)
 }

@@ -1,15 +1,15 @@
 //! Rows of users.
 
-use rusqlite::named_params;
+use rusqlite::{named_params, params};
 
-use crate::clock::{Now, Timestamp};
+use crate::clock::Now;
 use crate::records::{LONGEST_EMAIL, NewUser, User};
 use crate::store::connection::Connection;
 use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::rows::names::{hint, shown};
 use crate::store::sql::columns::{connections, rights};
-use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::failure::broken;
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 use portico_core::name::{self, key as email_key};
@@ -20,41 +20,38 @@ pub(crate) fn add(connection: &Connection, now: Now, authority: &Authority, new:
     check_email(&new.email)?;
     authority.within(&new.rights)?;
     // Whoever was set apart from a namesake (`namesakes`) keeps that spelling.
-    if by_email(connection, &new.email).optional().map_err(broken)?.is_some() {
+    if by_email(connection, &new.email)?.is_some() {
         return Err(Error::invalid(format!("there is already a user {}", new.email))
             .hint("remove that user first, or choose another address"));
     }
-    let added = connection.execute(
-        "INSERT INTO users (email, email_key, admin, scope, reach, created_at, judged)
-         VALUES (:email, :email_key, :admin, :scope, :reach, :now, 1)",
-        named_params! {
-            ":email": new.email,
-            ":email_key": email_key(&new.email),
-            ":admin": new.rights.administer(),
-            ":scope": new.rights.widest().word(),
-            ":reach": connections(&new.rights)?,
-            ":now": now.time(),
-        },
-    );
-    added.map_err(broken)?;
-    by_email(connection, &new.email).map_err(broken)
+    let row = named_params! {
+        ":email": new.email,
+        ":email_key": email_key(&new.email),
+        ":admin": new.rights.administer(),
+        ":scope": new.rights.widest().word(),
+        ":reach": connections(&new.rights)?,
+        ":created_at": now.time(),
+        ":judged": true,
+    };
+    connection.insert("users", row)?;
+    kept(connection, &new.email)
 }
 
 /// The user as they are now, and how that came about.
-pub(crate) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, Change)> {
-    let (_, user) = by_email(connection, &before.email).map_err(broken)?;
+pub(crate) fn changed(action: &'static str, connection: &Connection, before: User) -> Result<(User, [Change; 1])> {
+    let (_, user) = kept(connection, &before.email)?;
     let change = Change::of(action, Some(&before), Some(&user));
-    Ok((user, change))
+    Ok((user, [change]))
 }
 
 const SELECT: &str =
     "SELECT id, email, scope, reach, created_at, password IS NOT NULL AS has_password, disabled_at FROM users";
 
-fn user(row: &Row<'_>) -> StatementResult<(i64, User)> {
+fn user(row: &Row<'_>) -> Result<(i64, User)> {
     let user = User {
         email: row.get("email")?,
         rights: rights(row, "scope", "reach")?,
-        created_at: row.get::<_, Timestamp>("created_at")?,
+        created_at: row.get("created_at")?,
         has_password: row.get("has_password")?,
         disabled_at: row.get("disabled_at")?,
     };
@@ -63,20 +60,25 @@ fn user(row: &Row<'_>) -> StatementResult<(i64, User)> {
 
 /// The user of that address. One that was set apart from a namesake (`namesakes`) is found in its own
 /// spelling.
-fn by_email(connection: &Connection, email: &str) -> StatementResult<(i64, User)> {
+fn by_email(connection: &Connection, email: &str) -> Result<Option<(i64, User)>> {
     let sql = format!("{SELECT} WHERE email_key = ?1 OR email = ?2 ORDER BY email_key = ?1");
-    connection.query_row(&sql, (email_key(email), email), user)
+    connection.query_opt(&sql, params![email_key(email), email], user)
+}
+
+/// The user of that address, who is there.
+fn kept(connection: &Connection, email: &str) -> Result<(i64, User)> {
+    by_email(connection, email)?.ok_or_else(|| broken("a row is missing"))
 }
 
 /// Every user who may be seen, by address.
 pub(crate) fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<User>> {
-    let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user).map_err(broken)?;
+    let users = connection.query(&format!("{SELECT} ORDER BY email_key"), (), user)?;
     Ok(users.into_iter().map(|(_, user)| user).filter(|user| authority.sees(&user.rights)).collect())
 }
 
 /// The user of that address, if they may be seen, and the row's id.
 pub(crate) fn find(connection: &Connection, authority: &Authority, email: &str) -> Result<(i64, User)> {
-    let found = by_email(connection, email).optional().map_err(broken)?;
+    let found = by_email(connection, email)?;
     if let Some(found) = found.filter(|(_, user)| authority.sees(&user.rights)) {
         return Ok(found);
     }

@@ -1,7 +1,5 @@
 //! How our values stand in the columns of the store.
 
-use std::fmt;
-
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use uuid::Uuid;
@@ -9,26 +7,14 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::keys::key::{Algorithm, PublicKey};
 use crate::secret::Digest;
-use crate::store::sql::failure::StatementResult;
 use crate::store::sql::row::{Column, Row};
 use portico_core::error::{Error, Result};
 use portico_core::principal::{Rights, Scope};
 use portico_core::reach::Reached;
 
-/// What a column holds that should not.
-#[derive(Debug)]
-struct InvalidColumn(&'static str);
-
-impl fmt::Display for InvalidColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the store holds what is no {}", self.0)
-    }
-}
-
-impl std::error::Error for InvalidColumn {}
-
+/// A column holds what it should not.
 fn invalid_column(what: &'static str) -> FromSqlError {
-    FromSqlError::Other(Box::new(InvalidColumn(what)))
+    FromSqlError::Other(format!("the store holds what is no {what}").into())
 }
 
 impl FromSql for Timestamp {
@@ -82,15 +68,6 @@ impl FromSql for StoredScope {
     }
 }
 
-/// The id of a record.
-pub(crate) struct Id(pub(crate) Uuid);
-
-impl FromSql for Id {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Uuid::try_parse(value.as_str()?).map(Self).map_err(|_| invalid_column("id"))
-    }
-}
-
 /// A list of connections, each with the scope that it is reached with at most.
 pub(crate) struct Connections(Vec<(Uuid, Scope)>);
 
@@ -105,7 +82,7 @@ impl FromSql for Connections {
 
 /// Rights as they stand in two columns, which are nowhere read one without the other: the widest scope,
 /// and the connections, or NULL for all of them.
-pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> StatementResult<Rights> {
+pub(crate) fn rights<C: Column + Copy>(row: &Row<'_>, scope: C, connections: C) -> Result<Rights> {
     // A personal access token without a scope has its user's.
     let scope = row.get::<_, Option<StoredScope>>(scope)?.map_or(Scope::Admin, |StoredScope(scope)| scope);
     Ok(match row.get::<_, Option<Connections>>(connections)? {

@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod failure;
+pub(crate) mod format;
 pub(crate) mod namesakes;
 pub(crate) mod params;
 pub(crate) mod row;

@@ -8,6 +8,8 @@ use rusqlite::types::Value;
 
 use crate::clock::Timestamp;
 use crate::store::sql::params::Params;
+use crate::store::sql::row::Row;
+use portico_core::error::Result;
 use portico_core::name::key as email_key;
 
 /// The version of the store's format from which on addresses have these keys.
@@ -15,6 +17,11 @@ pub(crate) const VERSION: i64 = 7;
 
 /// Every user: id, address and key, the oldest first.
 pub(crate) const USERS: &str = "SELECT id, email, email_key FROM users ORDER BY created_at, id";
+
+/// One of them.
+pub(crate) fn user(row: &Row<'_>) -> Result<(i64, String, String)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
 
 /// What no key has in it: see [`portico_core::name::key`].
 const APART: char = '\u{1f}';

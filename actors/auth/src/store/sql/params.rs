@@ -6,7 +6,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, Value};
 /// Values for the placeholders of one statement, each with its name where it has one.
 pub(crate) type Params<'a> = Vec<(Option<&'a str>, Value)>;
 
-/// What can stand for placeholders: `()`, `[…]`, a pair, `params!` and `named_params!`.
+/// What can stand for placeholders: `()`, `[…]`, `params!` and `named_params!`.
 pub(crate) trait ToParams {
     /// Their values, in order.
     fn params(&self) -> rusqlite::Result<Params<'_>>;
@@ -29,12 +29,6 @@ impl ToParams for () {
 impl<T: ToSql, const N: usize> ToParams for [T; N] {
     fn params(&self) -> rusqlite::Result<Params<'_>> {
         self.iter().map(|each| Ok((None, value(each)?))).collect()
-    }
-}
-
-impl<A: ToSql, B: ToSql> ToParams for (A, B) {
-    fn params(&self) -> rusqlite::Result<Params<'_>> {
-        Ok(vec![(None, value(&self.0)?), (None, value(&self.1)?)])
     }
 }
 

@@ -3,8 +3,10 @@
 use std::rc::Rc;
 
 use rusqlite::types::{FromSql, Value, ValueRef};
+use uuid::Uuid;
 
-use crate::store::sql::failure::{StatementError, StatementResult, unavailable};
+use crate::store::sql::failure::broken;
+use portico_core::error::Result;
 
 /// One row of an answer.
 pub(crate) enum Row<'a> {
@@ -16,15 +18,27 @@ pub(crate) enum Row<'a> {
 
 impl Row<'_> {
     /// The value of one column.
-    pub(crate) fn get<C: Column, T: FromSql>(&self, column: C) -> StatementResult<T> {
+    pub(crate) fn get<C: Column, T: FromSql>(&self, column: C) -> Result<T> {
         let value = match self {
-            Self::File(row) => row.get_ref(column)?,
-            Self::Postgres(row) => match row.get(&column) {
-                Some(value) => ValueRef::from(value),
-                None => return Err(StatementError::Other(unavailable().because("a column is missing"))),
-            },
+            Self::File(row) => row.get_ref(column).map_err(broken)?,
+            Self::Postgres(row) => {
+                let value = column.among(&row.columns).and_then(|place| row.values.get(place));
+                ValueRef::from(value.ok_or_else(|| broken("a column is missing"))?)
+            }
         };
-        Ok(T::column_result(value)?)
+        T::column_result(value).map_err(broken)
+    }
+
+    /// The id of a record.
+    pub(crate) fn id(&self, column: impl Column) -> Result<Uuid> {
+        self.optional_id(column)?.ok_or_else(|| broken("a record has no id"))
+    }
+
+    /// The id of a record, or NULL.
+    pub(crate) fn optional_id(&self, column: impl Column) -> Result<Option<Uuid>> {
+        let text: Option<String> = self.get(column)?;
+        let id = text.as_deref().map(Uuid::try_parse).transpose();
+        id.map_err(|_| broken("the store holds what is no id"))
     }
 }
 
@@ -32,13 +46,6 @@ impl Row<'_> {
 pub(crate) struct BufferedRow {
     pub(crate) columns: Rc<[String]>,
     pub(crate) values: Vec<Value>,
-}
-
-impl BufferedRow {
-    /// The value of one column.
-    pub(crate) fn get(&self, column: &impl Column) -> Option<&Value> {
-        self.values.get(column.among(&self.columns)?)
-    }
 }
 
 /// Names a column.

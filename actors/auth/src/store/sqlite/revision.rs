@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::store::sql::failure::broken;
+use crate::store::sql::format::quoted;
 use portico_core::error::Result;
 
 /// Tables that hold nothing that credentials are judged by.
@@ -83,8 +84,4 @@ fn differs(table: &str, columns: &[String]) -> String {
         values.collect::<Vec<_>>().join(", ")
     };
     format!(" WHEN ({}) IS NOT ({})", row("OLD"), row("NEW"))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

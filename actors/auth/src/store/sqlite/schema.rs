@@ -4,9 +4,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::clock::Clock;
-use crate::store::sql::failure::{StatementResult, broken};
-use crate::store::sql::namesakes;
-use crate::store::sql::row::Row;
+use crate::store::sql::failure::broken;
+use crate::store::sql::{format, namesakes};
 use crate::store::sqlite::statements::{execute, query};
 use portico_core::error::{Error, Result};
 
@@ -22,14 +21,10 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("../migrations/sqlite/0008_secrets.sql")),
 ];
 
+const _: () = assert!(matches!(MIGRATIONS, [.., (format::CURRENT, _)]), "the last step leads to the current version");
+
 /// Tells our files from other databases: "Port" in ASCII.
 const APPLICATION_ID: i64 = 0x506f_7274;
-
-/// The version that this program reads and writes.
-const CURRENT: i64 = match MIGRATIONS {
-    [.., (last, _)] => *last,
-    [] => 0,
-};
 
 /// Brings the file up to date, each step in a transaction of its own.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
@@ -45,7 +40,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
         };
         transaction.execute_batch(migration).map_err(broken)?;
         if *next == namesakes::VERSION {
-            key_addresses(&transaction).map_err(broken)?;
+            key_addresses(&transaction)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(broken)?;
         transaction.pragma_update(None, "user_version", next).map_err(broken)?;
@@ -53,9 +48,8 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     }
 }
 
-fn key_addresses(connection: &Connection) -> StatementResult<()> {
-    let user = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let users = query(connection, namesakes::USERS, &Vec::new(), user)?;
+fn key_addresses(connection: &Connection) -> Result<()> {
+    let users = query(connection, namesakes::USERS, &Vec::new(), namesakes::user)?;
     for (sql, params) in namesakes::keyed(&users, Clock::system().now().time()) {
         execute(connection, sql, &params)?;
     }
@@ -64,10 +58,7 @@ fn key_addresses(connection: &Connection) -> StatementResult<()> {
 
 /// Whether the file has exactly the format that this program reads.
 pub(crate) fn check(connection: &Connection) -> Result<()> {
-    match version(connection)? {
-        CURRENT => Ok(()),
-        older => Err(Error::internal(format!("the store has format {older}, not {CURRENT}"))),
-    }
+    format::check(version(connection)?)
 }
 
 /// The file's version; 0 for an empty one.
@@ -79,11 +70,7 @@ fn version(connection: &Connection) -> Result<i64> {
         connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(foreign)?;
     match (application, version) {
         (0, 0) if objects == 0 => Ok(0),
-        (APPLICATION_ID, CURRENT..) if version > CURRENT => Err(Error::invalid(format!(
-            "the store was written by a newer portico: it has format {version}, and this program knows {CURRENT}"
-        ))
-        .hint("use that newer program, or another store")),
-        (APPLICATION_ID, 1..) => Ok(version),
+        (APPLICATION_ID, 1..) => format::known(version),
         _ => Err(not_a_store()),
     }
 }

@@ -15,7 +15,6 @@ use crate::store::open::Store;
 use crate::store::rows::consents;
 use crate::store::rows::names::{check_name, hint, named, one_named, shown};
 use crate::store::sql::columns::json;
-use crate::store::sql::failure::{Optional, StatementResult, broken};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Kind, Result};
 use portico_core::near;
@@ -78,22 +77,18 @@ impl Store {
                 return Err(Error::invalid(format!("there is already a client named {:?}", new.name))
                     .hint("remove that one first, or choose another name"));
             }
-            let added = connection.execute(
-                "INSERT INTO clients (client_id, kind, name, digest, redirect_uris, created_at)
-                 VALUES (:client_id, :kind, :name, :digest, :redirect_uris, :now)",
-                named_params! {
-                    ":client_id": client_id,
-                    ":kind": kind.word(),
-                    ":name": new.name,
-                    ":digest": digest,
-                    ":redirect_uris": json(&new.redirect_uris)?,
-                    ":now": now.time(),
-                },
-            );
-            added.map_err(broken)?;
+            let row = named_params! {
+                ":client_id": client_id,
+                ":kind": kind.word(),
+                ":name": new.name,
+                ":digest": digest,
+                ":redirect_uris": json(&new.redirect_uris)?,
+                ":created_at": now.time(),
+            };
+            connection.insert("clients", row)?;
             let client = find(connection, &client_id)?;
             let change = Change::of(action, None, Some(&client));
-            Ok((client, change))
+            Ok((client, [change]))
         })?;
         Ok((client, secret))
     }
@@ -112,8 +107,7 @@ impl Store {
 
     /// The client with that id.
     pub(crate) fn client(&self, client_id: &str) -> Result<Option<Client>> {
-        let sql = format!("{SELECT} WHERE client_id = ?1");
-        self.connection.query_row(&sql, [client_id], record).optional().map_err(broken)
+        by_id(&self.connection, client_id)
     }
 
     /// Removes the client with that name or id, and ends everything that people gave it. Of one that is found at
@@ -122,16 +116,15 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`] when there is none.
     pub fn remove_client(&mut self, which: &str) -> Result<Client> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            actor.authority(connection, now)?.must_reach_all()?;
+        self.administer(|connection, _, authority| {
+            authority.must_reach_all()?;
             let client = match documents(connection, Some(which))?.pop() {
                 Some(client) => client,
                 None => find(connection, which)?,
             };
             let given = "SELECT id FROM grants WHERE client_id = ?1";
             let ended = consents::end_those(connection, given, [&client.client_id])?;
-            connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id]).map_err(broken)?;
+            connection.execute("DELETE FROM clients WHERE client_id = ?1", [&client.client_id])?;
             let change = Change::of("client remove", Some(&client), None);
             Ok((client, std::iter::once(change).chain(ended)))
         })
@@ -153,7 +146,7 @@ pub(crate) fn authentication(connection: &Connection, client_id: &str) -> Result
     let sql = "SELECT digest FROM clients WHERE client_id = ?1";
     let read =
         |row: &Row<'_>| Ok(row.get::<_, Option<Digest>>(0)?.map_or(Authentication::Public, Authentication::Secret));
-    let found = connection.query_row(sql, [client_id], read).optional().map_err(broken)?;
+    let found = connection.query_opt(sql, [client_id], read)?;
     Ok(found.unwrap_or(Authentication::Unknown))
 }
 
@@ -161,7 +154,7 @@ const SELECT: &str =
     "SELECT client_id, kind, name, digest IS NOT NULL AS confidential, redirect_uris, created_at, used_at
     FROM clients";
 
-fn record(row: &Row<'_>) -> StatementResult<Client> {
+fn record(row: &Row<'_>) -> Result<Client> {
     let uris: String = row.get("redirect_uris")?;
     let dynamic = row.get::<_, String>("kind")? == "dynamic";
     Ok(Client {
@@ -176,8 +169,12 @@ fn record(row: &Row<'_>) -> StatementResult<Client> {
     })
 }
 
+fn by_id(connection: &Connection, client_id: &str) -> Result<Option<Client>> {
+    connection.query_opt(&format!("{SELECT} WHERE client_id = ?1"), [client_id], record)
+}
+
 fn all(connection: &Connection) -> Result<Vec<Client>> {
-    connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record).map_err(broken)
+    connection.query(&format!("{SELECT} ORDER BY name, created_at"), (), record)
 }
 
 /// Those whose name an administrator gave.
@@ -189,12 +186,10 @@ fn registered(connection: &Connection) -> Result<Vec<Client>> {
 
 /// Clients that are not kept, as what people gave them tells of them; with `which` the one with that id.
 fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>> {
-    let one = if which.is_some() { "AND client_id = ?1" } else { "" };
-    let sql = format!(
-        "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
-         WHERE client_id NOT IN (SELECT client_id FROM clients) {one} GROUP BY client_id ORDER BY client_id"
-    );
-    let read = |row: &Row<'_>| {
+    let sql = "SELECT client_id, min(client_name), min(created_at), max(used_at) FROM grants
+               WHERE client_id NOT IN (SELECT client_id FROM clients) AND (client_id = :which OR :which IS NULL)
+               GROUP BY client_id ORDER BY client_id";
+    connection.query(sql, named_params! { ":which": which }, |row| {
         Ok(Client {
             client_id: row.get(0)?,
             kind: ClientKind::Document,
@@ -204,18 +199,12 @@ fn documents(connection: &Connection, which: Option<&str>) -> Result<Vec<Client>
             created_at: row.get(2)?,
             used_at: row.get(3)?,
         })
-    };
-    match which {
-        Some(which) => connection.query(&sql, [which], read),
-        None => connection.query(&sql, (), read),
-    }
-    .map_err(broken)
+    })
 }
 
 /// By id, or by the name that an administrator gave: other names are nobody's own.
 fn find(connection: &Connection, which: &str) -> Result<Client> {
-    let sql = format!("{SELECT} WHERE client_id = ?1");
-    if let Some(client) = connection.query_row(&sql, [which], record).optional().map_err(broken)? {
+    if let Some(client) = by_id(connection, which)? {
         return Ok(client);
     }
     if let Some(client) = one_named("clients", registered(connection)?, which, |client| &client.name)? {
@@ -227,23 +216,20 @@ fn find(connection: &Connection, which: &str) -> Result<Client> {
 }
 
 fn count_dynamic(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT count(*) FROM clients WHERE kind = 'dynamic'";
-    connection.query_row(sql, (), |row| row.get(0)).map_err(broken)
+    connection.count("clients WHERE kind = 'dynamic'", ())
 }
 
 fn forget_unused(connection: &Connection, now: Now, unused: Duration) -> Result<()> {
-    connection
-        .execute(
-            "DELETE FROM clients WHERE kind = 'dynamic'
+    connection.execute(
+        "DELETE FROM clients WHERE kind = 'dynamic'
              AND ((used_at IS NULL AND created_at <= :unused) OR used_at <= :idle)",
-            named_params! { ":unused": now.ended().before(unused), ":idle": now.ended().before(IDLE) },
-        )
-        .map_err(broken)?;
+        named_params! { ":unused": now.ended().before(unused), ":idle": now.ended().before(IDLE) },
+    )?;
     Ok(())
 }
 
 fn forget_oldest_unused(connection: &Connection) -> Result<()> {
     let sql = "DELETE FROM clients WHERE client_id = (SELECT client_id FROM clients
                WHERE kind = 'dynamic' AND used_at IS NULL ORDER BY created_at, client_id LIMIT 1)";
-    connection.execute(sql, ()).map(drop).map_err(broken)
+    connection.execute(sql, ()).map(drop)
 }

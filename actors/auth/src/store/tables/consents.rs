@@ -4,9 +4,11 @@
 use rusqlite::named_params;
 use uuid::Uuid;
 
+use crate::clock::Now;
 use crate::oauth::authorization::Consent;
 use crate::oauth::client::Admission;
 use crate::secret::Digest;
+use crate::store::connection::Connection;
 use crate::store::open::Store;
 use crate::store::rows::consents::{end, end_those, in_force};
 use crate::store::rows::{sessions, users};
@@ -23,11 +25,7 @@ impl Store {
             None => in_force(&self.connection, "", named_params! { ":ended": now.ended() })?,
             Some(email) => {
                 let (id, _) = users::find(&self.connection, &authority, email)?;
-                in_force(
-                    &self.connection,
-                    "AND g.user_id = :user",
-                    named_params! { ":ended": now.ended(), ":user": id },
-                )?
+                of_user(&self.connection, id, now)?
             }
         };
         consents.retain(|consent| authority.sees(&consent.rights));
@@ -45,9 +43,7 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such grant.
     pub fn revoke_consent(&mut self, grant: Uuid) -> Result<()> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            let authority = actor.authority(connection, now)?;
+        self.administer(|connection, now, authority| {
             let values = named_params! { ":ended": now.ended(), ":grant": grant.to_string() };
             let found = in_force(connection, "AND g.id = :grant", values)?.pop();
             match found.filter(|consent| authority.sees(&consent.rights)) {
@@ -61,15 +57,14 @@ impl Store {
     pub(crate) fn grants(&self, session: &Digest) -> Result<Vec<Consent>> {
         let now = self.clock.now();
         let session = sessions::require(&self.connection, session, now)?;
-        let values = named_params! { ":ended": now.ended(), ":user": session.user_id };
-        let mut grants = in_force(&self.connection, "AND g.user_id = :user", values)?;
+        let mut grants = of_user(&self.connection, session.user_id, now)?;
         grants.retain(|grant| session.rights.contains(&grant.rights));
         Ok(grants)
     }
 
     /// Ends one grant of the session's person; one that is not theirs is left alone.
     pub(crate) fn revoke_grant(&mut self, session: &Digest, grant: Uuid) -> Result<()> {
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
             let own = "SELECT id FROM grants WHERE id = :grant AND user_id = :user";
@@ -78,4 +73,9 @@ impl Store {
             if ended.is_empty() { Err(Error::not_found("there is no such application")) } else { Ok(((), ended)) }
         })
     }
+}
+
+/// Those of one user.
+fn of_user(connection: &Connection, user: i64, now: Now) -> Result<Vec<Consent>> {
+    in_force(connection, "AND g.user_id = :user", named_params! { ":ended": now.ended(), ":user": user })
 }

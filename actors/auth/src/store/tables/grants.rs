@@ -17,8 +17,7 @@ use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::consents::{self, FROM, GivenAccess, RIGHTS, left};
 use crate::store::rows::{sessions, tokens};
-use crate::store::sql::columns::{Id, connections};
-use crate::store::sql::failure::{Optional, StatementResult, broken};
+use crate::store::sql::columns::connections;
 use crate::store::sql::row::Row;
 use crate::store::tables::clients::{self, Authentication};
 use portico_core::error::{Error, Result};
@@ -32,7 +31,7 @@ type Narrowed = std::result::Result<Granted, GrantError>;
 impl Store {
     /// Keeps what the person of `session` agreed to, and the digest of the code that tells of it.
     pub(crate) fn approve(&mut self, session: &Digest, approval: &Approval, code: &Digest) -> Result<()> {
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             if approval.rights.list().is_none_or(<[_]>::is_empty) {
                 return Err(Error::invalid("choose at least one connection"));
@@ -44,39 +43,29 @@ impl Store {
             let id = Uuid::new_v4();
             let grant = id.to_string();
             let ends = now.time().after(GRANT_LIFETIME);
-            connection
-                .execute(
-                    "INSERT INTO grants (id, user_id, token_id, client_id, client_name, scope, connections, resource, created_at, expires_at)
-                     VALUES (:id, :user, :token, :client, :name, :scope, :connections, :resource, :now, :ends)",
-                    named_params! {
-                        ":id": grant,
-                        ":user": session.user_id,
-                        ":token": session.token_id.map(|id| id.to_string()),
-                        ":client": approval.client_id,
-                        ":name": approval.client_name,
-                        ":scope": approval.rights.widest().word(),
-                        ":connections": connections(&approval.rights)?,
-                        ":resource": approval.resource,
-                        ":now": now.time(),
-                        ":ends": session.ends.map_or(ends, |end| end.min(ends)),
-                    },
-                )
-                .map_err(broken)?;
-            connection
-                .execute(
-                    "INSERT INTO authorization_codes (digest, grant_id, redirect_uri, challenge, expires_at)
-                     VALUES (:digest, :grant, :redirect, :challenge, :ends)",
-                    named_params! {
-                        ":digest": code,
-                        ":grant": grant,
-                        ":redirect": approval.redirect_uri,
-                        ":challenge": approval.challenge,
-                        ":ends": now.time().after(CODE_LIFETIME),
-                    },
-                )
-                .map_err(broken)?;
+            let row = named_params! {
+                ":id": grant,
+                ":user_id": session.user_id,
+                ":token_id": session.token_id.map(|id| id.to_string()),
+                ":client_id": approval.client_id,
+                ":client_name": approval.client_name,
+                ":scope": approval.rights.widest().word(),
+                ":connections": connections(&approval.rights)?,
+                ":resource": approval.resource,
+                ":created_at": now.time(),
+                ":expires_at": session.ends.map_or(ends, |end| end.min(ends)),
+            };
+            connection.insert("grants", row)?;
+            let row = named_params! {
+                ":digest": code,
+                ":grant_id": grant,
+                ":redirect_uri": approval.redirect_uri,
+                ":challenge": approval.challenge,
+                ":expires_at": now.time().after(CODE_LIFETIME),
+            };
+            connection.insert("authorization_codes", row)?;
             let used = named_params! { ":now": now.time(), ":id": approval.client_id };
-            connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used).map_err(broken)?;
+            connection.execute("UPDATE clients SET used_at = :now WHERE client_id = :id", used)?;
             let given = GivenAccess::of(connection, id)?;
             let mut changes = vec![Change::of("grant create", None, given.as_ref())];
             changes.extend(consents::end_surplus(connection, session.user_id, &approval.client_id)?);
@@ -90,14 +79,14 @@ impl Store {
         &mut self,
         redemption: &Redemption,
         refresh: &NextRefresh,
-        narrow: impl FnOnce(Granted, &Redemption) -> Narrowed,
+        narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
         let digest = Digest::of(redemption.code.expose_secret());
         // Looked at first: who shows what nobody was given does not make writers wait.
         if let Err(refusal) = shown_code(&self.connection, redemption, &digest)? {
             return Ok(Err(refusal));
         }
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let refused = |refusal| Ok((Err(refusal), None));
             let code = match shown_code(connection, redemption, &digest)? {
                 Ok(code) => code,
@@ -107,16 +96,14 @@ impl Store {
                 return Ok((Err(wrong_code()), consents::end(connection, code.grant)?));
             }
             let used = named_params! { ":now": now.time(), ":digest": digest };
-            connection
-                .execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used)
-                .map_err(broken)?;
+            connection.execute("UPDATE authorization_codes SET used_at = :now WHERE digest = :digest", used)?;
             let bound = !now.is_over(code.expires_at)
                 && code.redirect_uri == redemption.redirect_uri
                 && verifies(&code.challenge, redemption.verifier.expose_secret());
             match granted(connection, code.grant, &redemption.client.client_id, now)? {
                 Some(granted) if bound => {
                     let grant = granted.grant;
-                    let narrowed = narrow(granted, redemption);
+                    let narrowed = narrow(granted);
                     if narrowed.is_ok() {
                         keep_refresh(connection, grant, refresh, now)?;
                     }
@@ -133,13 +120,13 @@ impl Store {
         &mut self,
         asked: &Refresh,
         next: &NextRefresh,
-        narrow: impl FnOnce(Granted, &Refresh) -> Narrowed,
+        narrow: impl FnOnce(Granted) -> Narrowed,
     ) -> Outcome {
         // Looked at first, as codes are.
         if let Err(refusal) = shown_token(&self.connection, asked, self.clock.now())? {
             return Ok(Err(refusal));
         }
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let refused = |refusal| Ok((Err(refusal), None));
             let (granted, is_spent) = match shown_token(connection, asked, now)? {
                 Ok(shown) => shown,
@@ -149,7 +136,7 @@ impl Store {
             if is_spent {
                 return Ok((Err(wrong_token()), consents::end(connection, grant)?));
             }
-            let narrowed = match narrow(granted, asked) {
+            let narrowed = match narrow(granted) {
                 Ok(narrowed) => narrowed,
                 Err(refusal) => return refused(refusal),
             };
@@ -174,7 +161,7 @@ impl Store {
             return Ok(Err(refusal));
         }
         let Some(Kept { grant, .. }) = kept(&self.connection, token)? else { return Ok(Ok(false)) };
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let is_theirs = granted(connection, grant, &client.client_id, now)?.is_some();
             Ok(((), if is_theirs { consents::end(connection, grant)? } else { None }))
         })?;
@@ -190,11 +177,6 @@ struct Code {
     used_at: Option<Timestamp>,
 }
 
-fn code(row: &Row<'_>) -> StatementResult<Code> {
-    let Id(grant) = row.get(0)?;
-    Ok(Code { grant, redirect_uri: row.get(1)?, challenge: row.get(2)?, expires_at: row.get(3)?, used_at: row.get(4)? })
-}
-
 /// The code that a client shows.
 fn shown_code(
     connection: &Connection,
@@ -206,7 +188,15 @@ fn shown_code(
     }
     let sql =
         "SELECT grant_id, redirect_uri, challenge, expires_at, used_at FROM authorization_codes WHERE digest = ?1";
-    let found = connection.query_row(sql, [digest], code).optional().map_err(broken)?;
+    let found = connection.query_opt(sql, [digest], |row| {
+        Ok(Code {
+            grant: row.id(0)?,
+            redirect_uri: row.get(1)?,
+            challenge: row.get(2)?,
+            expires_at: row.get(3)?,
+            used_at: row.get(4)?,
+        })
+    })?;
     Ok(found.ok_or_else(wrong_code))
 }
 
@@ -236,10 +226,10 @@ fn granted(connection: &Connection, grant: Uuid, client_id: &str, now: Now) -> R
     let values = named_params! { ":grant": grant.to_string(), ":client": client_id, ":ended": now.ended() };
     let read = |row: &Row<'_>| {
         let (subject, kind) = (row.get("email")?, ClientKind::of_grant(client_id, row.get("kind")?));
-        let token = row.get::<_, Option<Id>>("token_id")?.map(|Id(id)| id);
+        let token = row.optional_id("token_id")?;
         Ok((Granted { grant, rights: left(row)?, subject, resource: row.get("resource")?, kind }, token))
     };
-    match connection.query_row(&sql, values, read).optional().map_err(broken)? {
+    match connection.query_opt(&sql, values, read)? {
         Some((_, Some(token))) if !tokens::stands(connection, token, now)? => Ok(None),
         found => Ok(found.map(|(granted, _)| granted)),
     }
@@ -256,18 +246,12 @@ struct Kept {
 /// The refresh token by its digest; one that was replaced is known by what its line has in common.
 fn kept(connection: &Connection, token: &SecretString) -> Result<Option<Kept>> {
     let sql = "SELECT grant_id, expires_at, used_at IS NOT NULL FROM refresh_tokens WHERE digest = ?1";
-    let read = |row: &Row<'_>| {
-        let Id(grant) = row.get(0)?;
-        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: row.get(2)? })
-    };
-    let found = connection.query_row(sql, [Digest::of(token.expose_secret())], read).optional().map_err(broken)?;
+    let read = |row: &Row<'_>| Ok(Kept { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: row.get(2)? });
+    let found = connection.query_opt(sql, [Digest::of(token.expose_secret())], read)?;
     let Some(line) = line_of(token).filter(|_| found.is_none()) else { return Ok(found) };
     let sql = "SELECT id, expires_at FROM grants WHERE line = ?1";
-    let read = |row: &Row<'_>| {
-        let Id(grant) = row.get(0)?;
-        Ok(Kept { grant, expires_at: row.get(1)?, is_spent: true })
-    };
-    connection.query_row(sql, [line], read).optional().map_err(broken)
+    let read = |row: &Row<'_>| Ok(Kept { grant: row.id(0)?, expires_at: row.get(1)?, is_spent: true });
+    connection.query_opt(sql, [line], read)
 }
 
 /// Keeps `next` in the place of the one before it.
@@ -276,18 +260,14 @@ fn keep_refresh(connection: &Connection, grant: Uuid, next: &NextRefresh, now: N
     // One of an older program belongs to no line: that it was used has to be kept.
     let spend = "UPDATE refresh_tokens SET used_at = :now WHERE grant_id = :grant AND used_at IS NULL
                  AND EXISTS (SELECT 1 FROM grants WHERE id = :grant AND line IS NULL)";
-    connection.execute(spend, named_params! { ":now": now.time(), ":grant": grant }).map_err(broken)?;
+    connection.execute(spend, named_params! { ":now": now.time(), ":grant": grant })?;
     let replace = "DELETE FROM refresh_tokens WHERE grant_id = ?1 AND used_at IS NULL";
-    connection.execute(replace, [&grant]).map_err(broken)?;
-    connection
-        .execute(
-            "INSERT INTO refresh_tokens (digest, grant_id, expires_at) VALUES (:digest, :grant, :ends)",
-            named_params! { ":digest": next.digest, ":grant": grant, ":ends": now.time().after(REFRESH_LIFETIME) },
-        )
-        .map_err(broken)?;
+    connection.execute(replace, [&grant])?;
+    let ends = now.time().after(REFRESH_LIFETIME);
+    let row = named_params! { ":digest": next.digest, ":grant_id": grant, ":expires_at": ends };
+    connection.insert("refresh_tokens", row)?;
     let used = named_params! { ":now": now.time(), ":line": next.line, ":grant": grant };
-    connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map_err(broken)?;
-    Ok(())
+    connection.execute("UPDATE grants SET used_at = :now, line = :line WHERE id = :grant", used).map(drop)
 }
 
 /// Whether the client is who it says. One without a secret is known by its code and verifier alone;

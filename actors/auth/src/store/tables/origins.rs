@@ -11,7 +11,6 @@ use crate::store::connection::Connection;
 use crate::store::open::Store;
 use crate::store::rows::tokens;
 use crate::store::sql::columns::rights;
-use crate::store::sql::failure::broken;
 use portico_core::error::Result;
 use portico_core::principal::Rights;
 
@@ -72,7 +71,7 @@ impl Store {
 /// Since when there are administrators who do not reach all, and what they have.
 fn confined_administrators(connection: &Connection) -> Result<Vec<(Timestamp, Rights)>> {
     let sql = "SELECT created_at, scope, reach FROM users WHERE admin = 1 AND reach IS NOT NULL";
-    connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?))).map_err(broken)
+    connection.query(sql, (), |row| Ok((row.get(0)?, rights(row, 1, 2)?)))
 }
 
 /// From when to when there were tokens of administrators that have ended.
@@ -81,12 +80,12 @@ fn tokens_of_administrators(connection: &Connection, now: Now) -> Result<Vec<(Ti
                FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
                WHERE u.admin = 1 AND (t.revoked_at IS NOT NULL OR t.expires_at <= :ended)";
     let values = named_params! { ":ended": now.ended() };
-    connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
+    connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// The names of those of a table of whose origin `column` says that it was not noted.
 fn not_noted(connection: &Connection, table: &str, name: &str, column: &str) -> Result<HashSet<String>> {
     let sql = format!("SELECT {name} FROM {table} WHERE {column} = 0");
-    let names = connection.query(&sql, (), |row| row.get(0)).map_err(broken)?;
+    let names = connection.query(&sql, (), |row| row.get(0))?;
     Ok(names.into_iter().collect())
 }

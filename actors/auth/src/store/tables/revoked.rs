@@ -8,7 +8,6 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
-use crate::store::sql::failure::{Optional, broken};
 use portico_core::error::{Error, Kind, Result};
 
 /// Tokens of one client that are revoked and not yet expired, at most.
@@ -24,35 +23,21 @@ impl Store {
     /// [`Kind::Busy`] when so many are revoked that this one would not fit: a revocation is never
     /// dropped for another one.
     pub(crate) fn revoke_access_token(&mut self, jti: Uuid, client_id: &str, expires_at: Timestamp) -> Result<()> {
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let jti = jti.to_string();
-            let known: Option<i64> = connection
-                .query_row("SELECT 1 FROM revoked_tokens WHERE jti = ?1", [&jti], |row| row.get(0))
-                .optional()
-                .map_err(broken)?;
-            if known.is_some() {
+            if connection.count("revoked_tokens WHERE jti = ?1", [&jti])? > 0 {
                 return Ok(((), None));
             }
             // By a clock that is behind, what they revoke may still be in force.
             let ended = named_params! { ":ended": now.ended() };
-            connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= :ended", ended).map_err(broken)?;
-            let (own, all): (i64, i64) = connection
-                .query_row(
-                    "SELECT count(*) FILTER (WHERE client_id = ?1), count(*) FROM revoked_tokens",
-                    [client_id],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )
-                .map_err(broken)?;
-            if own >= MOST_OF_A_CLIENT || all >= MOST {
+            connection.execute("DELETE FROM revoked_tokens WHERE expires_at <= :ended", ended)?;
+            let own = connection.count("revoked_tokens WHERE client_id = ?1", [client_id])?;
+            if own >= MOST_OF_A_CLIENT || connection.count("revoked_tokens", ())? >= MOST {
                 return Err(Error::new(Kind::Busy, "too many tokens are revoked that have not expired yet")
                     .hint("an administrator can disable the client, which refuses all of its tokens"));
             }
-            connection
-                .execute(
-                    "INSERT INTO revoked_tokens (jti, client_id, expires_at) VALUES (:jti, :client_id, :expires_at)",
-                    named_params! { ":jti": jti, ":client_id": client_id, ":expires_at": expires_at },
-                )
-                .map_err(broken)?;
+            let row = named_params! { ":jti": jti, ":client_id": client_id, ":expires_at": expires_at };
+            connection.insert("revoked_tokens", row)?;
             let token = json!({"jti": jti, "clientId": client_id, "expiresAt": expires_at});
             Ok(((), Some(Change::of("access-token revoke", Some(&token), None))))
         })

@@ -3,7 +3,7 @@
 use rusqlite::named_params;
 use secrecy::SecretString;
 
-use crate::clock::Timestamp;
+use crate::clock::{Now, Timestamp};
 use crate::records::{NewServiceAccount, ServiceAccount};
 use crate::secret::{self, CLIENT_SECRET_PREFIX};
 use crate::store::connection::Connection;
@@ -11,8 +11,7 @@ use crate::store::model::authority::Authority;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::names::{check_name, hint, named, one_named, shown};
-use crate::store::sql::columns::{Id, connections, rights};
-use crate::store::sql::failure::{StatementResult, broken};
+use crate::store::sql::columns::{connections, rights};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 use portico_core::near;
@@ -34,33 +33,28 @@ impl Store {
         let listed = listed(&new.rights)?;
         let client_id = secret::mint_client_id()?;
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
-        let actor = self.actor;
-        let account = self.change(|connection, now| {
-            let authority = actor.authority(connection, now)?;
+        let account = self.administer(|connection, now, authority| {
             authority.within(&new.rights)?;
             if !named(all(connection)?, &new.name, |account| &account.name).is_empty() {
                 return Err(Error::invalid(format!("there is already a service account named {:?}", new.name))
                     .hint("remove that one first, rotate its secret, or choose another name"));
             }
-            let made = connection.execute(
-                "INSERT INTO service_accounts
-                     (client_id, name, digest, scope, connections, created_at, judged, secret_parent_known, named)
-                 VALUES (:client_id, :name, :digest, :scope, :connections, :now, 1, 1, :named)",
-                named_params! {
-                    ":client_id": client_id,
-                    ":name": new.name,
-                    ":digest": digest,
-                    ":scope": new.rights.widest().word(),
-                    ":connections": listed,
-                    ":now": now.time(),
-                    ":named": authority.reaches_all(),
-                },
-            );
-            made.map_err(broken)?;
-            note_origin(connection, &client_id, &authority)?;
+            let row = named_params! {
+                ":client_id": client_id,
+                ":name": new.name,
+                ":digest": digest,
+                ":scope": new.rights.widest().word(),
+                ":connections": listed,
+                ":created_at": now.time(),
+                ":judged": true,
+                ":secret_parent_known": true,
+                ":named": authority.reaches_all(),
+            };
+            connection.insert("service_accounts", row)?;
+            note_origin(connection, &client_id, authority)?;
             let account = by_id(connection, &client_id)?;
             let change = Change::of("service-account create", None, Some(&account));
-            Ok((account, change))
+            Ok((account, [change]))
         })?;
         Ok((account, secret))
     }
@@ -72,27 +66,17 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
     pub fn change_service_account(&mut self, change: NewServiceAccount) -> Result<ServiceAccount> {
-        let (listed, actor) = (listed(&change.rights)?, self.actor);
-        self.change(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let account = find(connection, &authority, &change.name)?;
+        let listed = listed(&change.rights)?;
+        self.change_account("service-account change", &change.name, |connection, _, authority, id| {
             authority.within(&change.rights)?;
-            connection
-                .execute(
-                    "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id",
-                    named_params! {
-                        ":scope": change.rights.widest().word(),
-                        ":connections": listed,
-                        ":id": account.client_id,
-                    },
-                )
-                .map_err(broken)?;
+            let sql = "UPDATE service_accounts SET scope = :scope, connections = :connections WHERE client_id = :id";
+            let scope = change.rights.widest().word();
+            connection.execute(sql, named_params! { ":scope": scope, ":connections": listed, ":id": id })?;
             if authority.reaches_all() {
                 // They know what it is called.
-                let named = "UPDATE service_accounts SET named = 1 WHERE client_id = ?1";
-                connection.execute(named, [&account.client_id]).map_err(broken)?;
+                connection.execute("UPDATE service_accounts SET named = 1 WHERE client_id = ?1", [id])?;
             }
-            changed("service-account change", connection, &account)
+            Ok(())
         })
     }
 
@@ -109,21 +93,17 @@ impl Store {
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
     pub fn rotate_service_account(&mut self, which: &str) -> Result<(ServiceAccount, SecretString)> {
         let (secret, digest) = secret::mint(CLIENT_SECRET_PREFIX)?;
-        let actor = self.actor;
-        let account = self.change(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let account = find(connection, &authority, which)?;
-            connection
-                .execute(
-                    "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1, secret_parent_known = 1,
-                            ended_at = CASE WHEN secret_parent IS NULL THEN ended_at ELSE :now END
-                     WHERE client_id = :id",
-                    named_params! { ":digest": digest, ":now": now.time(), ":id": account.client_id },
-                )
-                .map_err(broken)?;
-            note_origin(connection, &account.client_id, &authority)?;
-            let (account, change) = changed("service-account rotate", connection, &account)?;
-            Ok((account, change.of_secret("clientSecret")))
+        let account = self.administer(|connection, now, authority| {
+            let account = find(connection, authority, which)?;
+            connection.execute(
+                "UPDATE service_accounts SET digest = :digest, rotated_at = :now, judged = 1, secret_parent_known = 1,
+                        ended_at = CASE WHEN secret_parent IS NULL THEN ended_at ELSE :now END
+                 WHERE client_id = :id",
+                named_params! { ":digest": digest, ":now": now.time(), ":id": account.client_id },
+            )?;
+            note_origin(connection, &account.client_id, authority)?;
+            let (account, [change]) = changed("service-account rotate", connection, &account)?;
+            Ok((account, [change.of_secret("clientSecret")]))
         })?;
         Ok((account, secret))
     }
@@ -133,16 +113,9 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
     pub fn disable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let account = find(connection, &actor.authority(connection, now)?, which)?;
-            connection
-                .execute(
-                    "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL",
-                    named_params! { ":now": now.time(), ":id": account.client_id },
-                )
-                .map_err(broken)?;
-            changed("service-account disable", connection, &account)
+        self.change_account("service-account disable", which, |connection, now, _, id| {
+            let sql = "UPDATE service_accounts SET disabled_at = :now WHERE client_id = :id AND disabled_at IS NULL";
+            connection.execute(sql, named_params! { ":now": now.time(), ":id": id }).map(drop)
         })
     }
 
@@ -151,17 +124,10 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
     pub fn enable_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let account = find(connection, &actor.authority(connection, now)?, which)?;
-            connection
-                .execute(
-                    "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
-                     WHERE client_id = ?1 AND disabled_at IS NOT NULL",
-                    [&account.client_id],
-                )
-                .map_err(broken)?;
-            changed("service-account enable", connection, &account)
+        self.change_account("service-account enable", which, |connection, _, _, id| {
+            let sql = "UPDATE service_accounts SET disabled_at = NULL, ended_at = disabled_at
+                       WHERE client_id = ?1 AND disabled_at IS NOT NULL";
+            connection.execute(sql, [id]).map(drop)
         })
     }
 
@@ -171,14 +137,25 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none.
     pub fn remove_service_account(&mut self, which: &str) -> Result<ServiceAccount> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let account = find(connection, &actor.authority(connection, now)?, which)?;
-            connection
-                .execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])
-                .map_err(broken)?;
+        self.administer(|connection, _, authority| {
+            let account = find(connection, authority, which)?;
+            connection.execute("DELETE FROM service_accounts WHERE client_id = ?1", [&account.client_id])?;
             let change = Change::of("service-account remove", Some(&account), None);
-            Ok((account, change))
+            Ok((account, [change]))
+        })
+    }
+
+    /// Has `change` done to the account that `which` names, by its client id.
+    fn change_account(
+        &mut self,
+        action: &'static str,
+        which: &str,
+        change: impl FnOnce(&Connection, Now, &Authority, &str) -> Result<()>,
+    ) -> Result<ServiceAccount> {
+        self.administer(|connection, now, authority| {
+            let before = find(connection, authority, which)?;
+            change(connection, now, authority, &before.client_id)?;
+            changed(action, connection, &before)
         })
     }
 }
@@ -194,23 +171,27 @@ fn note_origin(connection: &Connection, client_id: &str, authority: &Authority) 
         ":parent": authority.token().map(|token| token.to_string()),
         ":id": client_id,
     };
-    connection.execute(sql, values).map(drop).map_err(broken)
+    connection.execute(sql, values).map(drop)
 }
 
 /// The account as it is now, and how that came about.
-fn changed(action: &'static str, connection: &Connection, before: &ServiceAccount) -> Result<(ServiceAccount, Change)> {
+fn changed(
+    action: &'static str,
+    connection: &Connection,
+    before: &ServiceAccount,
+) -> Result<(ServiceAccount, [Change; 1])> {
     let account = by_id(connection, &before.client_id)?;
     let change = Change::of(action, Some(before), Some(&account));
-    Ok((account, change))
+    Ok((account, [change]))
 }
 
 const SELECT: &str = "SELECT a.client_id, a.name, a.scope, a.connections, a.created_at, a.rotated_at, a.disabled_at,
         a.secret_scope, a.secret_reach, a.secret_parent, t.revoked_at, t.expires_at, t.id IS NULL AS is_gone
     FROM service_accounts a LEFT JOIN personal_access_tokens t ON t.id = a.secret_parent";
 
-fn record(row: &Row<'_>) -> StatementResult<ServiceAccount> {
+fn record(row: &Row<'_>) -> Result<ServiceAccount> {
     let rights_now = rights(row, "scope", "connections")?;
-    let secret_parent = row.get::<_, Option<Id>>("secret_parent")?.map(|Id(id)| id);
+    let secret_parent = row.optional_id("secret_parent")?;
     let (created_at, rotated_at): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("rotated_at")?);
     let ends: [Option<Timestamp>; 2] = [row.get("revoked_at")?, row.get("expires_at")?];
     let is_gone: bool = row.get("is_gone")?;
@@ -231,7 +212,7 @@ fn record(row: &Row<'_>) -> StatementResult<ServiceAccount> {
 
 /// Every account, by name.
 fn all(connection: &Connection) -> Result<Vec<ServiceAccount>> {
-    connection.query(&format!("{SELECT} ORDER BY a.name"), (), record).map_err(broken)
+    connection.query(&format!("{SELECT} ORDER BY a.name"), (), record)
 }
 
 /// Those that may be seen.
@@ -240,7 +221,7 @@ fn seen(connection: &Connection, authority: &Authority) -> Result<Vec<ServiceAcc
 }
 
 fn by_id(connection: &Connection, client_id: &str) -> Result<ServiceAccount> {
-    connection.query_row(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record).map_err(broken)
+    connection.query_one(&format!("{SELECT} WHERE a.client_id = ?1"), [client_id], record)
 }
 
 /// The one that may be seen by name or client id; the two never look alike.

@@ -1,6 +1,7 @@
 //! Sessions of signed-in people in the store.
 
-use rusqlite::named_params;
+use rusqlite::{named_params, params};
+use uuid::Uuid;
 
 use crate::accounts::session::{MOST_SESSIONS, SESSION_IDLE, SESSION_LIFETIME, Session};
 use crate::clock::{Now, Timestamp};
@@ -10,8 +11,6 @@ use crate::store::connection::Connection;
 use crate::store::open::Store;
 use crate::store::rows::sessions::{find, require};
 use crate::store::rows::{endings, tokens, users};
-use crate::store::sql::columns::Id;
-use crate::store::sql::failure::{Optional, StatementResult, broken};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 use portico_core::name::key as email_key;
@@ -26,13 +25,12 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
     pub(crate) fn set_password(&mut self, email: &str, password: Option<&str>) -> Result<User> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            let (id, before) = users::find(connection, &actor.authority(connection, now)?, email)?;
+        self.administer(|connection, _, authority| {
+            let (id, before) = users::find(connection, authority, email)?;
             let change = named_params! { ":password": password, ":id": id };
-            connection.execute("UPDATE users SET password = :password WHERE id = :id", change).map_err(broken)?;
+            connection.execute("UPDATE users SET password = :password WHERE id = :id", change)?;
             let (_, ended) = endings::end_person(connection, id)?;
-            let (user, change) = users::changed("user password", connection, before)?;
+            let (user, [change]) = users::changed("user password", connection, before)?;
             let change = if password.is_some() { change.of_secret("password") } else { change };
             Ok((user, std::iter::once(change).chain(ended)))
         })
@@ -43,15 +41,14 @@ impl Store {
     pub(crate) fn password(&self, email: &str) -> Result<Option<(String, Option<String>)>> {
         let sql = "SELECT email, CASE WHEN disabled_at IS NULL THEN password END FROM users WHERE email_key = ?1";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        self.connection.query_row(sql, [email_key(email)], read).optional().map_err(broken)
+        self.connection.query_opt(sql, [email_key(email)], read)
     }
 
     /// Begins a session with a password that was found right while it was `password`.
     pub(crate) fn begin_session(&mut self, email: &str, password: &str, session: &Digest) -> Result<()> {
         self.write(|connection, now| {
             let sql = "SELECT id FROM users WHERE email_key = ?1 AND password = ?2 AND disabled_at IS NULL";
-            let user: Option<i64> =
-                connection.query_row(sql, (email_key(email), password), |row| row.get(0)).optional().map_err(broken)?;
+            let user: Option<i64> = connection.query_opt(sql, params![email_key(email), password], |row| row.get(0))?;
             begin(connection, session, user.ok_or_else(refused)?, None, now)
         })
     }
@@ -63,40 +60,29 @@ impl Store {
     /// the address as it was given, if it is anybody's.
     pub(crate) fn begin_session_by_token(&mut self, email: &str, token: &Digest, session: &Digest) -> Result<String> {
         // Looked at first: strangers do not make writers wait, and the trail says what is wrong.
-        let sql = "SELECT own.email, t.id, t.user_id = own.id, t.revoked_at, t.expires_at, own.disabled_at
-                   FROM (SELECT 1) AS one LEFT JOIN users own ON own.email_key = :email
-                   LEFT JOIN personal_access_tokens t ON t.digest = :token";
-        let values = named_params! { ":email": email_key(email), ":token": token };
-        let shown = self.connection.query_row(sql, values, shown_token).map_err(broken)?;
-        let wrong = shown.wrong(self.clock.now());
-        let ShownToken { email: own, id, .. } = shown;
-        let refusal = |because: Option<&str>| {
-            let refusal = because.map_or_else(refused, |because| refused().because(because));
-            let refusal = id.iter().fold(refusal, Error::of_credential);
-            own.iter().fold(refusal, Error::claimed)
+        let shown = ShownToken::find(&self.connection, email, token)?;
+        let refusal = |because: &str| {
+            let refusal =
+                shown.id.iter().fold(refused().because(because), |refusal, id| refusal.of_credential(id.to_string()));
+            shown.email.iter().fold(refusal, Error::claimed)
         };
-        if let Some(wrong) = wrong {
-            return Err(refusal(Some(wrong)));
+        if let Some(wrong) = shown.wrong(self.clock.now()) {
+            return Err(refusal(wrong));
         }
-        let begun = self.write(|connection, now| {
-            let sql = "SELECT u.id, t.id FROM personal_access_tokens t JOIN users u ON u.id = t.user_id
-                       WHERE t.digest = :token AND u.email_key = :email AND u.disabled_at IS NULL
-                         AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :ended)";
-            let values = named_params! { ":token": token, ":email": email_key(email), ":ended": now.ended() };
-            let found: Option<(i64, Id)> =
-                connection.query_row(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional().map_err(broken)?;
-            let (user, Id(token)) = found.ok_or_else(|| refusal(None))?;
+        self.write(|connection, now| {
+            let found = ShownToken::find(connection, email, token)?;
+            let (None, Some(user), Some(token)) = (found.wrong(now), found.user, found.id) else {
+                return Err(refusal("the personal access token was taken back meanwhile"));
+            };
             if !tokens::stands(connection, token, now)? {
-                return Err(refusal(Some("what the personal access token was made out of is refused")));
+                return Err(refusal("what the personal access token was made out of is refused"));
             }
             let token_id = token.to_string();
             let used = named_params! { ":now": now.time(), ":id": token_id };
-            connection
-                .execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)
-                .map_err(broken)?;
+            connection.execute("UPDATE personal_access_tokens SET last_used_at = :now WHERE id = :id", used)?;
             begin(connection, session, user, Some(&token_id), now)
-        });
-        begun.map(|()| own.unwrap_or_else(|| email.to_owned()))
+        })?;
+        Ok(shown.email.unwrap_or_else(|| email.to_owned()))
     }
 
     /// The session in force whose secret has that digest.
@@ -106,7 +92,7 @@ impl Store {
         if now.time().seconds().saturating_sub(seen.seconds()) >= NOTE_EVERY {
             self.write(|connection, now| {
                 let seen = named_params! { ":now": now.time(), ":digest": digest };
-                connection.execute("UPDATE sessions SET seen_at = :now WHERE digest = :digest", seen).map_err(broken)
+                connection.execute("UPDATE sessions SET seen_at = :now WHERE digest = :digest", seen)
             })?;
         }
         Ok(Some(session))
@@ -114,9 +100,7 @@ impl Store {
 
     /// Whether there is such a session, also one that has ended and is not swept yet.
     pub(crate) fn knows_session(&self, digest: &Digest) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sessions WHERE digest = ?1";
-        let known: i64 = self.connection.query_row(sql, [digest], |row| row.get(0)).map_err(broken)?;
-        Ok(known > 0)
+        Ok(self.connection.count("sessions WHERE digest = ?1", [digest])? > 0)
     }
 
     /// The session in force, or the request to sign in.
@@ -131,16 +115,18 @@ impl Store {
         } else {
             "DELETE FROM sessions WHERE digest = ?1"
         };
-        self.write(|connection, _| connection.execute(sql, [digest]).map(drop).map_err(broken))
+        self.write(|connection, _| connection.execute(sql, [digest]).map(drop))
     }
 }
 
 /// An address and a personal access token that are shown together.
 struct ShownToken {
-    /// The address as it was given; none where it is nobody's.
+    /// Whose address it is, if it is anybody's.
+    user: Option<i64>,
+    /// The address as it was given.
     email: Option<String>,
     /// Of the token, if there is one.
-    id: Option<String>,
+    id: Option<Uuid>,
     /// Whether the token is that person's.
     belongs: bool,
     revoked_at: Option<Timestamp>,
@@ -149,18 +135,24 @@ struct ShownToken {
     disabled_at: Option<Timestamp>,
 }
 
-fn shown_token(row: &Row<'_>) -> StatementResult<ShownToken> {
-    Ok(ShownToken {
-        email: row.get(0)?,
-        id: row.get(1)?,
-        belongs: row.get::<_, Option<bool>>(2)?.unwrap_or_default(),
-        revoked_at: row.get(3)?,
-        expires_at: row.get(4)?,
-        disabled_at: row.get(5)?,
-    })
-}
-
 impl ShownToken {
+    fn find(connection: &Connection, email: &str, token: &Digest) -> Result<Self> {
+        let sql = "SELECT own.id, own.email, t.id, t.user_id = own.id, t.revoked_at, t.expires_at, own.disabled_at
+                   FROM (SELECT 1) AS one LEFT JOIN users own ON own.email_key = :email
+                   LEFT JOIN personal_access_tokens t ON t.digest = :token";
+        connection.query_one(sql, named_params! { ":email": email_key(email), ":token": token }, |row| {
+            Ok(Self {
+                user: row.get(0)?,
+                email: row.get(1)?,
+                id: row.optional_id(2)?,
+                belongs: row.get::<_, Option<bool>>(3)?.unwrap_or_default(),
+                revoked_at: row.get(4)?,
+                expires_at: row.get(5)?,
+                disabled_at: row.get(6)?,
+            })
+        })
+    }
+
     /// What is wrong with them, for the trail.
     fn wrong(&self, now: Now) -> Option<&'static str> {
         match self {
@@ -174,26 +166,20 @@ impl ShownToken {
 }
 
 fn begin(connection: &Connection, digest: &Digest, user: i64, token: Option<&str>, now: Now) -> Result<()> {
-    connection
-        .execute(
-            "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
-            named_params! { ":idle": now.ended().before(SESSION_IDLE), ":old": now.ended().before(SESSION_LIFETIME) },
-        )
-        .map_err(broken)?;
-    connection
-        .execute(
-            "DELETE FROM sessions WHERE user_id = :user AND digest NOT IN
-                 (SELECT digest FROM sessions WHERE user_id = :user ORDER BY seen_at DESC, created_at DESC LIMIT :most)",
-            named_params! { ":user": user, ":most": MOST_SESSIONS - 1 },
-        )
-        .map_err(broken)?;
-    connection
-        .execute(
-            "INSERT INTO sessions (digest, user_id, token_id, created_at, seen_at) VALUES (:digest, :user, :token, :now, :now)",
-            named_params! { ":digest": digest, ":user": user, ":token": token, ":now": now.time() },
-        )
-        .map(drop)
-        .map_err(broken)
+    connection.execute(
+        "DELETE FROM sessions WHERE seen_at <= :idle OR created_at <= :old",
+        named_params! { ":idle": now.ended().before(SESSION_IDLE), ":old": now.ended().before(SESSION_LIFETIME) },
+    )?;
+    connection.execute(
+        "DELETE FROM sessions WHERE user_id = :user AND digest NOT IN
+             (SELECT digest FROM sessions WHERE user_id = :user ORDER BY seen_at DESC, created_at DESC LIMIT :most)",
+        named_params! { ":user": user, ":most": MOST_SESSIONS - 1 },
+    )?;
+    let time = now.time();
+    let row = named_params! {
+        ":digest": digest, ":user_id": user, ":token_id": token, ":created_at": time, ":seen_at": time
+    };
+    connection.insert("sessions", row)
 }
 
 fn refused() -> Error {

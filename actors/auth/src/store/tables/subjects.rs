@@ -2,12 +2,10 @@
 
 use rusqlite::named_params;
 
-use crate::clock::Timestamp;
 use crate::records::RefusedSubject;
 use crate::store::connection::Connection;
 use crate::store::model::change::Change;
 use crate::store::open::Store;
-use crate::store::sql::failure::{StatementResult, broken};
 use crate::store::sql::row::Row;
 use portico_core::error::{Error, Result};
 
@@ -27,19 +25,17 @@ impl Store {
         if subject.len() > LONGEST || subject.split_once('#').is_none_or(|(_, sub)| sub.is_empty()) {
             return Err(Error::invalid("a subject of another issuer has the form issuer#sub"));
         }
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            actor.authority(connection, now)?.must_reach_all()?;
+        self.administer(|connection, now, authority| {
+            authority.must_reach_all()?;
             if let Some(known) = find(connection, subject)? {
                 return Ok((known, None));
             }
-            let count = connection.query_row("SELECT count(*) FROM refused_subjects", (), |row| row.get::<_, i64>(0));
-            if count.map_err(broken)? >= MOST {
+            if connection.count("refused_subjects", ())? >= MOST {
                 return Err(Error::invalid("too many subjects of other issuers are refused")
                     .hint("refuse them at their issuer, and enable them here"));
             }
-            let sql = "INSERT INTO refused_subjects (subject, disabled_at) VALUES (:subject, :now)";
-            connection.execute(sql, named_params! { ":subject": subject, ":now": now.time() }).map_err(broken)?;
+            let row = named_params! { ":subject": subject, ":disabled_at": now.time() };
+            connection.insert("refused_subjects", row)?;
             let refused = RefusedSubject { subject: subject.to_owned(), disabled_at: now.time() };
             let change = Change::of("user disable", None, Some(&refused));
             Ok((refused, Some(change)))
@@ -51,36 +47,30 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when that subject is not refused.
     pub fn enable_subject(&mut self, subject: &str) -> Result<RefusedSubject> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            actor.authority(connection, now)?.must_reach_all()?;
+        self.administer(|connection, _, authority| {
+            authority.must_reach_all()?;
             let known = find(connection, subject)?.ok_or_else(|| {
                 Error::not_found("no such subject of another issuer is refused").hint("portico user list names them")
             })?;
-            connection.execute("DELETE FROM refused_subjects WHERE subject = ?1", [subject]).map_err(broken)?;
+            connection.execute("DELETE FROM refused_subjects WHERE subject = ?1", [subject])?;
             let change = Change::of("user enable", Some(&known), None);
-            Ok((known, change))
+            Ok((known, [change]))
         })
     }
 
     /// Every subject of another issuer that is refused.
     pub fn refused_subjects(&self) -> Result<Vec<RefusedSubject>> {
         self.authority()?.must_reach_all()?;
-        all(&self.connection)
+        self.connection.query(&format!("{SELECT} ORDER BY subject"), (), record)
     }
 }
 
 const SELECT: &str = "SELECT subject, disabled_at FROM refused_subjects";
 
-fn record(row: &Row<'_>) -> StatementResult<RefusedSubject> {
-    Ok(RefusedSubject { subject: row.get(0)?, disabled_at: row.get::<_, Timestamp>(1)? })
-}
-
-fn all(connection: &Connection) -> Result<Vec<RefusedSubject>> {
-    connection.query(&format!("{SELECT} ORDER BY subject"), (), record).map_err(broken)
+fn record(row: &Row<'_>) -> Result<RefusedSubject> {
+    Ok(RefusedSubject { subject: row.get(0)?, disabled_at: row.get(1)? })
 }
 
 fn find(connection: &Connection, subject: &str) -> Result<Option<RefusedSubject>> {
-    let found = connection.query(&format!("{SELECT} WHERE subject = ?1"), [subject], record).map_err(broken)?;
-    Ok(found.into_iter().next())
+    connection.query_opt(&format!("{SELECT} WHERE subject = ?1"), [subject], record)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::named_params;
+use rusqlite::{named_params, params};
 use secrecy::SecretString;
 use uuid::Uuid;
 
@@ -14,7 +14,6 @@ use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::tokens::{add, add_for, by_id, check_within, choose, matching, seen};
 use crate::store::rows::{endings, sessions, users};
-use crate::store::sql::failure::broken;
 use portico_core::error::{Error, Result};
 
 impl Store {
@@ -56,7 +55,7 @@ impl Store {
     /// Keeps the token that `add` adds under a digest.
     fn keep_pat(
         &mut self,
-        add: impl FnOnce(&Connection, Now, &Digest) -> Result<(PersonalAccessToken, Change)>,
+        add: impl FnOnce(&Connection, Now, &Digest) -> Result<(PersonalAccessToken, [Change; 1])>,
     ) -> Result<(PersonalAccessToken, SecretString)> {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
         let record = self.change(|connection, now| add(connection, now, &digest))?;
@@ -84,9 +83,8 @@ impl Store {
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is none,
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when several users' tokens have that name.
     pub fn revoke_pat(&mut self, which: &str) -> Result<PersonalAccessToken> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            let token = choose(connection, &actor.authority(connection, now)?, which)?;
+        self.administer(|connection, now, authority| {
+            let token = choose(connection, authority, which)?;
             let changes = endings::revoke_token(connection, token.id, now)?;
             Ok((by_id(connection, token.id)?, changes))
         })
@@ -98,11 +96,11 @@ impl Store {
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when it is not theirs,
     /// [`Kind::Forbidden`](portico_core::error::Kind::Forbidden) in a session that was narrowed.
     pub(crate) fn revoke_own_pat(&mut self, session: &Digest, id: Uuid) -> Result<PersonalAccessToken> {
-        self.change_if(|connection, now| {
+        self.change(|connection, now| {
             let session = sessions::require(connection, session, now)?;
             session.must_be_whole()?;
             let own = "t.id = ?1 AND t.user_id = ?2 AND t.revoked_at IS NULL";
-            let token = matching(connection, own, (id.to_string(), session.user_id))?.pop();
+            let token = matching(connection, own, params![id.to_string(), session.user_id])?.pop();
             let token = token.ok_or_else(|| Error::not_found("there is no such token of yours"))?;
             let changes = endings::revoke_token(connection, token.id, now)?;
             Ok((by_id(connection, token.id)?, changes))
@@ -124,7 +122,7 @@ impl Store {
             let sql = "UPDATE personal_access_tokens SET last_used_at = :at
                        WHERE digest = :digest AND coalesce(last_used_at, 0) < :at";
             for (digest, at) in uses {
-                connection.execute(sql, named_params! { ":at": at, ":digest": digest }).map_err(broken)?;
+                connection.execute(sql, named_params! { ":at": at, ":digest": digest })?;
             }
             Ok(())
         })

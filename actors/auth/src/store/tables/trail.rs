@@ -4,7 +4,6 @@ use rusqlite::params;
 
 use crate::store::open::Store;
 use crate::store::rows::trail::{NewRecord, append};
-use crate::store::sql::failure::broken;
 use portico_core::error::Result;
 
 impl Store {
@@ -24,6 +23,6 @@ impl Store {
         self.authority()?.must_reach_all()?;
         let sql = "SELECT id, record FROM audit_records WHERE id > ?1 ORDER BY id LIMIT ?2";
         let values = params![after, most];
-        self.connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?))).map_err(broken)
+        self.connection.query(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
     }
 }

@@ -10,8 +10,7 @@ use crate::store::model::change::Change;
 use crate::store::open::Store;
 use crate::store::rows::users::{add, changed, find, seen};
 use crate::store::rows::{endings, tokens};
-use crate::store::sql::columns::{Id, connections};
-use crate::store::sql::failure::{StatementError, broken};
+use crate::store::sql::columns::connections;
 use portico_core::error::{Error, Result};
 use portico_core::name::key as email_key;
 
@@ -21,11 +20,10 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) when the address is taken, or is none.
     pub fn add_user(&mut self, new: NewUser) -> Result<User> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let (_, user) = add(connection, now, &actor.authority(connection, now)?, &new)?;
+        self.administer(|connection, now, authority| {
+            let (_, user) = add(connection, now, authority, &new)?;
             let change = Change::of("user add", None, Some(&user));
-            Ok((user, change))
+            Ok((user, [change]))
         })
     }
 
@@ -35,12 +33,10 @@ impl Store {
     /// As [`Store::add_user`] and [`Store::create_pat`]; then there is neither.
     pub fn add_user_with_token(&mut self, new: &NewUser, first: NewPat) -> Result<(User, SecretString)> {
         let (secret, digest) = secret::mint(PAT_PREFIX)?;
-        let actor = self.actor;
-        let user = self.change_if(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let (id, user) = add(connection, now, &authority, new)?;
+        let user = self.administer(|connection, now, authority| {
+            let (id, user) = add(connection, now, authority, new)?;
             let added = Change::of("user add", None, Some(&user));
-            let (_, made) = tokens::add_for(connection, now, &authority, (id, &user), first, &digest)?;
+            let (_, [made]) = tokens::add_for(connection, now, authority, (id, &user), first, &digest)?;
             Ok((user, [added, made]))
         })?;
         Ok((user, secret))
@@ -51,22 +47,17 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
     pub fn change_user(&mut self, change: NewUser) -> Result<User> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let (id, before) = find(connection, &authority, &change.email)?;
+        self.administer(|connection, _, authority| {
+            let (id, before) = find(connection, authority, &change.email)?;
             authority.within(&change.rights)?;
-            connection
-                .execute(
-                    "UPDATE users SET admin = :admin, scope = :scope, reach = :reach, judged = 1 WHERE id = :id",
-                    named_params! {
-                        ":admin": change.rights.administer(),
-                        ":scope": change.rights.widest().word(),
-                        ":reach": connections(&change.rights)?,
-                        ":id": id,
-                    },
-                )
-                .map_err(broken)?;
+            let values = named_params! {
+                ":admin": change.rights.administer(),
+                ":scope": change.rights.widest().word(),
+                ":reach": connections(&change.rights)?,
+                ":id": id,
+            };
+            let sql = "UPDATE users SET admin = :admin, scope = :scope, reach = :reach, judged = 1 WHERE id = :id";
+            connection.execute(sql, values)?;
             changed("user change", connection, before)
         })
     }
@@ -81,14 +72,12 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
     pub fn remove_user(&mut self, email: &str) -> Result<User> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let (id, user) = find(connection, &authority, email)?;
+        self.administer(|connection, _, authority| {
+            let (id, user) = find(connection, authority, email)?;
             authority.not_oneself(id)?;
-            connection.execute("DELETE FROM users WHERE id = ?1", [id]).map_err(broken)?;
+            connection.execute("DELETE FROM users WHERE id = ?1", [id])?;
             let change = Change::of("user remove", Some(&user), None);
-            Ok((user, change))
+            Ok((user, [change]))
         })
     }
 
@@ -98,14 +87,12 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
     pub fn disable_user(&mut self, email: &str) -> Result<User> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            let authority = actor.authority(connection, now)?;
-            let (id, before) = find(connection, &authority, email)?;
+        self.administer(|connection, now, authority| {
+            let (id, before) = find(connection, authority, email)?;
             authority.not_oneself(id)?;
             let change = named_params! { ":now": now.time(), ":id": id };
             let sql = "UPDATE users SET disabled_at = :now WHERE id = :id AND disabled_at IS NULL";
-            connection.execute(sql, change).map_err(broken)?;
+            connection.execute(sql, change)?;
             endings::disabled(connection, id, before)
         })
     }
@@ -116,17 +103,16 @@ impl Store {
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user,
     /// [`Kind::Invalid`](portico_core::error::Kind::Invalid) while another one has the address in another spelling.
     pub fn enable_user(&mut self, email: &str) -> Result<User> {
-        let actor = self.actor;
-        self.change(|connection, now| {
-            let (id, before) = find(connection, &actor.authority(connection, now)?, email)?;
+        self.administer(|connection, _, authority| {
+            let (id, before) = find(connection, authority, email)?;
             // One that was set apart from a namesake has no key of its own.
-            let sql = "UPDATE users SET disabled_at = NULL, email_key = ?1 WHERE id = ?2";
-            match connection.execute(sql, (email_key(&before.email), id)) {
-                Err(StatementError::Taken) => Err(Error::invalid("another user has this address in another spelling")
-                    .hint("`portico user list` shows both; remove one of them first")),
-                Err(error) => Err(broken(error)),
-                Ok(_) => changed("user enable", connection, before),
+            let values = named_params! { ":key": email_key(&before.email), ":id": id };
+            if connection.count("users WHERE email_key = :key AND id <> :id", values)? > 0 {
+                return Err(Error::invalid("another user has this address in another spelling")
+                    .hint("`portico user list` shows both; remove one of them first"));
             }
+            connection.execute("UPDATE users SET disabled_at = NULL, email_key = :key WHERE id = :id", values)?;
+            changed("user enable", connection, before)
         })
     }
 
@@ -147,15 +133,14 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`](portico_core::error::Kind::NotFound) when there is no such user.
     pub fn sign_out_user(&mut self, email: &str, all: bool) -> Result<SignedOut> {
-        let actor = self.actor;
-        self.change_if(|connection, now| {
-            let (id, user) = find(connection, &actor.authority(connection, now)?, email)?;
+        self.administer(|connection, now, authority| {
+            let (id, user) = find(connection, authority, email)?;
             let (sessions, mut changes) = endings::end_person(connection, id)?;
             let grants = changes.len();
             if all {
                 let sql = "SELECT id FROM personal_access_tokens WHERE user_id = ?1 AND revoked_at IS NULL";
-                let ids = connection.query(sql, [id], |row| row.get::<_, Id>(0)).map_err(broken)?;
-                for Id(token) in ids {
+                let ids = connection.query(sql, [id], |row| row.id(0))?;
+                for token in ids {
                     changes.extend(endings::revoke_token(connection, token, now)?);
                 }
             }

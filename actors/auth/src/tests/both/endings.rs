@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::desk::Desk;
 use super::support::{SALES, ask, basic, bearer, pace, user};
 use crate::Reconfigure;
-use crate::oauth::authorization::{Approval, Issued, NextRefresh, Redemption, Refresh};
+use crate::oauth::authorization::{Approval, Issued, NextRefresh, Refresh};
 use crate::oauth::client::{Admission, ClientKind, NewClient};
 use crate::oauth::grant::GrantError;
 use crate::records::{NewPat, PersonalAccessToken};
@@ -271,8 +271,8 @@ async fn a_refresh_token_of_an_older_program_goes_on_and_is_known_when_it_comes_
     let desk = Desk::open().await;
     let code = desk.code().await;
     let mut store = desk.house.store();
-    let given = |granted, _: &Redemption| Ok::<_, GrantError>(granted);
-    let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
+    let given = |granted| Ok::<_, GrantError>(granted);
+    let again = |granted| Ok::<_, GrantError>(granted);
     let old = NextRefresh { secret: "ptc_rt_old".into(), digest: Digest::of("ptc_rt_old"), line: Digest::of("") };
     store.redeem(&desk.redemption(&desk.client, code), &old, given).unwrap().unwrap();
     desk.house.execute("UPDATE grants SET line = NULL");
@@ -290,7 +290,7 @@ async fn a_refresh_token_of_an_older_program_goes_on_and_is_known_when_it_comes_
 async fn thousands_of_refreshes_sign_ins_and_consents_leave_no_more_than_a_bound() {
     let desk = Desk::open().await;
     let mut store = desk.house.store();
-    let again = |granted, _: &Refresh| Ok::<_, GrantError>(granted);
+    let again = |granted| Ok::<_, GrantError>(granted);
     let first = desk.redeem(desk.code().await).await.unwrap();
     let mut token = first.refresh.clone();
     for _ in 0..1_000 {
