@@ -51,7 +51,7 @@ fn only_in(sources: &BTreeMap<String, String>, word: &str, places: &[&str]) {
 fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
-    only_in(&sources, "tokio_postgres", &["actors/src/source/postgres/", "src/config/seeing.rs"]);
+    only_in(&sources, "tokio_postgres", &["actors/src/source/postgres/", "src/config/log.rs"]);
     only_in(&sources, "squawk_", &["actors/src/sql/"]);
     only_in(&sources, "jsonwebtoken", &["actors/src/auth/"]);
     only_in(&sources, "rusqlite", &["actors/src/source/sqlite/", "actors/src/auth/", "src/sample/"]);
@@ -59,8 +59,8 @@ fn each_library_has_its_room() {
     only_in(&sources, "askama", &["src/http/pages/"]);
     only_in(&sources, "reqwest", &["actors/src/auth/", "src/client_document.rs"]);
     only_in(&sources, "argon2", &["actors/src/auth/"]);
-    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/seeing.rs"]);
-    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/seeing.rs"]);
+    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/log.rs"]);
+    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/log.rs"]);
     only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/src/source/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);
