@@ -202,7 +202,7 @@ fn read(section: &Section<'_>, directory: &Path, defaults: Defaults) -> Option<C
         exposure,
         prompts,
         identity: identity.map(Arc::new),
-        fingerprint: Fingerprint::of(section, usage),
+        fingerprint: Fingerprint::new(section, usage),
         usage,
         settings,
     })

@@ -16,16 +16,15 @@ struct Key {
     reload: Reload,
 }
 
-/// A digest of each key outside `[[connections]]`, with its line.
+/// A digest of each key that takes a restart, or may, with its line.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(BTreeMap<String, Key>);
 
 impl Keys {
     /// Of the whole file.
-    pub(super) fn of(root: &Section<'_>) -> Self {
+    pub(super) fn new(root: &Section<'_>) -> Self {
         let mut keys = Self::default();
         keys.gather("", root);
-        keys.0.remove("connections");
         keys
     }
 
@@ -34,7 +33,9 @@ impl Keys {
             let name = format!("{path}{}", setting.name);
             if matches!(setting.kind, Kind::Table(_) | Kind::OptionalTable(_)) {
                 self.gather(&format!("{name}."), &section.table(setting.name));
-            } else if let Some((digest, line)) = section.digest(setting.name) {
+            } else if setting.reload != Reload::Live
+                && let Some((digest, line)) = section.digest(setting.name)
+            {
                 self.0.insert(name, Key { digest, line, reload: setting.reload });
             }
         }
@@ -47,12 +48,8 @@ impl Keys {
         for name in all {
             let (now, before) = (self.0.get(name), running.0.get(name));
             let same = now.map(|key| key.digest) == before.map(|key| key.digest);
-            let live = now.or(before).is_some_and(|key| match key.reload {
-                Reload::Restart => false,
-                Reload::Live => true,
-                Reload::Renewed => now.is_some() == before.is_some(),
-            });
-            if !same && !live {
+            let renewed = now.zip(before).is_some_and(|(now, _)| now.reload == Reload::Renewed);
+            if !same && !renewed {
                 problems.push(Problem::new(
                     now.map_or(0, |key| key.line),
                     name,
@@ -83,7 +80,7 @@ impl Fingerprint {
     }
 
     /// Of a connection's table, and of what its actor is started with and another table says.
-    pub(super) fn of(section: &Section<'_>, more: impl Hash) -> Self {
+    pub(super) fn new(section: &Section<'_>, more: impl Hash) -> Self {
         let (mut source, mut offer) = (DefaultHasher::new(), DefaultHasher::new());
         for setting in section.settings() {
             let hasher = if setting.reload == Reload::Live { &mut offer } else { &mut source };

@@ -214,7 +214,7 @@ impl Config {
             telemetry: telemetry::read(&root),
             audit,
             connections,
-            keys: Keys::of(&root),
+            keys: Keys::new(&root),
         };
         let problems = file.problems();
         if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
@@ -239,7 +239,7 @@ fn read(path: &Path) -> Result<String, Problems> {
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
     DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| Lines::of(text).at(span.start));
+        let line = error.span().map_or(0, |span| Lines::new(text).at(span.start));
         Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
     })
 }

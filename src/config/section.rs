@@ -31,7 +31,7 @@ pub(crate) struct File<'a> {
 impl<'a> File<'a> {
     pub(super) fn new(text: &str, base: &'a Path, environment: Environment<'a>) -> Self {
         let (problems, refused) = (RefCell::default(), RefCell::default());
-        Self { lines: Lines::of(text), base, environment, problems, refused }
+        Self { lines: Lines::new(text), base, environment, problems, refused }
     }
 
     /// What is wrong so far, in the order of the lines.

@@ -110,7 +110,7 @@ pub(crate) trait Words: Clone + PartialEq + 'static {
     }
 
     /// The word that stands for it.
-    fn as_word(&self) -> &'static str {
+    fn as_str(&self) -> &'static str {
         Self::WORDS.iter().find(|(_, value)| value == self).map_or("", |(word, _)| word)
     }
 }

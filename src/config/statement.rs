@@ -217,7 +217,7 @@ fn parameters(section: &Section<'_>) -> Vec<Parameter> {
         let settings = ParameterSettings::read(&section);
         let (name, data_type) = (settings.name, settings.data_type);
         if let Some(default) = settings.default.as_ref().filter(|default| !fits(data_type, default)) {
-            let word = data_type.as_word();
+            let word = data_type.as_str();
             section.problem("default", format!("{default} is no {word}"), "write a value of its type");
         }
         if parameters.iter().any(|other| other.name == name) {

@@ -176,7 +176,7 @@ mod tests {
         let root = Section::root(&file, Root::SETTINGS, Some(parsed.get_ref()));
         let kitchen = Kitchen::read(&root.table("kitchen"));
         let problems = file.problems().iter().map(ToString::to_string).collect();
-        (kitchen, problems, Keys::of(&root))
+        (kitchen, problems, Keys::new(&root))
     }
 
     #[test]

@@ -13,6 +13,6 @@ use crate::edge::proxies::{self, Peer};
 pub(super) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {
     let peer = request.peer_addr().map_or(Peer::Unix, |address| Peer::Address(address.ip()));
     let proxies = &app.config().server.trusted_proxies;
-    let values = request.headers().get_all(proxies.header.as_word());
+    let values = request.headers().get_all(proxies.header.as_str());
     proxies::client(peer, proxies, values.map(HeaderValue::as_bytes))
 }

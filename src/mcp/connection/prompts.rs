@@ -60,7 +60,7 @@ pub(in crate::mcp) fn get(
         .messages
         .iter()
         .map(|message| {
-            json!({"role": message.role.as_word(), "content": {"type": "text", "text": filled(&message.text, given)}})
+            json!({"role": message.role.as_str(), "content": {"type": "text", "text": filled(&message.text, given)}})
         })
         .collect();
     let mut result = json!({"messages": messages});
