@@ -143,7 +143,7 @@ impl App {
         auth.token_lifetime = config.tokens.lifetime;
         auth.clock = config.tokens.clock();
         auth.store_key.clone_from(&config.store.key);
-        auth.limits = config.limits.auth;
+        auth.limits = config.limits.auth();
         auth.issuers.clone_from(&config.issuers);
         auth.admission = config.oauth.admission();
         auth.connections = config.connections.iter().map(|connection| connection.id).collect();
@@ -156,7 +156,7 @@ impl App {
         let auth = Auth::start(settings.clone()).await?;
         let people = Accounts::start(&settings, auth.clone()).await?;
         let documents = Documents::new(config.oauth.private_client_documents);
-        let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
+        let requests = Throttle::new("requests", config.limits.requests(), PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
@@ -260,7 +260,7 @@ impl App {
     pub(crate) fn slot(&self, by: &Principal) -> std::result::Result<Share<String>, Short> {
         let config = self.config();
         let bounds = &config.server.bounds;
-        let most = Most { each: bounds.max_calls_per_principal, all: bounds.max_calls };
+        let most = Most { each: bounds.calls_per_principal(), all: bounds.max_calls };
         self.calls.take(by.subject.clone(), 1, most)
     }
 
@@ -332,14 +332,14 @@ pub(crate) fn runnable(connection: &Arc<Connection>, budget: &Budget) -> directo
         access: connection.access,
         permits: connection.pool,
         queue: connection.queue,
-        share: connection.pool_per_principal,
+        share: connection.usage.pool_per_principal,
         queue_timeout: connection.queue_timeout,
-        reader_timeout: connection.reader_timeout,
+        reader_timeout: connection.usage.reader_timeout,
         trace_comments: connection.trace_comments,
         instructions: connection.instructions.clone(),
-        refresh: connection.refresh,
+        refresh: connection.refresh_interval,
         identity: connection.identity.clone(),
-        start: connection.start,
-        idle_timeout: connection.idle_timeout,
+        start: connection.usage.start,
+        idle_timeout: connection.usage.idle_timeout,
     }
 }

@@ -35,7 +35,7 @@ pub enum Unready {
 
 impl Unready {
     /// One word: `draining`, `starting` or `unavailable`.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Draining => "draining",
             Self::Starting | Self::StoreUnread => "starting",

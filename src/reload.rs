@@ -67,33 +67,21 @@ impl fmt::Display for Report {
     }
 }
 
-/// Which connections differ, and how.
-struct Difference<'a> {
-    added: Vec<&'a Arc<Connection>>,
-    changed: Vec<&'a Arc<Connection>>,
-    offered: Vec<&'a Arc<Connection>>,
-    removed: Vec<&'a Arc<Connection>>,
-}
-
-impl<'a> Difference<'a> {
-    fn between(before: &'a Config, after: &'a Config) -> Self {
-        let mut difference = Self { added: Vec::new(), changed: Vec::new(), offered: Vec::new(), removed: Vec::new() };
-        for now in &after.connections {
-            match before.connections.iter().find(|was| was.id == now.id) {
-                None => difference.added.push(now),
-                Some(was) if was.fingerprint.source != now.fingerprint.source => difference.changed.push(now),
-                Some(was) if was.fingerprint.offer != now.fingerprint.offer => difference.offered.push(now),
-                Some(_) => {}
-            }
+/// Which connections differ, and which of them are started for it: the new ones first.
+fn compare<'a>(before: &Config, after: &'a Config) -> (Report, Vec<&'a Arc<Connection>>) {
+    let (mut report, mut added, mut changed) = (Report::default(), Vec::new(), Vec::new());
+    for now in &after.connections {
+        match before.connections.iter().find(|was| was.id == now.id) {
+            None => added.push(now),
+            Some(was) if was.fingerprint.source != now.fingerprint.source => changed.push(now),
+            Some(was) if was.fingerprint.offer != now.fingerprint.offer => report.offered.push(now.name.to_string()),
+            Some(_) => {}
         }
-        let gone = |was: &&Arc<Connection>| !after.connections.iter().any(|now| now.id == was.id);
-        difference.removed = before.connections.iter().filter(gone).collect();
-        difference
     }
-}
-
-fn names(connections: &[&Arc<Connection>]) -> Vec<String> {
-    connections.iter().map(|connection| connection.name.to_string()).collect()
+    let names = |connections: &[&Arc<Connection>]| connections.iter().map(|each| each.name.to_string()).collect();
+    (report.added, report.changed) = (names(&added), names(&changed));
+    added.append(&mut changed);
+    (report, added)
 }
 
 impl App {
@@ -120,19 +108,14 @@ impl App {
             move || running.reload(&path)
         });
         let config = read.await.map_err(|error| internal(&error))??;
-        let difference = Difference::between(&running, &config);
-        let start =
-            difference.added.iter().chain(&difference.changed).map(|connection| runnable(connection, &self.budget));
-        let start: Vec<directory::Connection> = start.collect();
+        let (mut report, start) = compare(&running, &config);
+        let gone = |was: &&Arc<Connection>| !config.connections.iter().any(|now| now.id == was.id);
+        let removed: Vec<&Arc<Connection>> = running.connections.iter().filter(gone).collect();
+        report.removed = removed.iter().map(|connection| connection.name.to_string()).collect();
+        let removed = removed.iter().map(|connection| connection.id).collect();
+        let start: Vec<directory::Connection> =
+            start.into_iter().map(|connection| runnable(connection, &self.budget)).collect();
         let started: Vec<_> = start.iter().map(|connection| connection.id).collect();
-        let mut report = Report {
-            added: names(&difference.added),
-            changed: names(&difference.changed),
-            offered: names(&difference.offered),
-            removed: names(&difference.removed),
-            ..Report::default()
-        };
-        let removed = difference.removed.iter().map(|connection| connection.id).collect();
         let reaches = config.issuers.iter().map(|issuer| (issuer.issuer.clone(), issuer.reach.clone()));
         let reconfigured = Reconfigure {
             token_lifetime: config.tokens.lifetime,

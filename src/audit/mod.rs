@@ -13,7 +13,6 @@ mod place;
 mod queue;
 pub mod reading;
 pub mod record;
-mod settings;
 pub mod sinks;
 pub mod statement;
 mod trail;
@@ -21,7 +20,6 @@ mod writer;
 
 pub use place::{AuditPermit, PendingWrite};
 pub use record::{AuditEvent, Record, Request, reason, shortened};
-pub use settings::{OnFailure, Settings};
 pub use statement::{Detail, StatementRecord};
 pub(crate) use trail::cannot_record;
 pub use trail::{Audit, Changes};

@@ -4,12 +4,21 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portico_actors::auth::clock::Clock;
+use portico_actors::auth::recording::ForStore;
 use portico_actors::auth::store::{NewRecord, ReconnectingStore, StoreLocation};
 use portico_actors::error::{Error, Kind, Result};
 
 use super::file::LogFile;
 use super::record::Record;
-use super::settings::Settings;
+use crate::config::AuditSettings;
+
+impl AuditSettings {
+    /// What the store is to keep of `records`.
+    pub fn for_store(&self, records: &[Record]) -> ForStore {
+        let kept = if self.store { records } else { &[] };
+        ForStore { records: kept.iter().map(Record::for_store).collect(), most: self.store_records }
+    }
+}
 
 /// The file, which the writer and whoever makes a change append to in turns.
 #[derive(Clone)]
@@ -17,7 +26,7 @@ pub struct File(Arc<Mutex<LogFile>>);
 
 impl File {
     /// That of `settings`, if there is one. Nothing is opened yet.
-    pub fn of(settings: &Settings) -> Option<Self> {
+    pub fn of(settings: &AuditSettings) -> Option<Self> {
         let file = LogFile::new(settings.file.clone()?, settings.max_size, settings.keep);
         Some(Self(Arc::new(Mutex::new(file))))
     }
@@ -69,7 +78,7 @@ struct Kept {
 
 impl Sinks {
     /// The file, and the store as `settings` have it, which is at `store`. Nothing is opened yet.
-    pub fn new(settings: &Settings, file: Option<File>, store: &StoreLocation) -> Self {
+    pub fn new(settings: &AuditSettings, file: Option<File>, store: &StoreLocation) -> Self {
         let kept = settings.store.then(|| Kept {
             store: ReconnectingStore::new(store.clone(), Clock::system()),
             is_file: store.file().is_some(),

@@ -17,10 +17,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use super::place::{AuditPermit, PATIENCE, PendingWrite};
 use super::queue::{Message, Queued, Shared};
 use super::record::{AuditEvent, Record};
-use super::settings::{OnFailure, Settings};
 use super::sinks::{File, Sinks};
 use super::statement::StatementRecord;
 use super::writer;
+use crate::config::{AuditSettings, OnFailure};
 use crate::strangers::Bucket;
 
 /// How long the end of the service may wait for the last records.
@@ -32,7 +32,7 @@ const CHANGES: usize = 64;
 
 /// The trail of a running service.
 pub struct Audit {
-    settings: Settings,
+    settings: AuditSettings,
     file: Option<File>,
     sender: mpsc::Sender<Message>,
     /// One for each place in the queue.
@@ -46,7 +46,11 @@ impl Audit {
     ///
     /// # Errors
     /// When the file, or a store that is one, cannot be opened.
-    pub fn start(settings: &Settings, store: &store::StoreLocation, observer: Observer) -> Result<Option<Arc<Self>>> {
+    pub fn start(
+        settings: &AuditSettings,
+        store: &store::StoreLocation,
+        observer: Observer,
+    ) -> Result<Option<Arc<Self>>> {
         if !settings.is_on() {
             return Ok(None);
         }

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 
 use super::queue::{Message, Shared};
 use super::record::{AuditEvent, Record};
-use super::settings::OnFailure;
 use super::sinks::Sinks;
+use crate::config::OnFailure;
 use crate::strangers::SUM_AT_MOST;
 
 /// Records that are written at once, at most.

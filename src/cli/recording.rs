@@ -7,9 +7,9 @@ use portico_actors::auth::recording::{Door, ForStore, Recorder};
 use portico_actors::auth::store::{Change, Store, StoreLocation};
 use portico_actors::error::{Error, Kind};
 
+use crate::audit::Record;
 use crate::audit::sinks::{File, Sinks};
-use crate::audit::{OnFailure, Record, Settings};
-use crate::config::Config;
+use crate::config::{AuditSettings, Config, OnFailure};
 /// Makes sure that a change can be recorded, before it is made.
 pub(super) fn ensure(config: &Config) -> Result<(), Error> {
     if config.audit.on_failure == OnFailure::Refuse {
@@ -35,7 +35,7 @@ pub(super) fn lacks_a_record() -> bool {
 
 /// Records the changes that are made on the command line, before they are made.
 pub(super) struct CommandLine {
-    settings: Settings,
+    settings: AuditSettings,
     place: StoreLocation,
     file: Option<File>,
     host: Option<String>,

@@ -1,108 +1,88 @@
 //! Where a connection's database is: `url`, and the keys that go with it. What they mean is the driver's
 //! business, which is asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use portico_actors::source::postgres::Address;
 use portico_actors::source::{Driver, Endpoint, Location, Password, Pooler, drivers};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
+use super::connection::ConnectionSettings;
 use super::environment;
-use super::problem::Problem;
 use super::section::Section;
 
-/// Reads the keys of one `[[connections]]` table.
+/// What the keys of one `[[connections]]` table lead to.
 pub(super) fn location(
-    section: &mut Section<'_>,
-    base: &Path,
+    section: &Section<'_>,
+    settings: &ConnectionSettings,
     directory: &Path,
-    problems: &mut Vec<Problem>,
 ) -> Option<Arc<dyn Location>> {
-    let known = problems.len();
-    let url = section.required("url", &format!("add {}", drivers::examples()), problems);
-    let words = [("session", Pooler::Session), ("transaction", Pooler::Transaction)];
-    let pooler = section.word("pooler", &words, problems);
-    let Some(url) = url else {
-        password(section, base, problems);
+    let driver = settings.url.as_ref().and_then(|url| drivers::of_url(url.expose_secret()));
+    let knows = |key: &str| driver.is_none_or(|driver| driver.keys.contains(&key));
+    let (file, command) = (settings.password_file.as_ref(), settings.password_command.as_ref());
+    let password = if knows("password_file") { password(section, file, command) } else { None };
+    let Some(driver) = driver else {
+        // The value may hold a password: it is not repeated.
+        let (message, verb) = match settings.url {
+            Some(_) => ("this is the address of no source that Portico knows", "write"),
+            None => ("this key is missing", "add"),
+        };
+        section.problem("url", message, &format!("{verb} {}", drivers::examples()));
         return None;
     };
-    let driver = drivers::of_url(&url);
-    let known_to = |driver: &Driver, key: &str| driver.keys.contains(&key);
     for key in drivers::keys() {
-        if section.has(key) && !driver.is_some_and(|driver| known_to(driver, key)) {
-            let message = format!("this is for {}", drivers::products(|driver| known_to(driver, key)));
-            section.problem(key, message, "remove this key", problems);
+        if section.has(key) && !knows(key) {
+            let message = format!("this is for {}", drivers::products(|driver| driver.keys.contains(&key)));
+            section.problem(key, message, "remove this key");
         }
     }
-    if let Some(driver) = driver {
-        let password = if known_to(driver, "password_file") { password(section, base, problems) } else { None };
-        let location = (driver.locate)(Endpoint {
-            url,
-            password,
-            pooler: pooler.unwrap_or_default(),
-            base,
-            directory,
-            environment: &|name| section.environment(name),
-        });
-        judge(section, location.as_ref(), known, problems);
-        return Some(location);
-    }
-    // The value may hold a password: it is not repeated.
-    section.problem(
-        "url",
-        "this is the address of no source that Portico knows".to_owned(),
-        &format!("write {}", drivers::examples()),
-        problems,
-    );
-    None
+    let location = (driver.locate)(Endpoint {
+        url: settings.url.as_ref().map_or_else(String::new, |url| url.expose_secret().to_owned()),
+        password,
+        pooler: settings.pooler.unwrap_or_default(),
+        base: section.base(),
+        directory,
+        environment: &|name| section.environment(name),
+    });
+    judge(section, location.as_ref());
+    Some(location)
 }
 
-/// The address of a PostgreSQL database at `url`, with the keys that go with it.
-pub(super) fn postgres(section: &mut Section<'_>, url: String, base: &Path, problems: &mut Vec<Problem>) -> Address {
-    let known = problems.len();
-    let password = password(section, base, problems);
-    let environment = |name: &str| section.environment(name);
-    let pooler = Pooler::default();
-    let address = Address::from(Endpoint { url, password, pooler, base, directory: base, environment: &environment });
-    judge(section, &address, known, problems);
+/// The address of a PostgreSQL database at `url`.
+pub(super) fn postgres(section: &Section<'_>, url: String, password: Option<Password>) -> Address {
+    let (pooler, base) = (Pooler::default(), section.base());
+    let environment = &|name: &str| section.environment(name);
+    let address = Address::from(Endpoint { url, password, pooler, base, directory: base, environment });
+    judge(section, &address);
     address
 }
 
 /// Asks the driver, unless something was wrong already: that would only be told twice.
-fn judge(section: &Section<'_>, location: &dyn Location, known: usize, problems: &mut Vec<Problem>) {
-    if problems.len() == known
-        && let Err(error) = location.check()
+fn judge(section: &Section<'_>, location: &dyn Location) {
+    if !section.is_blamed(&["url", "password_file", "password_command", "pooler"])
+        && let Err(mut error) = location.check()
     {
-        let remedy = error.get_hint().map_or_else(|| format!("write {}", location.driver().example), str::to_owned);
-        let message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
-        section.problem("url", message, &remedy, problems);
+        error.message = error.message.strip_prefix("url: ").unwrap_or(&error.message).to_owned();
+        section.error("url", error, &format!("write {}", location.driver().example));
     }
 }
 
-/// Refuses keys that only a PostgreSQL database has.
-pub(super) fn only_postgres(section: &mut Section<'_>, keys: &[&'static str], problems: &mut Vec<Problem>) {
-    for key in keys {
-        if section.has(key) {
-            section.problem(key, "this is for PostgreSQL".to_owned(), "remove this key", problems);
-        }
-    }
-}
-
-/// `password_file` or `password_command` of a table.
-pub(super) fn password(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Password> {
-    let file = section.string("password_file", problems);
-    let command = section.strings("password_command", problems);
+/// The password that `password_file` or `password_command` of a table stands for.
+pub(super) fn password(
+    section: &Section<'_>,
+    file: Option<&PathBuf>,
+    command: Option<&Vec<SecretString>>,
+) -> Option<Password> {
     if file.is_some() && command.is_some() {
-        let message = "there is a password_file as well".to_owned();
-        section.problem("password_command", message, "keep one of the two", problems);
+        section.problem("password_command", "there is a password_file as well", "keep one of the two");
     }
-    if command.as_ref().is_some_and(|words| words.first().is_none_or(String::is_empty)) {
+    if command.is_some_and(|words| words.first().is_none_or(|program| program.expose_secret().is_empty())) {
         let remedy = "write the program and its arguments, as in [\"/usr/local/bin/secret\", \"read\", \"sales\"]";
-        section.problem("password_command", "there is no program".to_owned(), remedy, problems);
+        section.problem("password_command", "there is no program", remedy);
     }
-    let command = command.map(|words| Password::Command(words.into_iter().map(SecretString::from).collect()));
-    file.map(|path| Password::File(base.join(path))).or(command)
+    let command = command.map(|words| Password::Command(words.clone()));
+    file.map(|path| Password::File(section.base().join(path))).or(command)
 }
 
 /// The address of a database that somebody gave on the command line. Its password may be in `PGPASSWORD`

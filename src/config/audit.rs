@@ -1,39 +1,66 @@
 //! `[audit]`: where the trail is written, and what of a call it keeps.
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use super::problem::Problem;
-use super::section::Section;
-use crate::audit::{Detail, OnFailure, Settings};
+use super::setting::Literal::{Number, Switch, Text};
+use super::setting::{SWITCH, TEXT, number, word, words};
+use super::table::settings;
+use crate::audit::Detail;
 
-/// Reads the table.
-pub(super) fn read(root: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Settings {
-    let mut section = root.section("audit", problems);
-    let usual = Settings::default();
-    let file = section.string("file", problems);
-    if file.as_deref() == Some("") {
-        let remedy = "write a path, or leave the key out to write no file";
-        section.problem("file", "an empty text is no path".to_owned(), remedy, problems);
+settings! {
+    /// The audit trail: a record for each call, each token and each change of who may call. docs/audit.md
+    /// has its members; `portico audit tail` and `portico audit search` read it.
+    pub struct AuditSettings {
+        /// A file of JSON lines, mode 0600. Left out, there is no file. One that was moved away is opened anew
+        /// by itself, and at SIGUSR1.
+        file: Option<PathBuf> = TEXT.example("\"audit.jsonl\"").checked(
+            |text| !text.is_empty(),
+            "an empty text is no path",
+            "write a path, or leave the key out to write no file",
+        ),
+        /// Bytes from which on the file is put aside, as audit.jsonl.1.
+        max_size: u64 = number(4096..=1 << 40).or(Number(64 * 1024 * 1024)),
+        /// How many files that were put aside are kept.
+        keep: u32 = number(1..=1000).or(Number(10)),
+        /// Whether the store keeps records too.
+        store: bool = SWITCH.or(Switch(false)),
+        /// How many of the newest records the store keeps.
+        store_records: u64 = number(1..=100_000_000).or(Number(100_000)),
+        /// What is kept of a statement: its "text" with what looks like a secret left out, its "shape" without
+        /// any literal, a "digest" (SHA-256) alone, or "nothing".
+        statement: Detail = word::<Detail>().or(Text("text")),
+        /// Whether the values of parameters are recorded.
+        parameters: bool = SWITCH.or(Switch(false)),
+        /// Calls under way and records not yet written, together; further calls wait.
+        queue: usize = number(1..=1_000_000).or(Number(4096)),
+        /// When records cannot be written: "refuse" calls until they can, and lose none, or "continue" without
+        /// them. The log tells of it either way.
+        on_failure: OnFailure = word::<OnFailure>().or(Text("refuse")),
     }
-    let store = section.boolean("store", problems).unwrap_or(usual.store);
-    let details =
-        [("text", Detail::Text), ("shape", Detail::Shape), ("digest", Detail::Digest), ("nothing", Detail::Nothing)];
-    let policies = [("refuse", OnFailure::Refuse), ("continue", OnFailure::Continue)];
-    let number = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok());
-    let settings = Settings {
-        file: file.map(|file| base.join(file)),
-        max_size: section.integer("max_size", 4096..=1 << 40, problems).unwrap_or(usual.max_size),
-        keep: section
-            .integer("keep", 1..=1000, problems)
-            .and_then(|keep| u32::try_from(keep).ok())
-            .unwrap_or(usual.keep),
-        store,
-        store_records: section.integer("store_records", 1..=100_000_000, problems).unwrap_or(usual.store_records),
-        statement: section.word("statement", &details, problems).unwrap_or(usual.statement),
-        parameters: section.boolean("parameters", problems).unwrap_or(usual.parameters),
-        queue: number(section.integer("queue", 1..=1_000_000, problems)).unwrap_or(usual.queue),
-        on_failure: section.word("on_failure", &policies, problems).unwrap_or(usual.on_failure),
-    };
-    section.finish(problems);
-    settings
+}
+
+/// What becomes of calls whose records cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// They are refused until records can be written again. Nothing is lost.
+    Refuse,
+    /// They go on; the records are lost, and counted.
+    Continue,
+}
+
+words! {
+    OnFailure { "refuse" => Self::Refuse, "continue" => Self::Continue }
+    Detail {
+        "text" => Self::Text,
+        "shape" => Self::Shape,
+        "digest" => Self::Digest,
+        "nothing" => Self::Nothing,
+    }
+}
+
+impl AuditSettings {
+    /// Whether anything is recorded at all.
+    pub fn is_on(&self) -> bool {
+        self.file.is_some() || self.store
+    }
 }

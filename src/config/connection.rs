@@ -1,57 +1,110 @@
 //! `[[connections]]`: where a database is, what may be done there, and what it offers.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portico_actors::directory::{self, Start};
 use portico_actors::identity::Mapping;
-use portico_actors::source::{Access, Declared, Exposure, Location};
+use portico_actors::source::{Access, Declared, Exposure, Location, Pooler};
 use portico_actors::sql::{Dialect, Naming};
+use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::defaults::{self, Defaults};
+use super::defaults::{Defaults, Usage};
 use super::fingerprint::Fingerprint;
-use super::problem::Problem;
-use super::prompt::{self, Prompt};
+use super::identity::{self, IdentitySettings};
+use super::offer::{self, Disabled, Exposed, Hidden};
+use super::prompt::{Prompt, PromptSettings};
 use super::section::Section;
-use super::{address, identity, statement, switches};
+use super::setting::Literal::{Number, Switch, Text};
+use super::setting::{SWITCH, TEXT, TEXTS, group, is_name, number, optional_table, table, tables, word, words};
+use super::statement::{self, ProcedureSettings, ToolSettings};
+use super::table::{Table, settings};
+use super::{address, prompt};
 use crate::tools::{OwnTool, Switches};
 
-/// One connection.
+settings! {
+    /// One table for each connection.
+    pub struct ConnectionSettings {
+        /// Addresses the connection in URLs: any UUID, as `uuidgen` prints one. Never change it.
+        id: Uuid = TEXT.example("\"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"")
+            .required("add a UUID, as `uuidgen` prints one")
+            .checked(|text| Uuid::try_parse(text).is_ok(), "{} is no UUID", "write one as `uuidgen` prints it"),
+        /// The first part of `connection.schema.table`.
+        name: Arc<str> = TEXT.example("\"sales\"")
+            .required("add the name that stands in connection.schema.table")
+            .checked(
+                |text| is_name(text, "_-"),
+                "{} cannot stand in a statement",
+                "use letters, digits, _ and -, and begin with a letter",
+            ),
+        /// Where the database is, which must be said: `postgres://user:password@host:port/database` with libpq's
+        /// parameters behind a question mark, as in `?sslmode=verify-full&sslrootcert=ca.pem` (docs/operating.md lists
+        /// them), or `sqlite:path`.
+        url: Option<SecretString> = TEXT.shown("\"postgres://app:${SALES_PASSWORD}@localhost:5432/sales\""),
+        /// Where the password of a PostgreSQL user is when it is not in the URL: a file. It is read again when the
+        /// source refuses what it said. Without it, the password file (`PGPASSFILE`, ~/.pgpass) is looked at.
+        password_file: Option<PathBuf> = TEXT.example("\"/run/secrets/sales\""),
+        /// The same as a program and its arguments (no shell) that prints it within 10 seconds.
+        password_command: Option<Vec<SecretString>> = TEXTS
+            .example("[\"/usr/local/bin/vault\", \"read\", \"-field=password\", \"database/creds/sales\"]"),
+        /// What stands in front of PostgreSQL: "session" (nothing, or a pooler in session mode, and so when it is left
+        /// out), or "transaction": PgBouncer and the like in transaction mode. docs/operating.md has the difference.
+        pooler: Option<Pooler> = word::<Pooler>().shown("\"session\""),
+        /// "read-only" (the database itself refuses every write), or "read-write".
+        access: Access = word::<Access>().or(Text("read-only")),
+        /// Sessions at the database at most, and so statements that run at once.
+        pool: usize = number(1..=1000).or(Number(10)),
+        /// Calls that may wait for a session; further ones are told at once to come back. Callers take turns,
+        /// and when it is full, the one with the most calls in it makes room.
+        queue: usize = number(0..=100_000).or(Number(100)),
+        /// Seconds that a call may wait. Whoever would have to wait longer is told so at once, when the pace shows it.
+        queue_timeout: Duration = number(1..=300).or(Number(10)),
+        /// Seconds for an attempt to connect to one host; `connect_timeout` in the URL goes before it.
+        connect_timeout: Duration = number(1..=300).or(Number(5)),
+        /// Rows of a tool's result at most. The SQL API streams without a cap.
+        max_rows: u64 = number(1..=1_000_000).or(Number(1000)).live(),
+        /// Bytes of a tool's result at most. The SQL API streams without a cap.
+        max_bytes: usize = number(1024..=1 << 30).or(Number(1024 * 1024)).live(),
+        /// Seconds between two looks at the source: a procedure that is new there becomes a tool by then, and
+        /// what a statement of our own changes is seen at once.
+        refresh_interval: Duration = number(1..=86_400).or(Number(30)),
+        /// Whether statements carry the caller's trace (traceparent) as a comment, for PostgreSQL's own logs
+        /// and views. Each traced statement is then a text of its own.
+        trace_comments: bool = SWITCH.or(Switch(false)),
+        /// What agents should know, in your own words; `get_instructions` shows it.
+        instructions: Option<String> = TEXT
+            .shown("\"Amounts are in euros. Table archive.orders holds everything before 2020.\""),
+    }
+    tables {
+        /// As in `[defaults]`, and before it.
+        defaults = group::<Defaults>(),
+        disabled = table::<Disabled>().live(),
+        exposed = table::<Exposed>(),
+        hidden = table::<Hidden>(),
+        identity = optional_table::<IdentitySettings>(),
+        tools = tables::<ToolSettings>().live(),
+        prompts = tables::<PromptSettings>().live(),
+        procedures = tables::<ProcedureSettings>(),
+    }
+}
+
+words! {
+    Access { "read-only" => Self::ReadOnly, "read-write" => Self::ReadWrite }
+    Pooler { "session" => Self::Session, "transaction" => Self::Transaction }
+}
+
+/// One connection: its settings, and what they stand for.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Addresses it in URLs.
-    pub id: Uuid,
-    /// The first part of `connection.schema.table`.
-    pub name: Arc<str>,
+    /// What its table says.
+    pub settings: ConnectionSettings,
+    /// What its table and `[defaults]` say of its use.
+    pub usage: Usage,
     /// Where its database is.
     pub location: Arc<dyn Location>,
-    /// Whether it may write at all.
-    pub access: Access,
-    /// Sessions at the source, and so calls that run at once.
-    pub pool: usize,
-    /// How many of these calls may be one principal's; absent: all but one, and at least one.
-    pub pool_per_principal: Option<usize>,
-    /// Calls that may wait for a session.
-    pub queue: usize,
-    /// How long a call may wait for a session.
-    pub queue_timeout: Duration,
-    /// How long a reader may take nothing of an answer whose statement still runs.
-    pub reader_timeout: Duration,
-    /// How long a connection attempt may take.
-    pub connect_timeout: Duration,
-    /// Rows of a tool's result at most.
-    pub max_rows: u64,
-    /// Bytes of a tool's result at most.
-    pub max_bytes: usize,
-    /// How often the source is looked at, and its profile read anew.
-    pub refresh: Duration,
-    /// Whether statements carry the caller's trace to the source, as a comment.
-    pub trace_comments: bool,
-    /// The administrator's own words for agents.
-    pub instructions: Option<String>,
     /// Procedures declared here, for sources without their own.
     pub procedures: Arc<[Declared]>,
     /// The administrator's own tools.
@@ -64,161 +117,93 @@ pub struct Connection {
     pub prompts: Arc<[Prompt]>,
     /// Which role of the database each caller has; absent: all share the user of the URL.
     pub identity: Option<Arc<Mapping>>,
-    /// When it is started.
-    pub start: Start,
-    /// How long nobody uses it until it lets go of its sessions; absent means never.
-    pub idle_timeout: Option<Duration>,
     /// Tells what has changed when the file is read again.
     pub fingerprint: Fingerprint,
 }
 
-impl Connection {
-    /// Sessions at the source, unless configured.
-    pub const DEFAULT_POOL: usize = 10;
-    /// Calls that may wait, unless configured.
-    pub const DEFAULT_QUEUE: usize = 100;
-    /// Seconds for a connection attempt, unless configured.
-    pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-    /// Rows of a tool's result, unless configured.
-    pub const DEFAULT_MAX_ROWS: u64 = 1_000;
-    /// Bytes of a tool's result, unless configured.
-    pub const DEFAULT_MAX_BYTES: usize = 1024 * 1024;
+impl Deref for Connection {
+    type Target = ConnectionSettings;
+
+    fn deref(&self) -> &ConnectionSettings {
+        &self.settings
+    }
 }
 
-/// Reads every connection of the file. Relative paths start at the first folder, those of databases at the second.
-pub(super) fn read_all(
-    root: &mut Section<'_>,
-    folders: (&Path, &Path),
-    defaults: Defaults,
-    problems: &mut Vec<Problem>,
-) -> Vec<Arc<Connection>> {
-    let sections = root.sections("connections", problems).unwrap_or_default();
+impl Connection {
+    /// The database at `location`, of which nothing else is said.
+    pub fn at(location: Arc<dyn Location>, settings: ConnectionSettings) -> Self {
+        Self {
+            settings,
+            usage: Usage::default(),
+            location,
+            procedures: Arc::default(),
+            tools: Arc::default(),
+            switches: Switches::default(),
+            exposure: Exposure::default(),
+            prompts: Arc::default(),
+            identity: None,
+            fingerprint: Fingerprint::default(),
+        }
+    }
+}
+
+/// Reads every connection of the file. Relative paths of databases start at `directory`.
+pub(super) fn read_all(root: &Section<'_>, directory: &Path, defaults: Defaults) -> Vec<Arc<Connection>> {
+    let sections = root.tables("connections");
     if sections.is_empty() {
-        root.problem(
-            "connections",
-            "there is no connection".to_owned(),
-            "add a [[connections]] table with id, name and url",
-            problems,
-        );
+        root.problem("connections", "there is no connection", "add a [[connections]] table with id, name and url");
     }
     let mut connections = Vec::with_capacity(sections.len());
     let (mut ids, mut names) = (HashSet::new(), HashSet::new());
-    for mut section in sections {
-        let connection = read(&mut section, folders, defaults, problems);
-        section.finish(problems);
-        let Some(connection) = connection else { continue };
+    for section in sections {
+        let Some(connection) = read(&section, directory, defaults) else { continue };
         if !ids.insert(connection.id) {
-            section.problem("id", "another connection has this id".to_owned(), "give it a UUID of its own", problems);
+            section.problem("id", "another connection has this id", "give it a UUID of its own");
         }
         if !names.insert(connection.name.to_ascii_lowercase()) {
-            section.problem("name", "another connection has this name".to_owned(), "give it another name", problems);
+            section.problem("name", "another connection has this name", "give it another name");
         }
         connections.push(Arc::new(connection));
     }
     connections
 }
 
-fn read(
-    section: &mut Section<'_>,
-    (base, directory): (&Path, &Path),
-    defaults: Defaults,
-    problems: &mut Vec<Problem>,
-) -> Option<Connection> {
-    let id = section.required("id", "add a UUID, as `uuidgen` prints one", problems).and_then(|id| {
-        let parsed = Uuid::try_parse(&id).ok();
-        if parsed.is_none() {
-            section.problem("id", format!("{id:?} is no UUID"), "write one as `uuidgen` prints it", problems);
-        }
-        parsed
-    });
-    let name = section.required("name", "add the name that stands in connection.schema.table", problems);
-    if let Some(name) = &name {
-        let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-        if !first || !name.chars().all(|each| each.is_ascii_alphanumeric() || each == '_' || each == '-') {
-            section.problem(
-                "name",
-                format!("{name:?} cannot stand in a statement"),
-                "use letters, digits, _ and -, and begin with a letter",
-                problems,
-            );
-        }
-    }
-    let location = address::location(section, base, directory, problems);
+fn read(section: &Section<'_>, directory: &Path, defaults: Defaults) -> Option<Connection> {
+    let settings = ConnectionSettings::read(section);
+    let usage = Defaults::read(section).before(defaults);
+    let location = address::location(section, &settings, directory);
     let driver = location.as_ref().map(|location| location.driver());
-    let words = [("read-only", Access::ReadOnly), ("read-write", Access::ReadWrite)];
-    let access = section.word("access", &words, problems).unwrap_or(Access::ReadOnly);
-    let count = |number: Option<u64>, default: usize| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
-    let pool = count(section.integer("pool", 1..=1000, problems), Connection::DEFAULT_POOL);
-    let queue = count(section.integer("queue", 0..=100_000, problems), Connection::DEFAULT_QUEUE);
-    let queue_timeout = section
-        .integer("queue_timeout", 1..=300, problems)
-        .map_or(directory::Connection::DEFAULT_QUEUE_TIMEOUT, Duration::from_secs);
-    let connect_timeout = section
-        .integer("connect_timeout", 1..=300, problems)
-        .map_or(Connection::DEFAULT_CONNECT_TIMEOUT, Duration::from_secs);
-    let max_rows = section.integer("max_rows", 1..=1_000_000, problems).unwrap_or(Connection::DEFAULT_MAX_ROWS);
-    let max_bytes = count(section.integer("max_bytes", 1024..=1 << 30, problems), Connection::DEFAULT_MAX_BYTES);
-    let instructions = section.string("instructions", problems);
-    let trace_comments = section.boolean("trace_comments", problems).unwrap_or(false);
-    if let Some(driver) = driver.filter(|driver| trace_comments && !driver.capabilities.statement_comments) {
-        section.problem(
-            "trace_comments",
-            format!("{} keeps no statements to look at", driver.product),
-            "remove this key; the log has the trace's id",
-            problems,
-        );
+    if let Some(driver) = driver.filter(|driver| settings.trace_comments && !driver.capabilities.statement_comments) {
+        let message = format!("{} keeps no statements to look at", driver.product);
+        section.problem("trace_comments", message, "remove this key; the log has the trace's id");
     }
-    let procedures: Arc<[Declared]> = statement::procedures(section, problems).into();
+    let procedures: Arc<[Declared]> = statement::procedures(section).into();
     if let Some(driver) = driver.filter(|driver| !procedures.is_empty() && driver.capabilities.procedures) {
-        section.problem(
-            "procedures",
-            format!("{} has procedures of its own", driver.product),
-            "create a function there instead, and remove this table",
-            problems,
-        );
+        let message = format!("{} has procedures of its own", driver.product);
+        section.problem("procedures", message, "create a function there instead, and remove this table");
     }
-    let refresh = section
-        .integer("refresh_interval", 1..=86_400, problems)
-        .map_or(directory::Connection::DEFAULT_REFRESH, Duration::from_secs);
-    let presence = defaults::presence(section, defaults, problems);
-    let shares = defaults::shares(section, defaults, problems);
     let dialect = driver.map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
-    let naming = Naming { connection: name.as_deref().unwrap_or_default(), others: &[] };
-    let tools = statement::tools(section, dialect, naming, &procedures, problems);
+    let naming = Naming { connection: &settings.name, others: &[] };
+    let tools = statement::tools(section, dialect, naming, &procedures);
     // A source with procedures of its own has tools that are not known here.
     let known = driver.filter(|driver| !driver.capabilities.procedures).map(|_| procedures.as_ref());
-    let switches = switches::disabled(section, &tools, known, problems);
-    let exposure = switches::exposure(section, problems);
-    let prompts = prompt::read_all(section, problems);
-    let (identity, login) = identity::read(section, driver, base, problems).unzip();
+    let switches = offer::disabled(section, &tools, known);
+    let (identity, login) = identity::read(section, driver).unzip();
     let location = match (location, login.flatten()) {
         (Some(location), Some(login)) => Some(location.with_login(login)),
         (location, _) => location,
     };
+    let (exposure, prompts) = (offer::exposure(section), prompt::read_all(section).into());
     Some(Connection {
-        id: id?,
-        name: name?.into(),
         location: location?,
-        access,
-        pool,
-        queue,
-        pool_per_principal: shares.pool_per_principal,
-        queue_timeout,
-        reader_timeout: shares.reader_timeout,
-        connect_timeout,
-        max_rows,
-        max_bytes,
-        refresh,
-        trace_comments,
-        instructions,
         procedures,
         tools: tools.into(),
         switches,
         exposure,
-        prompts: prompts.into(),
+        prompts,
         identity: identity.map(Arc::new),
-        start: presence.start,
-        idle_timeout: presence.idle_timeout,
-        fingerprint: section.fingerprint().and((presence, shares)),
+        fingerprint: Fingerprint::new(section, usage),
+        usage,
+        settings,
     })
 }

@@ -1,42 +1,72 @@
 //! `[[issuers]]`: whose access tokens are taken besides our own.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use portico_actors::auth::{IssuerKey, IssuerKeys, TrustedIssuer};
 use portico_actors::principal::{Rights, Scope};
 
-use super::problem::Problem;
+use super::connection::Connection;
+use super::identity::{self, IssuerIdentitySettings};
 use super::section::Section;
-use super::{Connection, identity};
+use super::setting::Literal::{Number, Text, Texts};
+use super::setting::{Setting, TEXT, TEXTS, number, optional_table, word, words};
+use super::table::{Table, settings};
 
-/// The words of a scope.
-const SCOPES: [(&str, Scope); 3] = [("read", Scope::Read), ("write", Scope::Write), ("admin", Scope::Admin)];
+settings! {
+    /// Whose access tokens are taken besides our own: one table for each issuer.
+    pub(super) struct IssuerSettings {
+        /// iss of its tokens.
+        issuer: String = TEXT.example("\"https://id.example.org\"")
+            .required("write the iss of its tokens, as in \"https://id.example.org\""),
+        /// Its keys: the address of its JWK set (https; http only on this machine), fetched anew every ten minutes
+        /// and when a token names an unknown key, and used for a day at most while it cannot be.
+        jwks_url: Option<String> = TEXT.example("\"https://id.example.org/.well-known/jwks.json\""),
+        /// Instead of that one key in PEM, or the path of its file.
+        public_key: Option<String> = TEXT.example("\"id.pem\""),
+        /// aud that its tokens must name. Left out, they must name `public_url` or an endpoint within it.
+        audience: Option<String> = TEXT.example("\"https://data.example.org\""),
+        /// The claim with the ids of connections; only an array opens any.
+        connections_claim: String = claim("write \"connection_ids\", or leave it out").or(Text("connection_ids")),
+        /// The claim with the scopes.
+        scope_claim: String = claim("write \"scope\", or leave it out").or(Text("scope")),
+        /// The claim with the caller's name.
+        subject_claim: String = claim("write \"sub\", or leave it out").or(Text("sub")),
+        /// What its tokens open at most. Left out, what their claim names; with an empty list, nothing.
+        connections: Option<Vec<String>> = TEXTS.example("[\"sales:read\"]"),
+        /// "read", "write" or "admin": a token without the scope claim has this scope; without it, it is refused.
+        scope: Option<Scope> = word::<Scope>().example("\"read\""),
+        /// typ of its access tokens; one that does not say is a JWT. Write `["at+jwt"]` where it writes that (RFC
+        /// 9068). ID tokens, logout tokens and the like are refused whatever they say.
+        typ: Vec<String> = TEXTS.or(Texts(&TrustedIssuer::DEFAULT_TYPES)),
+        /// Seconds that a token lasts at most, from now and from when it was issued.
+        max_age: Duration = number(60..=31_536_000).or(Number(TrustedIssuer::DEFAULT_MAX_AGE.as_secs())),
+    }
+    tables {
+        identity = optional_table::<IssuerIdentitySettings>(),
+    }
+}
+
+words! {
+    Scope { "read" => Self::Read, "write" => Self::Write, "admin" => Self::Admin }
+}
+
+const fn claim(remedy: &'static str) -> Setting {
+    TEXT.checked(|text| !text.is_empty(), "a claim has a name", remedy)
+}
 
 /// Reads every table. `ours` is our own issuer, which none of them may be.
-pub(super) fn read_all(
-    root: &mut Section<'_>,
-    base: &Path,
-    ours: &str,
-    connections: &[Arc<Connection>],
-    problems: &mut Vec<Problem>,
-) -> Vec<TrustedIssuer> {
+pub(super) fn read_all(root: &Section<'_>, ours: &str, connections: &[Arc<Connection>]) -> Vec<TrustedIssuer> {
     let mut issuers: Vec<TrustedIssuer> = Vec::new();
-    for mut section in root.sections("issuers", problems).unwrap_or_default() {
-        let issuer = read(&mut section, base, connections, problems);
-        section.finish(problems);
-        let Some(issuer) = issuer else { continue };
+    for section in root.tables("issuers") {
+        let Some(issuer) = read(&section, connections) else { continue };
         if issuer.issuer.contains('#') {
             // It ends where a caller's subject begins: "issuer#subject" must not be two callers' name.
-            let message = "an issuer's name has no # (RFC 8414)".to_owned();
-            section.problem("issuer", message, "write the iss of its tokens", problems);
+            section.problem("issuer", "an issuer's name has no # (RFC 8414)", "write the iss of its tokens");
         } else if issuer.issuer.trim_end_matches('/') == ours {
-            let message = "this is our own issuer, and its keys are in the store".to_owned();
-            section.problem("issuer", message, "remove this table", problems);
+            section.problem("issuer", "this is our own issuer, and its keys are in the store", "remove this table");
         } else if issuers.iter().any(|other| other.issuer == issuer.issuer) {
-            let message = "another table has this issuer".to_owned();
-            section.problem("issuer", message, "write one table for each issuer", problems);
+            section.problem("issuer", "another table has this issuer", "write one table for each issuer");
         } else {
             issuers.push(issuer);
         }
@@ -44,110 +74,57 @@ pub(super) fn read_all(
     issuers
 }
 
-fn read(
-    section: &mut Section<'_>,
-    base: &Path,
-    connections: &[Arc<Connection>],
-    problems: &mut Vec<Problem>,
-) -> Option<TrustedIssuer> {
-    let issuer = section.required("issuer", "write the iss of its tokens, as in \"https://id.example.org\"", problems);
-    let keys = keys(section, base, problems);
-    let audience = section.string("audience", problems);
-    let mut claim = |name: &'static str, default: &str| {
-        let given = section.string(name, problems).unwrap_or_else(|| default.to_owned());
-        if given.is_empty() {
-            section.problem(
-                name,
-                "a claim has a name".to_owned(),
-                &format!("write \"{default}\", or leave it out"),
-                problems,
-            );
-        }
-        given
-    };
-    let connections_claim = claim("connections_claim", "connection_ids");
-    let scope_claim = claim("scope_claim", "scope");
-    let subject_claim = claim("subject_claim", "sub");
-    let scope = section.word("scope", &SCOPES, problems);
-    let reach = reach(section, connections, problems);
-    let types = section.strings("typ", problems);
-    let types = types.unwrap_or_else(|| TrustedIssuer::DEFAULT_TYPES.map(str::to_owned).to_vec());
-    let max_age = section.integer("max_age", 60..=31_536_000, problems);
-    let identity = identity::of_issuer(section, problems);
+fn read(section: &Section<'_>, connections: &[Arc<Connection>]) -> Option<TrustedIssuer> {
+    let settings = IssuerSettings::read(section);
+    let keys = keys(section, settings.jwks_url, settings.public_key);
+    let reach = settings.connections.map_or(Rights::ALL, |named| reach(section, &named, connections));
+    let identity = identity::of_issuer(section);
     Some(TrustedIssuer {
-        issuer: issuer?,
+        issuer: settings.issuer,
         keys: keys?,
-        audience,
-        connections_claim,
-        scope_claim,
-        subject_claim,
+        audience: settings.audience,
+        connections_claim: settings.connections_claim,
+        scope_claim: settings.scope_claim,
+        subject_claim: settings.subject_claim,
         reach,
-        scope,
-        types,
-        max_age: max_age.map_or(TrustedIssuer::DEFAULT_MAX_AGE, Duration::from_secs),
+        scope: settings.scope,
+        types: settings.typ,
+        max_age: settings.max_age,
         identity,
     })
 }
 
 /// The address of a JWK set or one public key, but not both.
-fn keys(section: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<IssuerKeys> {
-    let (url, key) = (section.string("jwks_url", problems), section.string("public_key", problems));
+fn keys(section: &Section<'_>, url: Option<String>, key: Option<String>) -> Option<IssuerKeys> {
     match (url, key) {
-        (Some(url), None) => match TrustedIssuer::check_url(&url) {
-            Ok(()) => Some(IssuerKeys::Url(url)),
-            Err(error) => {
-                section.problem("jwks_url", error.message.clone(), error.get_hint().unwrap_or_default(), problems);
-                None
-            }
-        },
+        (Some(url), None) => {
+            let checked = TrustedIssuer::check_url(&url).map_err(|error| section.error("jwks_url", error, ""));
+            checked.ok().map(|()| IssuerKeys::Url(url))
+        }
         (None, Some(key)) => {
             let pem = if key.trim_start().starts_with("-----BEGIN") {
                 key
             } else {
-                match std::fs::read_to_string(base.join(&key)) {
-                    Ok(pem) => pem,
-                    Err(error) => {
-                        let message = format!("{key} cannot be read: {error}");
-                        section.problem(
-                            "public_key",
-                            message,
-                            "write the key in PEM, or the path of its file",
-                            problems,
-                        );
-                        return None;
-                    }
-                }
+                section.read_file("public_key", key.as_ref(), "write the key in PEM, or the path of its file")?
             };
-            match IssuerKey::from_pem(&pem) {
-                Ok(key) => Some(IssuerKeys::Fixed(key)),
-                Err(error) => {
-                    section.problem(
-                        "public_key",
-                        error.message.clone(),
-                        error.get_hint().unwrap_or_default(),
-                        problems,
-                    );
-                    None
-                }
-            }
+            let key = IssuerKey::from_pem(&pem).map_err(|error| section.error("public_key", error, ""));
+            key.ok().map(IssuerKeys::Fixed)
         }
         (Some(_), Some(_)) => {
-            section.problem("public_key", "there is a jwks_url too".to_owned(), "keep one of the two", problems);
+            section.problem("public_key", "there is a jwks_url too", "keep one of the two");
             None
         }
         (None, None) => {
-            let message = "there is no key to verify its tokens with".to_owned();
-            section.problem("jwks_url", message, "give jwks_url, or public_key", problems);
+            section.problem("jwks_url", "there is no key to verify its tokens with", "give jwks_url, or public_key");
             None
         }
     }
 }
 
 /// The connections that the issuer's tokens reach at most: names, or `name:read`.
-fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &mut Vec<Problem>) -> Rights {
-    let Some(named) = section.strings("connections", problems) else { return Rights::ALL };
+fn reach(section: &Section<'_>, named: &[String], connections: &[Arc<Connection>]) -> Rights {
     let mut reach = Vec::new();
-    for named in &named {
+    for named in named {
         let (name, word) = named.split_once(':').unwrap_or((named, "admin"));
         let connection = connections.iter().find(|connection| connection.name.eq_ignore_ascii_case(name));
         match (connection, Scope::from_word(word)) {
@@ -155,11 +132,11 @@ fn reach(section: &mut Section<'_>, connections: &[Arc<Connection>], problems: &
             (None, _) => {
                 let known: Vec<&str> = connections.iter().map(|connection| connection.name.as_ref()).collect();
                 let remedy = format!("connections: {}", known.join(", "));
-                section.problem("connections", format!("there is no connection {name:?}"), &remedy, problems);
+                section.problem("connections", format!("there is no connection {name:?}"), &remedy);
             }
             (_, None) => {
                 let message = format!("{word:?} is no scope");
-                section.problem("connections", message, "write name, name:read or name:write", problems);
+                section.problem("connections", message, "write name, name:read or name:write");
             }
         }
     }

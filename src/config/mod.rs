@@ -3,51 +3,86 @@
 
 mod address;
 mod audit;
-mod bounds;
+mod clients;
 mod connection;
 mod defaults;
 mod environment;
 mod fingerprint;
 mod identity;
 mod issuer;
-mod limits;
+mod log;
+mod offer;
 mod problem;
 mod prompt;
 mod section;
-mod seeing;
 mod server;
+mod setting;
 mod statement;
 mod store;
-mod switches;
-mod tasks;
+mod table;
 mod telemetry;
 mod tls;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use portico_actors::auth::TrustedIssuer;
-use portico_actors::auth::clock::Clock;
-use portico_actors::auth::oauth::client::Admission;
 use toml::de::DeTable;
 
 pub use address::administrator;
-pub use bounds::Bounds;
-pub use connection::Connection;
+pub use audit::{AuditSettings, OnFailure};
+pub use clients::{Limits, OAuth, Tokens};
+pub use connection::{Connection, ConnectionSettings};
+use defaults::Defaults;
 pub use environment::{Environment, lookup};
 pub use fingerprint::{Fingerprint, Keys};
-pub use limits::Limits;
+use issuer::IssuerSettings;
+pub use log::{Log, LogFormat};
 use problem::Lines;
 pub use problem::Problem;
 pub use prompt::{Completes, Prompt, PromptArgument, PromptMessage, Role};
-use section::Section;
-pub use seeing::{Log, LogFormat, MetricsAccess};
-pub use server::{ForwardedHeader, Listen, Proxies, Server};
+use section::{File, Section};
+pub use server::{Bounds, ForwardedHeader, Listen, MetricsAccess, Proxies, Server, TaskLimits};
+pub(crate) use setting::Words;
+pub use setting::{Kind, Literal, Reload, Setting};
+use setting::{optional_table, table, tables};
+use store::StoreSettings;
 pub use store::{STORE_KEY, Store};
+use table::{Table, settings};
+use telemetry::TelemetrySettings;
 pub use telemetry::{Otlp, Telemetry};
 pub use tls::Tls;
+
+settings! {
+    /// Portico's configuration: a working example with every key and its default.
+    ///
+    ///   portico check     validates this file and tries each connection
+    ///   portico serve     serves it
+    ///   portico reload    has the running service take it over; what is marked (*) takes a restart
+    ///
+    /// ${NAME} in a text is taken from the environment, ${credential:NAME} from the file NAME in
+    /// $CREDENTIALS_DIRECTORY, as LoadCredential= of systemd fills it ($${ stands for the characters ${).
+    /// Relative paths start at the folder of this file, those of what is written at store.directory. An empty list or
+    /// table means none, one that is left out its default.
+    struct Root {}
+    tables {
+        server = table::<Server>(),
+        log = table::<Log>(),
+        telemetry = optional_table::<TelemetrySettings>(),
+        store = table::<StoreSettings>(),
+        tokens = table::<Tokens>(),
+        oauth = table::<OAuth>(),
+        limits = table::<Limits>(),
+        issuers = tables::<IssuerSettings>(),
+        audit = table::<AuditSettings>(),
+        defaults = table::<Defaults>(),
+        connections = tables::<ConnectionSettings>().live().shown(""),
+    }
+}
+
+/// The whole file as it is declared: every table, with its settings.
+pub const FILE: Setting = table::<Root>();
 
 /// Everything the service is configured with.
 #[derive(Clone, Debug)]
@@ -69,59 +104,11 @@ pub struct Config {
     /// `[[issuers]]`, in the order of the file.
     pub issuers: Vec<TrustedIssuer>,
     /// `[audit]`.
-    pub audit: crate::audit::Settings,
+    pub audit: AuditSettings,
     /// `[[connections]]`, in the order of the file.
     pub connections: Vec<Arc<Connection>>,
     /// Tells what has changed when the file is read again.
     pub keys: Keys,
-}
-
-/// How tokens are issued.
-#[derive(Clone, Debug)]
-pub struct Tokens {
-    /// How long an access token is valid.
-    pub lifetime: Duration,
-    /// How far the clocks of two machines may be apart.
-    pub clock_skew: Duration,
-}
-
-impl Tokens {
-    /// What the time is told by.
-    pub fn clock(&self) -> Clock {
-        Clock::system().apart(self.clock_skew)
-    }
-}
-
-/// Which clients may ask people for access, besides those registered on the command line.
-#[derive(Clone, Copy, Debug)]
-pub struct OAuth {
-    /// Whether a client whose id is the address of its own description is asked about there.
-    pub client_documents: bool,
-    /// Whether such an address may be of this machine or a private network, and without TLS: for
-    /// development alone.
-    pub private_client_documents: bool,
-    /// Whether clients may register themselves.
-    pub dynamic_registration: bool,
-}
-
-impl Default for OAuth {
-    fn default() -> Self {
-        Self { client_documents: true, private_client_documents: false, dynamic_registration: false }
-    }
-}
-
-impl OAuth {
-    /// Which clients people may give access to, besides those that an administrator registered.
-    pub fn admission(self) -> Admission {
-        Admission { documents: self.client_documents, dynamic: self.dynamic_registration }
-    }
-}
-
-impl Tokens {
-    /// How long an access token is valid, unless configured.
-    pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
-    /// How far the clocks of two machines may be apart, unless configured.
-    pub const DEFAULT_CLOCK_SKEW: Duration = Duration::from_secs(30);
 }
 
 /// Why there is no [`Config`]: every problem of the file at once.
@@ -175,11 +162,9 @@ impl Config {
     /// `[store]` alone, and what is wrong with it.
     fn store_of(text: &str, base: &Path, environment: Environment<'_>) -> Result<(Store, Vec<Problem>), Problems> {
         let parsed = syntax(text)?;
-        let mut problems = Vec::new();
-        let lines = Lines::of(text);
-        let mut root = Section::root(&lines, parsed.get_ref(), environment);
-        let (store, _) = store::read(&mut root, base, environment, &mut problems);
-        Ok((store, problems))
+        let file = File::new(text, base, environment);
+        let (store, _) = store::read(&Section::root(&file, FILE.settings(), Some(parsed.get_ref())));
+        Ok((store, file.problems()))
     }
 
     /// Reads a configuration for a command that works at the store and connects to nothing else:
@@ -209,28 +194,30 @@ impl Config {
     /// Every problem of the text, each with its line, key and remedy.
     pub fn parse(text: &str, base: &Path, environment: Environment<'_>) -> Result<Self, Problems> {
         let parsed = syntax(text)?;
-        let lines = Lines::of(text);
-        let keys = Keys::of(&lines, parsed.get_ref(), environment);
-        let mut problems = Vec::new();
-        let mut root = Section::root(&lines, parsed.get_ref(), environment);
-        let (store, directory) = store::read(&mut root, base, environment, &mut problems);
-        let server = server::read(&mut root, base, &directory, &mut problems);
-        let tokens = tokens(&mut root, &mut problems);
-        let oauth = oauth(&mut root, &mut problems);
-        let limits = limits::read(&mut root, &mut problems);
-        let audit = audit::read(&mut root, &directory, &mut problems);
-        let log = seeing::log(&mut root, &mut problems);
-        let telemetry = telemetry::read(&mut root, environment, &mut problems);
-        let defaults = defaults::read(&mut root, &mut problems);
-        let connections = connection::read_all(&mut root, (base, &directory), defaults, &mut problems);
-        let issuers = issuer::read_all(&mut root, base, &server.public_url, &connections, &mut problems);
-        root.finish(&mut problems);
-        if problems.is_empty() {
-            Ok(Self { server, store, tokens, oauth, limits, log, telemetry, issuers, audit, connections, keys })
-        } else {
-            problems.sort_by_key(|problem| problem.line);
-            Err(Problems(problems))
-        }
+        let file = File::new(text, base, environment);
+        let root = Section::root(&file, FILE.settings(), Some(parsed.get_ref()));
+        root.refuse_unknown();
+        let (store, directory) = store::read(&root);
+        let server = server::read(&root, &directory);
+        let mut audit = AuditSettings::read(&root.table("audit"));
+        audit.file = audit.file.map(|file| directory.join(file));
+        let defaults = Defaults::read(&root.table("defaults"));
+        let connections = connection::read_all(&root, &directory, defaults);
+        let config = Self {
+            issuers: issuer::read_all(&root, &server.public_url, &connections),
+            server,
+            store,
+            tokens: Tokens::read(&root.table("tokens")),
+            oauth: OAuth::read(&root.table("oauth")),
+            limits: Limits::read(&root.table("limits")),
+            log: Log::read(&root.table("log")),
+            telemetry: telemetry::read(&root),
+            audit,
+            connections,
+            keys: Keys::new(&root),
+        };
+        let problems = file.problems();
+        if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
 
     /// The connection named `name`, as the command line addresses it.
@@ -252,31 +239,7 @@ fn read(path: &Path) -> Result<String, Problems> {
 
 fn syntax(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Problems> {
     DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| Lines::of(text).at(span.start));
+        let line = error.span().map_or(0, |span| Lines::new(text).at(span.start));
         Problems(vec![Problem::new(line, "", error.message().to_owned(), "mend the TOML syntax on this line")])
     })
-}
-
-fn tokens(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tokens {
-    let mut section = root.section("tokens", problems);
-    let lifetime = section.integer("lifetime", 60..=86_400, problems);
-    let clock_skew = section.integer("clock_skew", 0..=60, problems);
-    section.finish(problems);
-    Tokens {
-        lifetime: lifetime.map_or(Tokens::DEFAULT_LIFETIME, Duration::from_secs),
-        clock_skew: clock_skew.map_or(Tokens::DEFAULT_CLOCK_SKEW, Duration::from_secs),
-    }
-}
-
-fn oauth(root: &mut Section<'_>, problems: &mut Vec<Problem>) -> OAuth {
-    let mut section = root.section("oauth", problems);
-    let usual = OAuth::default();
-    let mut switch = |name, usual| section.boolean(name, problems).unwrap_or(usual);
-    let oauth = OAuth {
-        client_documents: switch("client_documents", usual.client_documents),
-        private_client_documents: switch("private_client_documents", usual.private_client_documents),
-        dynamic_registration: switch("dynamic_registration", usual.dynamic_registration),
-    };
-    section.finish(problems);
-    oauth
 }

@@ -3,11 +3,60 @@
 
 use portico_actors::near;
 
-use super::problem::Problem;
 use super::section::Section;
+use super::setting::Literal::{Switch, Text};
+use super::setting::{SWITCH, TEXT, TEXTS, tables, word, words};
+use super::table::{Table, settings};
+
+settings! {
+    /// Prompts that people may choose in their client; {{name}} stands for an argument.
+    pub(super) struct PromptSettings {
+        /// Its name among the connection's prompts.
+        name: String = TEXT.required("add the prompt's name").example("\"explain_table\""),
+        /// Its name for people.
+        title: Option<String> = TEXT.example("\"Explain a table\""),
+        /// What it is for.
+        description: Option<String> = TEXT.example("\"What a table holds and how it is used.\""),
+        /// What is said.
+        text: Option<String> = TEXT
+            .example("\"Read the definition of {{table}} and look at some rows. Then explain it to a new colleague.\""),
+    }
+    tables {
+        arguments = tables::<PromptArgument>(),
+        messages = tables::<PromptMessage>(),
+    }
+}
+
+settings! {
+    /// What whoever asks may give.
+    #[derive(PartialEq)]
+    pub struct PromptArgument {
+        /// The name that stands in braces.
+        name: String = TEXT.required("add the argument's name").example("\"table\""),
+        /// What to give.
+        description: Option<String> = TEXT.example("\"The table's name\""),
+        /// Whether it must be given.
+        required: bool = SWITCH.or(Switch(false)),
+        /// Names that are offered while it is typed: "schemas", "tables" or "procedures".
+        completes: Option<Completes> = word::<Completes>().example("\"tables\""),
+        /// Or these values.
+        values: Option<Vec<String>> = TEXTS.example("[\"a\", \"b\"]"),
+    }
+}
+
+settings! {
+    /// Instead of `text`, several messages.
+    #[derive(PartialEq)]
+    pub struct PromptMessage {
+        /// Who says it: "user" or "assistant".
+        role: Role = word::<Role>().or(Text("user")),
+        /// What is said.
+        text: String = TEXT.required("add what is said").example("\"What is in {{table}}?\""),
+    }
+}
 
 /// A prompt (MCP, server/prompts).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     /// Its name among the connection's prompts.
     pub name: String,
@@ -21,21 +70,8 @@ pub struct Prompt {
     pub messages: Vec<PromptMessage>,
 }
 
-/// One argument of a prompt. Its value is text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PromptArgument {
-    /// Its name.
-    pub name: String,
-    /// What to give.
-    pub description: Option<String>,
-    /// Whether it must be given.
-    pub required: bool,
-    /// What may be offered while it is typed.
-    pub completes: Option<Completes>,
-}
-
-/// Where the values come from that are offered for an argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Whose names are offered for an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completes {
     /// The names of schemas.
     Schemas,
@@ -43,17 +79,6 @@ pub enum Completes {
     Tables,
     /// The names of procedures.
     Procedures,
-    /// These.
-    Values(Vec<String>),
-}
-
-/// One message of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PromptMessage {
-    /// Who says it.
-    pub role: Role,
-    /// What is said.
-    pub text: String,
 }
 
 /// Who says a message.
@@ -65,57 +90,39 @@ pub enum Role {
     Assistant,
 }
 
-impl Role {
-    /// The word of the protocol.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
+words! {
+    Role { "user" => Self::User, "assistant" => Self::Assistant }
+    Completes {
+        "schemas" => Self::Schemas,
+        "tables" => Self::Tables,
+        "procedures" => Self::Procedures,
     }
 }
 
 /// Reads every prompt of a connection.
-pub(super) fn read_all(connection: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Prompt> {
+pub(super) fn read_all(connection: &Section<'_>) -> Vec<Prompt> {
     let mut prompts: Vec<Prompt> = Vec::new();
-    for mut section in connection.sections("prompts", problems).unwrap_or_default() {
-        let prompt = read(&mut section, problems);
-        section.finish(problems);
-        let Some(prompt) = prompt else { continue };
+    for section in connection.tables("prompts") {
+        let prompt = read(&section);
         if prompts.iter().any(|other| other.name == prompt.name) {
-            let message = format!("another prompt is named {:?}", prompt.name);
-            section.problem("name", message, "give it another name", problems);
+            section.taken("prompt", &prompt.name);
         }
         prompts.push(prompt);
     }
     prompts
 }
 
-fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<Prompt> {
-    let name = section.required("name", "add the prompt's name", problems);
-    let title = section.string("title", problems);
-    let description = section.string("description", problems);
-    let arguments = arguments(section, problems);
-    let text = section.string("text", problems);
-    let mut messages: Vec<PromptMessage> = Vec::new();
-    for mut message in section.sections("messages", problems).unwrap_or_default() {
-        let words = [("user", Role::User), ("assistant", Role::Assistant)];
-        let role = message.word("role", &words, problems).unwrap_or(Role::User);
-        let text = message.required("text", "add what is said", problems);
-        message.finish(problems);
-        messages.extend(text.map(|text| PromptMessage { role, text }));
-    }
+fn read(section: &Section<'_>) -> Prompt {
+    let PromptSettings { name, title, description, text } = PromptSettings::read(section);
+    let arguments = arguments(section);
+    let mut messages: Vec<PromptMessage> = section.tables("messages").iter().map(PromptMessage::read).collect();
     match (text, messages.is_empty()) {
         (Some(text), true) => messages.push(PromptMessage { role: Role::User, text }),
-        (Some(_), false) => {
-            section.problem("text", "there are messages too".to_owned(), "keep one of both", problems);
+        (Some(_), false) => section.problem("text", "there are messages too", "keep one of both"),
+        (None, true) => {
+            let remedy = "add text, or [[connections.prompts.messages]] with role and text";
+            section.problem("text", "a prompt says something", remedy);
         }
-        (None, true) => section.problem(
-            "text",
-            "a prompt says something".to_owned(),
-            "add text, or [[connections.prompts.messages]] with role and text",
-            problems,
-        ),
         (None, false) => {}
     }
     for name in messages.iter().flat_map(|message| placeholders(&message.text)) {
@@ -123,36 +130,23 @@ fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<Prompt
             let offered = near::nearest(name, arguments.iter().map(|argument| argument.name.as_str()));
             let remedy = near::did_you_mean(&offered)
                 .unwrap_or_else(|| format!("add a [[connections.prompts.arguments]] table named {name:?}"));
-            section.problem("text", format!("{{{{{name}}}}} is no argument of this prompt"), &remedy, problems);
+            section.problem("text", format!("{{{{{name}}}}} is no argument of this prompt"), &remedy);
         }
     }
-    Some(Prompt { name: name?, title, description, arguments, messages })
+    Prompt { name, title, description, arguments, messages }
 }
 
-fn arguments(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<PromptArgument> {
+fn arguments(section: &Section<'_>) -> Vec<PromptArgument> {
     let mut arguments: Vec<PromptArgument> = Vec::new();
-    for mut section in section.sections("arguments", problems).unwrap_or_default() {
-        let name = section.required("name", "add the argument's name", problems);
-        let description = section.string("description", problems);
-        let required = section.boolean("required", problems).unwrap_or(false);
-        let words = [("schemas", 0), ("tables", 1), ("procedures", 2)];
-        let completes = section.word("completes", &words, problems).map(|word| match word {
-            0 => Completes::Schemas,
-            1 => Completes::Tables,
-            _ => Completes::Procedures,
-        });
-        let values = section.strings("values", problems);
-        if completes.is_some() && values.is_some() {
-            section.problem("values", "it completes names already".to_owned(), "keep one of both", problems);
+    for section in section.tables("arguments") {
+        let argument = PromptArgument::read(&section);
+        if argument.completes.is_some() && argument.values.is_some() {
+            section.problem("values", "it completes names already", "keep one of both");
         }
-        section.finish(problems);
-        let Some(name) = name else { continue };
-        if arguments.iter().any(|other| other.name == name) {
-            let message = format!("another argument is named {name:?}");
-            section.problem("name", message, "give it another name", problems);
+        if arguments.iter().any(|other| other.name == argument.name) {
+            section.taken("argument", &argument.name);
         }
-        let completes = completes.or(values.map(Completes::Values));
-        arguments.push(PromptArgument { name, description, required, completes });
+        arguments.push(argument);
     }
     arguments
 }

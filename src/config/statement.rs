@@ -5,115 +5,157 @@ use portico_actors::near;
 use portico_actors::reply::DataType;
 use portico_actors::source::{Declared, Direction, Parameter, Procedure};
 use portico_actors::sql::{self, Class, Dialect, Naming};
+use serde_json::Value;
 
-use super::problem::Problem;
 use super::section::Section;
+use super::setting::Literal::{Switch, Text};
+use super::setting::{SCALAR, SWITCH, TEXT, Words, is_name, tables, word, words};
+use super::table::{Table, settings};
 use crate::tools::{self, OwnTool};
-
-/// Types that a declared parameter may have.
-const PARAMETER_TYPES: [(&str, DataType); 9] = [
-    ("text", DataType::Varchar),
-    ("integer", DataType::BigInt),
-    ("number", DataType::Double),
-    ("decimal", DataType::Decimal),
-    ("boolean", DataType::Boolean),
-    ("date", DataType::Date),
-    ("timestamp", DataType::Timestamp),
-    ("uuid", DataType::Uuid),
-    ("binary", DataType::Binary),
-];
 
 /// The longest name of a tool that every client takes.
 const NAME_LENGTH: usize = 64;
 
+settings! {
+    /// Procedures of a source that has none of its own (SQLite): one statement each.
+    pub(super) struct ProcedureSettings {
+        /// Its name.
+        name: String = TEXT.required("add the procedure's name").example("\"customer_orders\""),
+        /// What it does, for agents and people.
+        description: Option<String> = TEXT.required("say for agents and people what it does")
+            .example("\"The orders of one customer, the newest first.\""),
+        /// The statement, with @name for each parameter.
+        sql: String = TEXT.required("add the statement, with @name for each parameter")
+            .example("\"SELECT * FROM orders WHERE customer_id = @customer_id ORDER BY ordered_at DESC\""),
+        /// Whether it only reads. It is held to it.
+        read_only: bool = SWITCH.or(Switch(false)),
+    }
+    tables {
+        parameters = tables::<ParameterSettings>(),
+    }
+}
+
+settings! {
+    /// Your own tools: one statement each, on any source. The statement's class decides whether the tool
+    /// only reads, and a query is then held to it by the database itself. It may read what is hidden.
+    pub(super) struct ToolSettings {
+        /// Its name, as tools/list shows it.
+        name: String = TEXT.required("add the tool's name, as tools/list shows it").example("\"revenue_by_month\"")
+            .checked(is_tool_name, "{} is no tool's name", "use up to 64 letters, digits, _, - and ."),
+        /// Its name for people.
+        title: Option<String> = TEXT.example("\"Revenue by month\""),
+        /// What it does and when to use it, for agents.
+        description: String = TEXT.required("say for agents what it does and when to use it")
+            .example("\"Paid revenue of each month since a day, in euros. Use it for questions about sales over time.\""),
+        /// The statement, with @name for each parameter.
+        sql: String = TEXT.required("add the statement, with @name for each parameter")
+            .example("\"SELECT sum(total) AS revenue FROM invoices WHERE paid_at >= @since\""),
+        /// false for a query that calls a function which writes.
+        read_only: Option<bool> = SWITCH.example("true"),
+    }
+    tables {
+        parameters = tables::<ParameterSettings>(),
+    }
+}
+
+settings! {
+    /// What stands behind @ in the statement.
+    pub(super) struct ParameterSettings {
+        /// Its name.
+        name: String = TEXT.required("add the parameter's name").example("\"since\"").checked(
+            |text| is_name(text, "_"),
+            "{} cannot stand behind @ in a statement",
+            "use letters, digits and _, and begin with a letter",
+        ),
+        /// text integer number decimal boolean date timestamp uuid binary
+        data_type: DataType = word::<DataType>().key("type").or(Text("text")),
+        /// What to give.
+        description: Option<String> = TEXT.example("\"The first day to count\""),
+        /// Whether it may be left out; it is NULL then.
+        optional: bool = SWITCH.or(Switch(false)),
+        /// The value that it has when it is left out.
+        default: Option<Value> = SCALAR.example("\"2020-01-01\""),
+    }
+}
+
+words! {
+    DataType {
+        "text" => Self::Varchar,
+        "integer" => Self::BigInt,
+        "number" => Self::Double,
+        "decimal" => Self::Decimal,
+        "boolean" => Self::Boolean,
+        "date" => Self::Date,
+        "timestamp" => Self::Timestamp,
+        "uuid" => Self::Uuid,
+        "binary" => Self::Binary,
+    }
+}
+
+fn is_tool_name(text: &str) -> bool {
+    let plain = |each: char| each.is_ascii_alphanumeric() || "_-.".contains(each);
+    !text.is_empty() && text.len() <= NAME_LENGTH && text.chars().all(plain)
+}
+
 /// Reads `[[connections.procedures]]`.
-pub(super) fn procedures(connection: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Declared> {
+pub(super) fn procedures(connection: &Section<'_>) -> Vec<Declared> {
     let mut declared: Vec<Declared> = Vec::new();
-    for mut section in connection.sections("procedures", problems).unwrap_or_default() {
-        let procedure = procedure(&mut section, problems);
-        section.finish(problems);
-        let Some(procedure) = procedure else { continue };
-        let name = &procedure.procedure.name;
-        if declared.iter().any(|other| other.procedure.name.eq_ignore_ascii_case(name)) {
-            let message = format!("another procedure is named {name:?}");
-            section.problem("name", message, "give it another name", problems);
+    for section in connection.tables("procedures") {
+        let ProcedureSettings { name, description, sql, read_only } = ProcedureSettings::read(&section);
+        if declared.iter().any(|other| other.procedure.name.eq_ignore_ascii_case(&name)) {
+            section.taken("procedure", &name);
         }
-        declared.push(procedure);
+        let procedure = Procedure {
+            schema: "main".to_owned(),
+            name,
+            remarks: description,
+            reads_only: read_only,
+            parameters: parameters(&section),
+            roles: None,
+        };
+        declared.push(Declared { procedure, sql });
     }
     declared
 }
 
-fn procedure(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<Declared> {
-    let name = section.required("name", "add the procedure's name", problems);
-    let remarks = section.required("description", "say for agents and people what it does", problems);
-    let sql = section.required("sql", "add the statement, with @name for each parameter", problems);
-    let reads_only = section.boolean("read_only", problems).unwrap_or(false);
-    let parameters = parameters(section, problems);
-    let procedure = Procedure { schema: "main".to_owned(), name: name?, remarks, reads_only, parameters, roles: None };
-    Some(Declared { procedure, sql: sql? })
-}
-
 /// Reads `[[connections.tools]]`. No name may be taken already.
 pub(super) fn tools(
-    connection: &mut Section<'_>,
+    connection: &Section<'_>,
     dialect: Dialect,
     naming: Naming<'_>,
     procedures: &[Declared],
-    problems: &mut Vec<Problem>,
 ) -> Vec<OwnTool> {
     let mut tools: Vec<OwnTool> = Vec::new();
-    for mut section in connection.sections("tools", problems).unwrap_or_default() {
-        let tool = tool(&mut section, dialect, naming, problems);
-        section.finish(problems);
-        let Some(tool) = tool else { continue };
+    for section in connection.tables("tools") {
+        let Some(tool) = tool(&section, dialect, naming) else { continue };
         let name = tool.name.as_str();
         let taken = tools::fixed_names().any(|fixed| fixed == name)
             || tools.iter().any(|other| other.name == name)
             || procedures.iter().any(|declared| declared.procedure.name == name);
         if taken {
-            let message = format!("another tool of this connection is named {name:?}");
-            section.problem("name", message, "give it another name", problems);
+            section.taken("tool of this connection", name);
         }
         tools.push(tool);
     }
     tools
 }
 
-fn tool(
-    section: &mut Section<'_>,
-    dialect: Dialect,
-    naming: Naming<'_>,
-    problems: &mut Vec<Problem>,
-) -> Option<OwnTool> {
-    let name = section.required("name", "add the tool's name, as tools/list shows it", problems);
-    if let Some(name) = &name {
-        let plain = |each: char| each.is_ascii_alphanumeric() || "_-.".contains(each);
-        if name.is_empty() || name.len() > NAME_LENGTH || !name.chars().all(plain) {
-            let remedy = format!("use up to {NAME_LENGTH} letters, digits, _, - and .");
-            section.problem("name", format!("{name:?} is no tool's name"), &remedy, problems);
-        }
-    }
-    let title = section.string("title", problems);
-    let description = section.required("description", "say for agents what it does and when to use it", problems);
-    let sql = section.required("sql", "add the statement, with @name for each parameter", problems);
-    let read_only = section.boolean("read_only", problems);
-    let parameters = parameters(section, problems);
-    let sql = sql?;
-    let mut class = understood(section, &sql, dialect, naming, &parameters, problems)?;
+fn tool(section: &Section<'_>, dialect: Dialect, naming: Naming<'_>) -> Option<OwnTool> {
+    let ToolSettings { name, title, description, sql, read_only } = ToolSettings::read(section);
+    let parameters = parameters(section);
+    let mut class = understood(section, &sql, dialect, naming, &parameters)?;
     match (read_only, class.reads_only()) {
         (Some(true), false) => section.problem(
             "read_only",
             format!("its statement is of class {} and does not only read", class.as_str()),
             "remove this key, or change the statement",
-            problems,
         ),
         // A query that calls a function which writes: the administrator says so.
         (Some(false), true) => class = Class::Other,
         _ => {}
     }
-    let name = name?;
     let title = title.unwrap_or_else(|| titled(&name));
-    Some(OwnTool { name, title, description: description?, sql, parameters, class })
+    Some(OwnTool { name, title, description, sql, parameters, class })
 }
 
 /// The class of a statement that may be a tool.
@@ -123,28 +165,25 @@ fn understood(
     dialect: Dialect,
     naming: Naming<'_>,
     parameters: &[Parameter],
-    problems: &mut Vec<Problem>,
 ) -> Option<Class> {
     let declared = parameters.iter().map(|parameter| parameter.name.clone()).collect();
     let mut statements = match sql::statements_with(text, dialect, naming, &declared) {
         Ok(statements) => statements,
         Err(error) => {
-            let remedy = error.get_hint().unwrap_or("write one statement of the source's own SQL").to_owned();
-            section.problem("sql", error.message, &remedy, problems);
+            section.error("sql", error, "write one statement of the source's own SQL");
             return None;
         }
     };
     let statement = statements.pop()?;
     if !statements.is_empty() {
         let message = format!("this text holds {} statements", statements.len() + 1);
-        section.problem("sql", message, "write one statement; each tool runs one", problems);
+        section.problem("sql", message, "write one statement; each tool runs one");
     }
     if matches!(statement.class, Class::Transaction | Class::Session) {
         section.problem(
             "sql",
             format!("a statement of class {} cannot be a tool", statement.class.as_str()),
             "write a statement that reads or changes data; each call is a transaction of its own",
-            problems,
         );
     }
     for placeholder in &statement.placeholders {
@@ -152,12 +191,12 @@ fn understood(
             let offered = near::nearest(placeholder, parameters.iter().map(|parameter| parameter.name.as_str()));
             let remedy = near::did_you_mean(&offered)
                 .unwrap_or_else(|| format!("add a [[connections.tools.parameters]] table named {placeholder:?}"));
-            section.problem("sql", format!("@{placeholder} is no parameter of this tool"), &remedy, problems);
+            section.problem("sql", format!("@{placeholder} is no parameter of this tool"), &remedy);
         }
     }
     for parameter in parameters.iter().filter(|parameter| !statement.placeholders.contains(&parameter.name)) {
         let message = format!("the statement does not use @{}", parameter.name);
-        section.problem("sql", message, "use it, or remove the parameter", problems);
+        section.problem("sql", message, "use it, or remove the parameter");
     }
     Some(statement.class)
 }
@@ -172,49 +211,34 @@ fn titled(name: &str) -> String {
     }
 }
 
-fn parameters(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Vec<Parameter> {
+fn parameters(section: &Section<'_>) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
-    for mut section in section.sections("parameters", problems).unwrap_or_default() {
-        let name = section.required("name", "add the parameter's name", problems);
-        let data_type = section.word("type", &PARAMETER_TYPES, problems).unwrap_or(DataType::Varchar);
-        let remarks = section.string("description", problems);
-        let optional = section.boolean("optional", problems).unwrap_or(false);
-        let default = section.scalar("default", problems);
-        if let Some(default) = &default
-            && !fits(data_type, default)
-        {
-            let word = PARAMETER_TYPES.iter().find(|(_, known)| *known == data_type).map_or("text", |(word, _)| word);
-            section.problem("default", format!("{default} is no {word}"), "write a value of its type", problems);
-        }
-        section.finish(problems);
-        let Some(name) = name else { continue };
-        if !is_placeholder(&name) {
-            let message = format!("{name:?} cannot stand behind @ in a statement");
-            section.problem("name", message, "use letters, digits and _, and begin with a letter", problems);
+    for section in section.tables("parameters") {
+        let settings = ParameterSettings::read(&section);
+        let (name, data_type) = (settings.name, settings.data_type);
+        if let Some(default) = settings.default.as_ref().filter(|default| !fits(data_type, default)) {
+            let word = data_type.as_str();
+            section.problem("default", format!("{default} is no {word}"), "write a value of its type");
         }
         if parameters.iter().any(|other| other.name == name) {
-            let message = format!("another parameter is named {name:?}");
-            section.problem("name", message, "give it another name", problems);
+            section.taken("parameter", &name);
         }
         parameters.push(Parameter {
             name,
             direction: Direction::In,
             data_type,
             type_name: data_type.name().to_lowercase(),
-            optional: optional || default.is_some(),
-            remarks,
-            default: default.map(|value| value.to_string()),
+            optional: settings.optional || settings.default.is_some(),
+            remarks: settings.description,
+            default: settings.default.map(|value| value.to_string()),
         });
     }
+    // One without a name, which was told, is not looked for in the statement.
+    parameters.retain(|parameter| !parameter.name.is_empty());
     parameters
 }
 
-fn is_placeholder(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.chars().all(|each| each.is_ascii_alphanumeric() || each == '_')
-}
-
-fn fits(data_type: DataType, value: &serde_json::Value) -> bool {
+fn fits(data_type: DataType, value: &Value) -> bool {
     match data_type {
         DataType::BigInt => value.is_i64() || value.is_u64(),
         DataType::Double => value.is_number(),

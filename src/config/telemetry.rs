@@ -3,9 +3,21 @@
 
 use url::Url;
 
-use super::environment::Environment;
-use super::problem::Problem;
 use super::section::Section;
+use super::setting::TEXT;
+use super::table::{Table, settings};
+
+settings! {
+    /// Where traces go by OTLP, with a build that has the feature otel; else this table is refused.
+    pub(super) struct TelemetrySettings {
+        /// An address that takes HTTP with protobuf; /v1/traces is put behind it.
+        otlp_endpoint: Option<String> = TEXT.example("\"http://127.0.0.1:4318\"").checked(
+            |text| traces_of(text).is_some(),
+            "this is no address of an OTLP receiver",
+            "write it as \"http://127.0.0.1:4318\"; /v1/traces is put behind it",
+        ),
+    }
+}
 
 /// What is sent to where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,22 +48,15 @@ const DEFAULT_QUEUE: usize = 2048;
 const LARGEST_QUEUE: usize = 1_000_000;
 
 /// Reads the table.
-pub(super) fn read(root: &mut Section<'_>, environment: Environment<'_>, problems: &mut Vec<Problem>) -> Telemetry {
-    let mut section = root.section("telemetry", problems);
-    let given = section.string("otlp_endpoint", problems);
+pub(super) fn read(root: &Section<'_>) -> Telemetry {
+    let section = root.table("telemetry");
+    let given = TelemetrySettings::read(&section).otlp_endpoint;
     if given.is_some() && !AVAILABLE {
-        let message = "this build of Portico sends no traces".to_owned();
         let remedy = "build it with `cargo build --release --features otel`, or leave the key out";
-        section.problem("otlp_endpoint", message, remedy, problems);
+        section.problem("otlp_endpoint", "this build of Portico sends no traces", remedy);
     }
     let endpoint = given.as_deref().and_then(traces_of);
-    if given.is_some() && endpoint.is_none() {
-        let message = "this is no address of an OTLP receiver".to_owned();
-        let remedy = "write it as \"http://127.0.0.1:4318\"; /v1/traces is put behind it";
-        section.problem("otlp_endpoint", message, remedy, problems);
-    }
-    section.finish(problems);
-    let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
+    let variable = |name: &str| section.environment(name).filter(|value| !value.is_empty());
     let named = given.is_some() || ENDPOINTS.iter().any(|name| variable(name).is_some());
     // A build that sends nothing is not asked about variables that are meant for every program of a machine.
     if !AVAILABLE || !named || variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
@@ -62,18 +67,18 @@ pub(super) fn read(root: &mut Section<'_>, environment: Environment<'_>, problem
         Some("none") => return Telemetry::default(),
         Some(other) => {
             let message = format!("the environment's {EXPORTER} is {other:?}, and traces are sent by OTLP alone");
-            problems.push(Problem::new(0, "telemetry", message, "set it to otlp, or to none for no traces"));
+            section.elsewhere("telemetry", message, "set it to otlp, or to none for no traces");
         }
     }
     let protocol = PROTOCOLS.iter().find_map(|name| Some((name, variable(name)?)));
     if let Some((name, protocol)) = protocol.filter(|(_, protocol)| protocol != "http/protobuf") {
         let message = format!("the environment's {name} is {protocol:?}, which is not spoken here");
-        problems.push(Problem::new(0, "telemetry", message, "set it to http/protobuf; the usual port is 4318"));
+        section.elsewhere("telemetry", message, "set it to http/protobuf; the usual port is 4318");
     }
     let queue = variable(QUEUE).map_or(Some(DEFAULT_QUEUE), |value| value.parse().ok());
     let queue = queue.filter(|queue| (1..=LARGEST_QUEUE).contains(queue)).unwrap_or_else(|| {
         let message = format!("the environment's {QUEUE} is no number of spans from 1 to {LARGEST_QUEUE}");
-        problems.push(Problem::new(0, "telemetry", message, "mend it, or unset it for 2048"));
+        section.elsewhere("telemetry", message, "mend it, or unset it for 2048");
         DEFAULT_QUEUE
     });
     Telemetry { traces: Some(Otlp { endpoint, queue }) }

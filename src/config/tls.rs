@@ -13,8 +13,9 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 
-use super::problem::Problem;
 use super::section::Section;
+use super::setting::TEXT;
+use super::table::{Member, Table, settings};
 
 /// What the service shows, and what it demands.
 #[derive(Clone)]
@@ -33,67 +34,64 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Reads `[server.tls]`, where it is there.
-pub(super) fn read(server: &mut Section<'_>, base: &Path, problems: &mut Vec<Problem>) -> Option<Tls> {
-    if !server.has("tls") {
-        return None;
+settings! {
+    /// TLS on every TCP listener.
+    pub(super) struct CertificateFiles {
+        /// A PEM file with the certificate and its chain.
+        certificate: PathBuf = TEXT.example("\"server.pem\"").renewed()
+            .required("add the path of a PEM file: the certificate and its chain"),
+        /// A PEM file with the certificate's private key.
+        key: PathBuf = TEXT.example("\"server.key\"").renewed()
+            .required("add the path of a PEM file with the certificate's private key"),
+        /// Demands a certificate by one of the authorities in this PEM file from every client.
+        client_ca: Option<PathBuf> = TEXT.example("\"clients.pem\"").renewed(),
     }
-    let mut section = server.section("tls", problems);
-    let certificate =
-        section.required("certificate", "add the path of a PEM file: the certificate and its chain", problems);
-    let key = section.required("key", "add the path of a PEM file with the certificate's private key", problems);
-    let authority = section.string("client_ca", problems);
-    section.finish(problems);
-    let chain = certificate.and_then(|path| certificates(&section, "certificate", &base.join(path), problems));
-    let key_file = key.map(|path| base.join(path));
-    let key = key_file.as_ref().and_then(|path| {
-        PrivateKeyDer::from_pem_file(path)
-            .map_err(|error| {
-                let message = format!("{} holds no private key: {error}", path.display());
-                section.problem("key", message, "name a readable PEM file with one private key", problems);
-            })
-            .ok()
-    });
-    let clients = authority.map(|path| clients(&section, &base.join(path), problems));
-    let certified = CertifiedKey::from_der(chain?, key?, &aws_lc_rs::default_provider())
-        .map_err(|error| {
-            let message = format!("certificate and key are no pair: {error}");
-            section.problem("key", message, "name the key that the certificate was made for", problems);
-        })
-        .ok()?;
-    let clients = match clients {
-        Some(clients) => Some(clients?),
-        None => None,
-    };
-    Some(Tls { certified: Arc::new(certified), clients, key_file: key_file? })
 }
 
-fn certificates(
-    section: &Section<'_>,
-    name: &'static str,
-    path: &Path,
-    problems: &mut Vec<Problem>,
-) -> Option<Vec<CertificateDer<'static>>> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+impl Member for Option<Tls> {
+    fn take(server: &Section<'_>, name: &str) -> Self {
+        let section = server.optional_table(name)?;
+        let files = CertificateFiles::read(&section);
+        let chain = certificates(&section, "certificate", &files.certificate);
+        let key_file = section.base().join(files.key);
+        let key = PrivateKeyDer::from_pem_file(&key_file).map_err(|error| {
+            let message = format!("{} holds no private key: {error}", key_file.display());
+            section.problem("key", message, "name a readable PEM file with one private key");
+        });
+        let clients = files.client_ca.as_ref().map(|path| clients(&section, path));
+        let certified = CertifiedKey::from_der(chain?, key.ok()?, &aws_lc_rs::default_provider()).map_err(|error| {
+            let message = format!("certificate and key are no pair: {error}");
+            section.problem("key", message, "name the key that the certificate was made for");
+        });
+        let clients = match clients {
+            Some(clients) => Some(clients?),
+            None => None,
+        };
+        Some(Tls { certified: Arc::new(certified.ok()?), clients, key_file })
+    }
+}
+
+fn certificates(section: &Section<'_>, name: &str, path: &Path) -> Option<Vec<CertificateDer<'static>>> {
+    let path = section.base().join(path);
+    let read = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let wrong = match read {
         Ok(certificates) if !certificates.is_empty() => return Some(certificates),
         Ok(_) => "there is none in it".to_owned(),
         Err(error) => error.to_string(),
     };
     let message = format!("{} holds no certificate: {wrong}", path.display());
-    section.problem(name, message, "name a readable PEM file with at least one certificate", problems);
+    section.problem(name, message, "name a readable PEM file with at least one certificate");
     None
 }
 
-fn clients(section: &Section<'_>, path: &Path, problems: &mut Vec<Problem>) -> Option<Arc<dyn ClientCertVerifier>> {
+fn clients(section: &Section<'_>, path: &Path) -> Option<Arc<dyn ClientCertVerifier>> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(certificates(section, "client_ca", path, problems)?);
+    roots.add_parsable_certificates(certificates(section, "client_ca", path)?);
     let provider = Arc::new(aws_lc_rs::default_provider());
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|error| {
-            let message = format!("{} holds no authority: {error}", path.display());
-            section.problem("client_ca", message, "name a PEM file with the authorities' certificates", problems);
-        })
-        .ok()
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let refused = verifier.map_err(|error| {
+        let message = format!("{} holds no authority: {error}", section.base().join(path).display());
+        section.problem("client_ca", message, "name a PEM file with the authorities' certificates");
+    });
+    refused.ok()
 }

@@ -152,7 +152,7 @@ impl Terms {
     fn place(&self, address: Option<IpAddr>) -> Result<Option<Share<IpAddr>>, Short> {
         let config = self.app.config();
         let counted = address.filter(|address| !config.server.trusted_proxies.trust(*address));
-        let most = Most { each: config.server.bounds.max_connections_per_address, all: usize::MAX };
+        let most = Most { each: config.server.bounds.connections_per_address(), all: usize::MAX };
         counted.map(|address| self.addresses.take(address.to_canonical(), 1, most)).transpose()
     }
 }

@@ -6,12 +6,13 @@ use actix_web::HttpRequest;
 use actix_web::http::header::HeaderValue;
 
 use crate::app::App;
+use crate::config::Words;
 use crate::edge::proxies::{self, Peer};
 
 /// The client's address, where it is known: what is logged, and whom failures are counted against.
 pub(super) fn client(request: &HttpRequest, app: &App) -> Option<IpAddr> {
     let peer = request.peer_addr().map_or(Peer::Unix, |address| Peer::Address(address.ip()));
     let proxies = &app.config().server.trusted_proxies;
-    let values = request.headers().get_all(proxies.header.name());
+    let values = request.headers().get_all(proxies.header.as_str());
     proxies::client(peer, proxies, values.map(HeaderValue::as_bytes))
 }

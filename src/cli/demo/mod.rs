@@ -9,18 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use portico_actors::directory::{self, Start};
+use portico_actors::source::Access;
 use portico_actors::source::sqlite::DatabaseFile;
-use portico_actors::source::{Access, Exposure};
 
 use super::common::{Common, Failure};
 use super::output::{print_json, say};
 use super::serve;
 use crate::config::{
-    Config, Connection, Fingerprint, Keys, Limits, Log, MetricsAccess, OAuth, Server, Store, Telemetry, Tokens,
+    AuditSettings, Config, Connection, ConnectionSettings, Keys, Limits, Listen, Log, MetricsAccess, OAuth, Server,
+    Store, Telemetry, Tokens,
 };
 use crate::sample;
-use crate::tools::Switches;
 use credentials::{CONNECTION_ID, CONNECTION_NAME, Credentials};
 
 const INSTRUCTIONS: &str = "A small shop with made-up customers. Amounts of an order are in its own currency; \
@@ -29,7 +28,7 @@ const INSTRUCTIONS: &str = "A small shop with made-up customers. Amounts of an o
 #[derive(Args, Debug)]
 pub(super) struct Demo {
     /// The address to listen on.
-    #[arg(long, default_value = Server::DEFAULT_LISTEN)]
+    #[arg(long, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Where the sample data, the store and the credentials are kept between runs.
     #[arg(long, value_name = "DIR", default_value = "portico-demo")]
@@ -69,51 +68,37 @@ fn announce(credentials: &Credentials, json: bool) {
 }
 
 fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
+    let settings = ConnectionSettings {
+        id: CONNECTION_ID,
+        name: Arc::from(CONNECTION_NAME),
+        access: Access::ReadWrite,
+        instructions: Some(INSTRUCTIONS.to_owned()),
+        ..ConnectionSettings::default()
+    };
+    let shop = Arc::new(DatabaseFile(shop.to_owned()));
+    let connection = Connection { procedures: sample::procedures().into(), ..Connection::at(shop, settings) };
     Config {
         server: Server {
+            listen: vec![Listen::Tcp(listen)],
+            public_url: public_url(listen),
             // Whoever measures what streams cost has one user to do it with.
             max_streams: 20_000,
             // Whoever tries a demo expects Ctrl-C to work at once.
             shutdown_timeout: Duration::from_secs(2),
             // Whoever can reach this machine alone may look.
             metrics: if listen.ip().is_loopback() { MetricsAccess::Open } else { MetricsAccess::Admin },
-            ..Server::at(listen, public_url(listen))
+            ..Server::default()
         },
         store: Store::of_file(data_dir.join("portico.db")),
-        audit: crate::audit::Settings::default(),
-        tokens: Tokens { lifetime: Tokens::DEFAULT_LIFETIME, clock_skew: Tokens::DEFAULT_CLOCK_SKEW },
+        audit: AuditSettings::default(),
+        tokens: Tokens::default(),
         // Whoever tries a demo expects any client to connect.
         oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
         limits: Limits::default(),
         log: Log::default(),
         telemetry: Telemetry::default(),
         issuers: Vec::new(),
-        connections: vec![Arc::new(Connection {
-            id: CONNECTION_ID,
-            name: Arc::from(CONNECTION_NAME),
-            location: Arc::new(DatabaseFile(shop.to_owned())),
-            access: Access::ReadWrite,
-            pool: Connection::DEFAULT_POOL,
-            queue: Connection::DEFAULT_QUEUE,
-            pool_per_principal: None,
-            queue_timeout: directory::Connection::DEFAULT_QUEUE_TIMEOUT,
-            reader_timeout: directory::Connection::DEFAULT_READER_TIMEOUT,
-            connect_timeout: Connection::DEFAULT_CONNECT_TIMEOUT,
-            max_rows: Connection::DEFAULT_MAX_ROWS,
-            max_bytes: Connection::DEFAULT_MAX_BYTES,
-            trace_comments: false,
-            instructions: Some(INSTRUCTIONS.to_owned()),
-            refresh: directory::Connection::DEFAULT_REFRESH,
-            procedures: sample::procedures().into(),
-            tools: Arc::default(),
-            switches: Switches::default(),
-            exposure: Exposure::default(),
-            prompts: Arc::default(),
-            identity: None,
-            start: Start::Eager,
-            idle_timeout: None,
-            fingerprint: Fingerprint::default(),
-        })],
+        connections: vec![Arc::new(connection)],
         keys: Keys::default(),
     }
 }

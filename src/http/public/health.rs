@@ -56,7 +56,7 @@ pub(in crate::http) async fn ready(app: web::Data<App>) -> HttpResponse {
         entries.iter().map(|entry| State { name: Arc::clone(&entry.name), status: entry.status() }).collect();
     let (status, reason) = match &takes {
         Ok(()) => ("ready", None),
-        Err(why) => (why.word(), Some(why.to_string())),
+        Err(why) => (why.as_str(), Some(why.to_string())),
     };
     error::readiness(takes.is_ok()).json(Readiness { status, reason, connections })
 }

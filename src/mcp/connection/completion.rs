@@ -37,7 +37,12 @@ pub(in crate::mcp) async fn values(
         CompletionTarget::Prompt(prompt) => {
             let prompt = prompts::find(context, &prompt)?;
             let argument = prompt.arguments.iter().find(|argument| argument.name == name);
-            argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?.completes.clone()
+            let argument = argument.ok_or_else(|| invalid_params("argument.name: the prompt has no such argument"))?;
+            if let Some(values) = &argument.values {
+                let fits = |value: &&String| value.to_lowercase().starts_with(&begun.to_lowercase());
+                return Ok(values.iter().filter(fits).cloned().collect());
+            }
+            argument.completes
         }
     };
     let schema = known.remove("schemaName");
@@ -45,10 +50,6 @@ pub(in crate::mcp) async fn values(
     let schema_narrow = schema.as_deref().map(literal);
     let (facet, column, narrow) = match source {
         None => return Ok(Vec::new()),
-        Some(Completes::Values(values)) => {
-            let fits = |value: &String| value.to_lowercase().starts_with(&begun.to_lowercase());
-            return Ok(values.into_iter().filter(fits).collect());
-        }
         Some(Completes::Schemas) => (Facet::Schemas, 1, Narrow { schema: begins, ..Narrow::default() }),
         Some(Completes::Tables) => {
             (Facet::Tables, 2, Narrow { schema: schema_narrow, table: begins, ..Narrow::default() })

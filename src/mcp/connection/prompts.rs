@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::config::Prompt;
+use crate::config::{Prompt, Words};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params};
 
@@ -60,7 +60,7 @@ pub(in crate::mcp) fn get(
         .messages
         .iter()
         .map(|message| {
-            json!({"role": message.role.word(), "content": {"type": "text", "text": filled(&message.text, given)}})
+            json!({"role": message.role.as_str(), "content": {"type": "text", "text": filled(&message.text, given)}})
         })
         .collect();
     let mut result = json!({"messages": messages});

@@ -52,7 +52,7 @@ fn only_in(sources: &BTreeMap<String, String>, word: &str, places: &[&str]) {
 fn each_library_has_its_room() {
     let sources = sources();
     // The configuration names it once more, to quieten its log.
-    only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/seeing.rs"]);
+    only_in(&sources, "tokio_postgres", &["actors/sources/src/postgres/", "src/config/log.rs"]);
     only_in(&sources, "squawk_", &["actors/sql/src/"]);
     only_in(&sources, "jsonwebtoken", &["actors/auth/src/"]);
     only_in(&sources, "rusqlite", &["actors/sources/src/sqlite/", "actors/auth/src/", "src/sample/"]);
@@ -60,8 +60,8 @@ fn each_library_has_its_room() {
     only_in(&sources, "askama", &["src/http/pages/"]);
     only_in(&sources, "reqwest", &["actors/auth/src/", "src/client_document.rs"]);
     only_in(&sources, "argon2", &["actors/auth/src/"]);
-    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/seeing.rs"]);
-    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/seeing.rs"]);
+    only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/log.rs"]);
+    only_in(&sources, "actix_server", &["src/http/listening.rs", "src/config/log.rs"]);
     only_in(&sources, "rustls::", &["src/edge/", "src/config/tls.rs", "actors/sources/src/postgres/"]);
     only_in(&sources, "prometheus_client", &["src/observe/"]);
     only_in(&sources, "opentelemetry", &["src/observe/"]);

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use futures_util::FutureExt;
-use portico::audit::{Audit, AuditEvent, Record, Settings};
+use portico::audit::{Audit, AuditEvent, Record};
+use portico::config::AuditSettings;
 use portico_actors::event::Event;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -171,7 +172,7 @@ async fn a_caller_who_leaves_is_recorded_too() {
 async fn a_full_queue_is_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let settings = Settings { file: Some(path.clone()), queue: 1, ..Settings::default() };
+    let settings = AuditSettings { file: Some(path.clone()), queue: 1, ..AuditSettings::default() };
     let audit =
         Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     let held = audit.reserve().await.unwrap().unwrap();
@@ -191,7 +192,7 @@ async fn a_full_queue_is_waited_for() {
 async fn what_strangers_do_is_counted_when_it_is_too_much() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("audit.jsonl");
-    let settings = Settings { file: Some(path.clone()), ..Settings::default() };
+    let settings = AuditSettings { file: Some(path.clone()), ..AuditSettings::default() };
     let audit =
         Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     for _ in 0..2_000 {

@@ -1,71 +1,13 @@
 //! What docs/operating.md says of bounds is what the settings declare, and what the code has.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 
-use portico::config::Config;
+use portico::config::Kind;
 
-fn file(path: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
-
-/// Where the settings of a section are declared.
-const DECLARED: [(&str, &str); 11] = [
-    ("audit", "audit"),
-    ("bounds", "server"),
-    ("connection", "connections"),
-    ("defaults", "connections"),
-    ("identity", "connections.identity"),
-    ("issuer", "issuers"),
-    ("limits", "limits"),
-    ("mod", "tokens"),
-    ("server", "server"),
-    ("store", "store"),
-    ("tasks", "server.tasks"),
-];
+use super::settings::{all, file, value};
 
 /// Numbers that bound nothing: how far clocks may be apart, how often one looks, and from when on a call is a task.
 const NO_BOUNDS: [&str; 3] = ["tokens.clock_skew", "connections.refresh_interval", "server.tasks.after"];
-
-/// Every number of the configuration, as the sources declare it.
-fn declared() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config");
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let text = std::fs::read_to_string(entry.path()).unwrap();
-        let name = entry.path().file_stem().unwrap().to_str().unwrap().to_owned();
-        for call in ["integer(", "rate("] {
-            for rest in text.split(call).skip(1) {
-                // The declaration of the function itself has no name of a key.
-                let Some(rest) = rest.trim_start().strip_prefix('"') else { continue };
-                let section = DECLARED.iter().find(|(declares, _)| *declares == name);
-                let (_, section) = section.unwrap_or_else(|| panic!("{name}.rs declares a number"));
-                found.insert(format!("{section}.{}", rest.split('"').next().unwrap()));
-            }
-        }
-    }
-    assert!(found.len() > 30, "the declarations were not found");
-    found
-}
-
-/// The numbers of the example, also those that stand there as comments.
-fn example() -> BTreeMap<String, String> {
-    let (mut section, mut found) = (String::new(), BTreeMap::new());
-    for line in file("config.toml").lines() {
-        let line = line.trim_start_matches("# ");
-        if let Some(name) = line.strip_prefix('[') {
-            let name = name.trim_start_matches('[').split(']').next().unwrap();
-            // What holds for each connection whose own table does not say otherwise.
-            section = if name == "defaults" { "connections".to_owned() } else { name.to_owned() };
-        } else if let Some((key, value)) = line.split_once(" = ")
-            && value.bytes().all(|each| each.is_ascii_digit())
-        {
-            let before = found.insert(format!("{section}.{key}"), value.to_owned());
-            assert!(before.is_none_or(|before| before == value), "{section}.{key}");
-        }
-    }
-    found
-}
 
 /// The rows of the table behind `heading`, each as its cells.
 fn table(heading: &str) -> Vec<Vec<String>> {
@@ -86,19 +28,11 @@ fn the_table_of_bounds_is_what_the_settings_declare() {
     let rows = table("### Bounds\n");
     let told: BTreeMap<String, String> =
         rows.into_iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone())).collect();
-    let wanted: BTreeSet<String> = declared().into_iter().filter(|key| !NO_BOUNDS.contains(&key.as_str())).collect();
-    assert_eq!(told.keys().cloned().collect::<BTreeSet<_>>(), wanted);
-    let example = example();
-    for (key, default) in told {
-        assert_eq!(example.get(&key), Some(&default), "{key} in config.toml");
-    }
-    // `config.rs` holds the rest of the example against what one gets without it.
-    let set = |name: &str| (name == "SALES_PASSWORD").then(|| "secret".to_owned());
-    let spelt = Config::parse(&file("config.toml"), Path::new("/base"), &set).unwrap();
-    let least = file("config.toml").split("[audit]").next().unwrap().to_owned()
-        + "[[connections]]\nid = \"6f0b1a52-8d0e-4c57-9d1b-6a7f3f0c2b11\"\nname = \"sales\"\nurl = \"sqlite:x.db\"\n";
-    let least = Config::parse(&least, Path::new("/base"), &set).unwrap();
-    assert_eq!(format!("{:?}", spelt.audit), format!("{:?}", least.audit));
+    let is_bound = |path: &str| !NO_BOUNDS.contains(&path) && !path.starts_with("defaults.");
+    let numbers =
+        all().into_iter().filter(|(path, setting, _)| matches!(setting.kind, Kind::Number(..)) && is_bound(path));
+    let declared: BTreeMap<String, String> = numbers.map(|(path, setting, _)| (path, value(setting))).collect();
+    assert_eq!(told, declared);
 }
 
 /// What is bounded, the numbers that the table has for it, and where the code has them.

@@ -35,6 +35,7 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
     assert_eq!(format!("{:?}", config.server), format!("{:?}", default.server));
     assert_eq!(format!("{:?}", config.tokens), format!("{:?}", default.tokens));
     assert_eq!(format!("{:?}", config.limits), format!("{:?}", default.limits));
+    assert_eq!(format!("{:?}", config.audit), format!("{:?}", default.audit));
     assert_eq!((config.store.place.file(), &config.log), (default.store.place.file(), &default.log));
     let other = &default.connections[0];
     assert_eq!(
@@ -46,8 +47,8 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
             sales.connect_timeout,
             sales.max_rows,
             sales.max_bytes,
-            sales.start,
-            sales.idle_timeout
+            sales.usage.start,
+            sales.usage.idle_timeout
         ),
         (
             other.access,
@@ -57,8 +58,8 @@ fn the_example_at_the_top_is_valid_and_shows_the_defaults() {
             other.connect_timeout,
             other.max_rows,
             other.max_bytes,
-            other.start,
-            other.idle_timeout
+            other.usage.start,
+            other.usage.idle_timeout
         )
     );
     assert_eq!(other.access, Access::ReadOnly, "what is not said is not allowed");
@@ -75,7 +76,7 @@ fn what_a_table_says_goes_before_the_defaults_and_those_before_what_is_usual() {
             format!("{defaults}\n{}", table(1, "") + &table(2, "start = \"lazy\"") + &table(3, "idle_timeout = 5"));
         let config = Config::parse(&text, Path::new("/base"), &|_| None).unwrap();
         let seconds = |idle: Option<std::time::Duration>| idle.map(|idle| idle.as_secs());
-        config.connections.iter().map(|it| (it.start, seconds(it.idle_timeout))).collect::<Vec<_>>()
+        config.connections.iter().map(|it| (it.usage.start, seconds(it.usage.idle_timeout))).collect::<Vec<_>>()
     };
     let (eager, lazy) = (Start::Eager, Start::Lazy);
     assert_eq!(read(""), [(eager, None), (lazy, Some(600)), (eager, Some(5))]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use portico::config::{Completes, Config};
+use portico::config::{Completes, Config, Role};
 use portico_actors::sql::Class;
 
 const HEAD: &str =
@@ -94,7 +94,7 @@ text = "Yes?"
 "#;
     let config = parse(text).unwrap();
     let prompt = &config.connections[0].prompts[0];
-    assert_eq!((prompt.messages.len(), prompt.messages[1].role.word()), (2, "assistant"));
+    assert_eq!((prompt.messages.len(), prompt.messages[1].role), (2, Role::Assistant));
     assert_eq!(prompt.arguments[0].completes, Some(Completes::Tables));
 }
 

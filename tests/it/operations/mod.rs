@@ -31,6 +31,7 @@ mod running_manager;
 mod running_reload;
 mod running_stop;
 mod running_threads;
+mod settings;
 mod slow_store;
 mod tracing;
 mod unhealthy;

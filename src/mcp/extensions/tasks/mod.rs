@@ -13,5 +13,5 @@ pub(in crate::mcp) use promotion::prepare;
 pub use promotion::promote;
 pub(in crate::mcp) use subscription::TaskSubscription;
 pub use support::{EXTENSION, TaskPromotion, TaskSupport};
-pub use table::{TaskLimits, Tasks};
+pub use table::Tasks;
 pub use task::Task;

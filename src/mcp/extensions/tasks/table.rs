@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use super::task::Task;
+use crate::config::TaskLimits;
 use crate::mcp::lock::lock;
 use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
@@ -14,34 +14,6 @@ use crate::mcp::streams::progress::Progress;
 const TOTAL: usize = 1_000;
 /// What one principal's results may take of the room for all of them.
 const SHARE: usize = 4;
-
-/// When a call becomes a task, how many there may be, and what is kept of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskLimits {
-    /// A call that is not done by then becomes a task, if the client knows tasks.
-    pub after: Duration,
-    /// How long the result is kept after the call's end.
-    pub keep: Duration,
-    /// Tasks of one principal at once, those whose result is kept among them. With none, there are
-    /// no tasks at all.
-    pub per_principal: usize,
-    /// The same of one connection.
-    pub per_connection: usize,
-    /// Bytes of the results that are kept, of all principals together.
-    pub kept_bytes: usize,
-}
-
-impl Default for TaskLimits {
-    fn default() -> Self {
-        Self {
-            after: Duration::from_secs(5),
-            keep: Duration::from_mins(5),
-            per_principal: 32,
-            per_connection: 256,
-            kept_bytes: 64 * 1024 * 1024,
-        }
-    }
-}
 
 /// Every task. Clones share one table.
 #[derive(Clone, Debug, Default)]
