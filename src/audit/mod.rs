@@ -11,7 +11,6 @@
 pub mod file;
 mod place;
 mod queue;
-pub mod reading;
 pub mod record;
 mod settings;
 pub mod sinks;

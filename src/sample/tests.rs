@@ -7,13 +7,19 @@ use futures_util::StreamExt as _;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::sqlite::DatabaseFile;
-use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Task};
+use portico_actors::source::{Access, Declared, Invocation, Location, Plan, Prepared, Settings, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::{Error, create, procedures};
+use super::{CONFIGURATION, create};
+use crate::config::Config;
+
+fn procedures() -> std::sync::Arc<[Declared]> {
+    let config = Config::parse(CONFIGURATION, std::path::Path::new(""), &|_| None).unwrap();
+    config.connections[0].procedures.clone()
+}
 
 fn sample() -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
@@ -110,7 +116,7 @@ fn decimals_sum_and_sort_as_numbers() {
 fn it_never_replaces_a_database_and_leaves_nothing_behind() {
     let (directory, path) = sample();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(create(&path), Err(Error::File(error)) if error.kind() == std::io::ErrorKind::AlreadyExists));
+    assert!(matches!(create(&path), Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists));
     assert!(std::fs::read(&path).unwrap() == before);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(create(&directory.path().join("no such directory/shop.db")).is_err());
@@ -124,7 +130,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
             access,
             pool: 1,
             connect_timeout: Duration::from_secs(10),
-            declared: procedures().into(),
+            declared: procedures(),
             has_roles: false,
             exposure: std::sync::Arc::default(),
             budget: portico_actors::budget::Budget::default(),
@@ -177,7 +183,7 @@ async fn every_table_column_procedure_and_parameter_has_its_remark() {
 fn procedures_are_statements_that_sqlite_accepts() {
     let (_directory, path) = sample();
     let connection = Connection::open(path).unwrap();
-    for declared in procedures() {
+    for declared in procedures().iter() {
         let procedure = &declared.procedure;
         let statement = connection.prepare(&declared.sql).unwrap();
         assert_eq!(statement.readonly(), procedure.reads_only, "{}", procedure.name);
