@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use portico_actors::auth::accounts::Accounts;
-use portico_actors::auth::recording::Recording;
+use portico_actors::auth::recording::{Recorder, Recording};
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};
 use portico_actors::beat::Beat;
@@ -20,11 +20,12 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use uuid::Uuid;
 
-use crate::audit::{Audit, Changes};
+use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
@@ -88,7 +89,7 @@ pub struct App {
     /// Requests of callers who are not known yet, by address.
     pub(crate) strangers: Shares<Option<IpAddr>>,
     /// Requests that are being answered, to the last byte.
-    running: watch::Sender<usize>,
+    running: TaskTracker,
 }
 
 /// What the service is configured with now: one value, so that nobody sees half a change.
@@ -101,15 +102,6 @@ impl Current {
     pub(crate) fn new(config: Config) -> Self {
         let connections = config.connections.iter().map(|connection| (connection.id, Arc::clone(connection))).collect();
         Self { config: Arc::new(config), connections }
-    }
-}
-
-/// One request that is being answered; over when it is dropped.
-pub struct Running(Arc<App>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.send_modify(|running| *running -= 1);
     }
 }
 
@@ -150,7 +142,7 @@ impl App {
         // Before whoever makes changes that are to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         if let Some(audit) = &audit {
-            auth.recording = Recording::by(Arc::new(Changes(Arc::clone(audit))));
+            auth.recording = Recording::by(Arc::clone(audit) as Arc<dyn Recorder>);
         }
         let settings = auth;
         let auth = Auth::start(settings.clone()).await?;
@@ -183,7 +175,7 @@ impl App {
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining,
-            running: watch::Sender::new(0),
+            running: TaskTracker::new(),
             calls: Shares::default(),
             bodies: Shares::default(),
             answers: Shares::default(),
@@ -198,15 +190,14 @@ impl App {
     }
 
     /// Counts a request until what is given back is dropped.
-    pub fn begin(self: &Arc<Self>) -> Running {
-        self.running.send_modify(|running| *running += 1);
-        Running(Arc::clone(self))
+    pub fn begin(&self) -> TaskTrackerToken {
+        self.running.token()
     }
 
     /// Completes when no request is being answered.
     pub async fn idle(&self) {
-        // The sender is our own: it cannot go away meanwhile.
-        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+        self.running.close();
+        self.running.wait().await;
     }
 
     /// Whether every connection had its first attempt.
@@ -230,13 +221,6 @@ impl App {
     /// What MCP endpoints offer.
     pub fn features(&self) -> &Arc<dyn Features> {
         &self.features
-    }
-
-    /// Writes what is left of the audit trail; nothing is recorded afterwards.
-    pub async fn close_audit(&self) {
-        if let Some(audit) = &self.audit {
-            audit.close().await;
-        }
     }
 
     /// Cancelled when the service goes down.

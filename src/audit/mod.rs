@@ -9,7 +9,6 @@
 //! is in it at once, so that many who wait for their records wait for one write.
 
 pub mod file;
-mod place;
 mod queue;
 pub mod record;
 mod settings;
@@ -18,9 +17,9 @@ pub mod statement;
 mod trail;
 mod writer;
 
-pub use place::{AuditPermit, PendingWrite};
-pub use record::{AuditEvent, Record, Request, reason, shortened};
+pub use queue::{AuditPermit, PendingWrite};
+pub use record::{AuditEvent, Record, reason, shortened};
 pub use settings::{OnFailure, Settings};
 pub use statement::{Detail, StatementRecord};
+pub use trail::Audit;
 pub(crate) use trail::cannot_record;
-pub use trail::{Audit, Changes};
