@@ -79,7 +79,8 @@ pub struct App {
     /// Held while settings are taken over: one reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
-    draining: CancellationToken,
+    /// Cancelled when the service goes down: it is not ready any more, and streams that would stay open end.
+    pub(crate) draining: CancellationToken,
     /// Requests that are worked on, by their principals' subjects.
     calls: Shares<String>,
     /// Octets of the bodies of those.
@@ -150,6 +151,7 @@ impl App {
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests_per_principal, PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;
+        let certificates = config.server.tls.as_ref().map(Certificates::new).transpose().map_err(Error::internal)?;
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
@@ -158,7 +160,7 @@ impl App {
             tasks: Tasks::new(config.server.tasks.clone()),
             state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),
             budget,
-            certificates: config.server.tls.as_ref().map(Certificates::new),
+            certificates,
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
@@ -213,19 +215,9 @@ impl App {
         self.draining.is_cancelled()
     }
 
-    /// Takes the service out of readiness: it is going down. Streams that would stay open end.
-    pub fn drain(&self) {
-        self.draining.cancel();
-    }
-
     /// What MCP endpoints offer.
     pub fn features(&self) -> &Arc<dyn Features> {
         &self.features
-    }
-
-    /// Cancelled when the service goes down.
-    pub fn closing(&self) -> CancellationToken {
-        self.draining.clone()
     }
 
     /// Counts a request of `by`: what is left of the limit, if there is one.

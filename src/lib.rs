@@ -79,7 +79,7 @@ pub async fn run(
         ended = &mut server => Some(ended),
         () = shutdown => None,
     };
-    app.drain();
+    app.draining.cancel();
     let over = async {
         let deadline = app.config().server.shutdown_timeout;
         if timeout(deadline, app.idle()).await.is_err() {

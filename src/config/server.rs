@@ -109,6 +109,26 @@ impl Server {
     /// How long running calls may go on after the signal to stop, unless configured.
     pub const DEFAULT_SHUTDOWN: Duration = Duration::from_secs(30);
 
+    /// The usual settings at `listen`.
+    pub fn at(listen: SocketAddr, public_url: String) -> Self {
+        Self {
+            listen: vec![Listen::Tcp(listen)],
+            public_url,
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            max_body: Self::DEFAULT_MAX_BODY,
+            max_streams: Self::DEFAULT_MAX_STREAMS,
+            shutdown_timeout: Self::DEFAULT_SHUTDOWN,
+            trusted_proxies: Proxies::default(),
+            tls: None,
+            bounds: Bounds::default(),
+            tasks: TaskLimits::default(),
+            metrics: MetricsAccess::Admin,
+            server_timing: false,
+            compression: false,
+        }
+    }
+
     /// The first TCP address.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listen.iter().find_map(|listen| match listen {

@@ -5,32 +5,31 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::sign::CertifiedKey;
 
 use super::problem::Problem;
 use super::section::Section;
-use crate::edge::transport::HTTP2;
 
 /// What the service shows, and what it demands.
 #[derive(Clone)]
 pub struct Tls {
     /// The certificate with its chain, and its key.
     pub certified: Arc<CertifiedKey>,
-    /// What secures connections with it, and judges clients' certificates where they are demanded.
-    pub server: Arc<ServerConfig>,
+    /// Judges clients' certificates, where they are demanded.
+    pub clients: Option<Arc<dyn ClientCertVerifier>>,
     /// Where the key was read from.
     pub key_file: PathBuf,
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("key_file", &self.key_file).finish_non_exhaustive()
+        f.debug_struct("Tls").field("clients", &self.clients.is_some()).finish_non_exhaustive()
     }
 }
 
@@ -66,37 +65,7 @@ pub(super) fn read(server: &mut Section<'_>, base: &Path, problems: &mut Vec<Pro
         Some(clients) => Some(clients?),
         None => None,
     };
-    let certified = Arc::new(certified);
-    let server = settings(Arc::clone(&certified), clients)
-        .map_err(|error| {
-            let message = format!("connections cannot be secured with it: {error}");
-            section.problem("certificate", message, "name another certificate", problems);
-        })
-        .ok()?;
-    Some(Tls { certified, server: Arc::new(server), key_file: key_file? })
-}
-
-/// HTTP/2 is offered and HTTP/1.1.
-fn settings(
-    certified: Arc<CertifiedKey>,
-    clients: Option<Arc<dyn ClientCertVerifier>>,
-) -> Result<ServerConfig, rustls::Error> {
-    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    let own = Arc::new(SingleCertAndKey::from(certified));
-    let mut config = match clients {
-        None => builder.with_no_client_auth().with_cert_resolver(own),
-        Some(clients) => {
-            let mut config = builder.with_client_cert_verifier(clients).with_cert_resolver(own);
-            // A session that is taken up again is not verified again: an authority that was taken away
-            // would stay in force for whoever was here before.
-            config.session_storage = Arc::new(NoServerSessionStorage {});
-            config.send_tls13_tickets = 0;
-            config
-        }
-    };
-    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
+    Some(Tls { certified: Arc::new(certified), clients, key_file: key_file? })
 }
 
 fn certificates(

@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
 /// HTTP/2 as clients name it that choose a protocol (RFC 9113 §3.2).
-pub(crate) const HTTP2: &[u8] = b"h2";
+pub(super) const HTTP2: &[u8] = b"h2";
 /// Octets that the kernel keeps of what is not on its way yet. Without a bound it keeps megabytes for a reader that
 /// reads nothing, and takes no more before a third of them is gone: whether a slow reader reads could not be told.
 const UNSENT: u32 = 256 * 1024;

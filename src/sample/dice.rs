@@ -1,7 +1,7 @@
 //! Chance and calendar for the sample: a small generator of our own, so that the same numbers
 //! come on every machine and with every version. Nothing secret is ever made with it.
 
-use portico_actors::auth::clock::Timestamp;
+use portico_actors::calendar;
 
 /// `SplitMix64` with a fixed beginning.
 pub(super) struct Dice {
@@ -53,12 +53,15 @@ pub(super) const DAY: i64 = 86_400;
 
 /// A day as `YYYY-MM-DD`.
 pub(super) fn date(days: i64) -> String {
-    timestamp(days * DAY).split_at(10).0.to_owned()
+    let (year, month, day) = calendar::date(days);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// Seconds since 1970 as `YYYY-MM-DDTHH:MM:SS`.
 pub(super) fn timestamp(seconds: i64) -> String {
-    Timestamp::from_seconds(seconds).to_string().trim_end_matches('Z').to_owned()
+    let of_day = seconds.rem_euclid(DAY);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{}T{hour:02}:{minute:02}:{second:02}", date(seconds.div_euclid(DAY)))
 }
 
 #[cfg(test)]

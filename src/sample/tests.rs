@@ -7,16 +7,16 @@ use futures_util::StreamExt as _;
 use portico_actors::call::{Argument, Facet, Narrow};
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::sqlite::DatabaseFile;
-use portico_actors::source::{Access, Declared, Invocation, Location, Plan, Prepared, Settings, Task};
+use portico_actors::source::{Access, Invocation, Location, Plan, Prepared, Settings, Task};
 use portico_actors::sql::{Dialect, Naming, statements};
 use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::{CONFIGURATION, create};
+use super::{CONFIGURATION, Error, create};
 use crate::config::Config;
 
-fn procedures() -> std::sync::Arc<[Declared]> {
+fn procedures() -> std::sync::Arc<[portico_actors::source::Declared]> {
     let config = Config::parse(CONFIGURATION, std::path::Path::new(""), &|_| None).unwrap();
     config.connections[0].procedures.clone()
 }
@@ -116,7 +116,7 @@ fn decimals_sum_and_sort_as_numbers() {
 fn it_never_replaces_a_database_and_leaves_nothing_behind() {
     let (directory, path) = sample();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(create(&path), Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists));
+    assert!(matches!(create(&path), Err(Error::File(error)) if error.kind() == std::io::ErrorKind::AlreadyExists));
     assert!(std::fs::read(&path).unwrap() == before);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(create(&directory.path().join("no such directory/shop.db")).is_err());

@@ -10,13 +10,13 @@ use clap::Args;
 
 use super::common::{Common, Failure};
 use super::serve;
-use crate::config::{Config, Listen, MetricsAccess, Server};
+use crate::config::{Config, Listen, MetricsAccess};
 use crate::sample;
 
 #[derive(Args, Debug)]
 pub(super) struct Demo {
     /// The address to listen on.
-    #[arg(long, default_value = Server::DEFAULT_LISTEN)]
+    #[arg(long, default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
     /// Where the sample data, the store and the credentials are kept between runs.
     #[arg(long, value_name = "DIR", default_value = "portico-demo")]
@@ -31,7 +31,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     std::fs::create_dir_all(&demo.data_dir).map_err(io("the data directory cannot be made"))?;
     let shop = demo.data_dir.join("shop.db");
     if !shop.exists() {
-        sample::create(&shop).map_err(io("the sample cannot be made"))?;
+        sample::create(&shop).map_err(|error| io("the sample cannot be made")(std::io::Error::other(error)))?;
     }
     // Port 0 asks the system for a free one: the URLs need its number.
     let listener = TcpListener::bind(demo.listen)
