@@ -135,7 +135,7 @@ impl Source for Members<'_> {
         let members = [
             ("request", Some(Value::from_display(&call.id))),
             ("trace", call.trace.as_ref().map(|trace| Value::from(trace.trace_id()))),
-            ("client", call.client.as_ref().map(|client| Value::from_display(client))),
+            ("client", call.client.as_ref().map(Value::from_display)),
             ("who", Some(Value::from(call.subject.as_str()))),
             ("connection", Some(connection)),
             ("what", Some(Value::from(call.what.as_str()))),

@@ -22,9 +22,9 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         }
     };
     if common.json {
-        print_json(&told)
+        print_json(&told);
     } else {
-        eprint!("{words}")
+        eprint!("{words}");
     }
     Err(Failure::Said)
 }

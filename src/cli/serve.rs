@@ -124,7 +124,9 @@ fn raise_file_limit() {
 fn reopen_on_signal(app: &Arc<App>) {
     let audit = app.audit.clone();
     actix::spawn(signals(SignalKind::user_defined1(), "SIGUSR1").for_each(move |_| {
-        audit.iter().for_each(|audit| audit.reopen());
+        if let Some(audit) = &audit {
+            audit.reopen();
+        }
         ready(())
     }));
 }

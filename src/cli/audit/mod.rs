@@ -164,8 +164,13 @@ pub(super) fn run(command: Audit, common: &Common) -> Result<(), Failure> {
                     records::last(&mut records::of_files(file, Vec::new()), |record| filter.has(record), missing)?;
                 before.into_iter().rev().for_each(|record| newest.push_front(record));
             }
-            newest.iter().for_each(|record| print(record, common));
-            while follow {
+            for record in &newest {
+                print(record, common);
+            }
+            if !follow {
+                return Ok(());
+            }
+            loop {
                 match records()? {
                     Some(record) if filter.has(&record) => print(&record, common),
                     Some(_) => {}
