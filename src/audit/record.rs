@@ -130,7 +130,7 @@ pub fn shortened(text: &str) -> String {
 
 impl Record {
     /// A record of now.
-    pub fn of(event: AuditEvent, outcome: &str) -> Self {
+    pub fn new(event: AuditEvent, outcome: &str) -> Self {
         Self { event, ..Self::default() }.ended(outcome)
     }
 
@@ -142,7 +142,7 @@ impl Record {
 
     /// The same of one that was a call.
     #[must_use]
-    pub fn of_call(self, call: &CallEnded) -> Self {
+    pub fn into_call(self, call: &CallEnded) -> Self {
         Self {
             request_id: Some(call.id.to_string()),
             principal: call.subject.clone(),
@@ -160,7 +160,7 @@ impl Record {
     }
 
     /// A change of who may do what, asked for by that door.
-    pub fn of_change(change: &Change, door: &Door) -> Self {
+    pub fn from_change(change: &Change, door: &Door) -> Self {
         Self {
             request_id: door.request.as_ref().map(ToString::to_string),
             principal: door.principal.clone().unwrap_or_default(),
@@ -171,7 +171,7 @@ impl Record {
             object: Some(change.object.clone()),
             before: change.before.clone(),
             after: change.after.clone(),
-            ..Self::of(AuditEvent::Change, "ok")
+            ..Self::new(AuditEvent::Change, "ok")
         }
     }
 
@@ -183,8 +183,8 @@ impl Record {
     }
 
     /// So many that were not recorded one by one.
-    pub fn of_many(event: AuditEvent, count: u64) -> Self {
-        Self { count: Some(count), ..Self::of(event, "ok") }
+    pub fn counted(event: AuditEvent, count: u64) -> Self {
+        Self { count: Some(count), ..Self::new(event, "ok") }
     }
 
     /// Whether a stranger could bring about as many of these as they like.
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_does_not_apply_is_left_out() {
-        let record = Record { time: "t".to_owned(), ..Record::of_many(AuditEvent::Suppressed, 3) };
+        let record = Record { time: "t".to_owned(), ..Record::counted(AuditEvent::Suppressed, 3) };
         assert_eq!(record.line(), r#"{"time":"t","event":"suppressed","count":3,"outcome":"ok"}"#);
     }
 }

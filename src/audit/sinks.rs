@@ -17,7 +17,7 @@ pub struct File(Arc<Mutex<LogFile>>);
 
 impl File {
     /// That of `settings`, if there is one. Nothing is opened yet.
-    pub fn of(settings: &Settings) -> Option<Self> {
+    pub fn from_settings(settings: &Settings) -> Option<Self> {
         let file = LogFile::new(settings.file.clone()?, settings.max_size, settings.keep);
         Some(Self(Arc::new(Mutex::new(file))))
     }

@@ -42,7 +42,7 @@ pub struct StatementRecord {
 
 impl StatementRecord {
     /// What `detail` keeps of `op`; nothing of operations without a statement.
-    pub fn by(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
+    pub fn new(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
         // What is not read to its end may hold its secret behind it.
         let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
@@ -100,7 +100,7 @@ mod tests {
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
         let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
-        StatementRecord::by(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
+        StatementRecord::new(&op, Dialect::PostgreSql, detail, with_parameters).unwrap()
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
             let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
-            StatementRecord::by(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
+            StatementRecord::new(&op, Dialect::PostgreSql, Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));

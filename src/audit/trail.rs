@@ -51,7 +51,7 @@ impl Audit {
         if !settings.is_on() {
             return Ok(None);
         }
-        let file = File::of(settings);
+        let file = File::from_settings(settings);
         let mut sinks = Sinks::new(settings, file.clone(), store);
         sinks.open_what_is_there()?;
         // Whoever sends has a place.
@@ -69,7 +69,7 @@ impl Audit {
         let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
         let changes = Arc::new(Semaphore::new(CHANGES));
         let audit = Self { settings: settings.clone(), file, sender, rooms, changes, shared, thread };
-        audit.keep_apart(Record::of(AuditEvent::Start, "ok"));
+        audit.keep_apart(Record::new(AuditEvent::Start, "ok"));
         Ok(Some(Arc::new(audit)))
     }
 
@@ -172,7 +172,7 @@ impl Audit {
     /// What is recorded of the statement of `op`, on a source of this kind.
     pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
         let dialect = drivers::named(kind).map_or(Dialect::PostgreSql, |driver| driver.dialect);
-        StatementRecord::by(op, dialect, self.settings.statement, self.settings.parameters)
+        StatementRecord::new(op, dialect, self.settings.statement, self.settings.parameters)
     }
 
     /// Has the file opened anew before the next record: somebody has moved it away.
@@ -188,7 +188,7 @@ impl Audit {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = async {
             if let Ok(room) = Arc::clone(&self.changes).acquire_owned().await {
-                drop(self.permit(room).send(Record::of(AuditEvent::Stop, "ok")));
+                drop(self.permit(room).send(Record::new(AuditEvent::Stop, "ok")));
             }
             let _ = self.sender.send(Message::Stop);
             if let Some(thread) = thread {
@@ -216,7 +216,7 @@ pub(crate) fn cannot_record() -> Error {
 impl Recorder for Audit {
     fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
         self.check()?;
-        let records = changes.iter().map(|change| Record::of_change(change, door));
+        let records = changes.iter().map(|change| Record::from_change(change, door));
         let records: Vec<Record> = records.filter(|record| self.shared.takes(record)).collect();
         if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records)) {
             if self.settings.on_failure == OnFailure::Refuse {
@@ -234,7 +234,7 @@ impl Recorder for Audit {
 
     fn unconfirmed(&self, changes: &[Change], door: &Door) {
         for change in changes {
-            self.take_back(Record::of_change(change, door));
+            self.take_back(Record::from_change(change, door));
         }
     }
 

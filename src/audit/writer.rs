@@ -69,7 +69,7 @@ impl Writer {
         let suppressed = self.shared.strangers.counted();
         if suppressed > 0 {
             self.summed = Some(Instant::now());
-            self.sinks.add(&Record::of_many(AuditEvent::Suppressed, suppressed));
+            self.sinks.add(&Record::counted(AuditEvent::Suppressed, suppressed));
         }
     }
 
@@ -102,7 +102,7 @@ impl Writer {
         let lost = std::mem::take(&mut self.lost);
         (self.observer)(&Event::AuditResumed { lost });
         if lost > 0 {
-            self.sinks.add(&Record::of_many(AuditEvent::Lost, lost));
+            self.sinks.add(&Record::counted(AuditEvent::Lost, lost));
             // Should it fail, the next record finds out.
             if self.sinks.flush().is_err() {
                 self.lost = lost;

@@ -70,7 +70,7 @@ impl From<Result<Report, Problems>> for Answer {
 
 impl Answer {
     /// Words without a report.
-    pub(super) fn words(ok: bool, message: String) -> Self {
+    pub(super) fn new(ok: bool, message: String) -> Self {
         Self { ok, message, report: Report::default(), problems: Vec::new() }
     }
 }

@@ -216,7 +216,7 @@ async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: Path
                 Question::Health => health(&app),
                 Question::Look => {
                     app.auth.sync().await;
-                    Answer::words(true, "the store was looked at".to_owned())
+                    Answer::new(true, "the store was looked at".to_owned())
                 }
             }
         }
@@ -246,8 +246,8 @@ async fn reload(app: Arc<App>, notify: Rc<Notify>, file: PathBuf) -> Answer {
 /// Whether the service would take a call.
 fn health(app: &App) -> Answer {
     match app.takes_calls() {
-        Ok(()) => Answer::words(true, status(app)),
-        Err(why) => Answer::words(false, why.to_string()),
+        Ok(()) => Answer::new(true, status(app)),
+        Err(why) => Answer::new(false, why.to_string()),
     }
 }
 

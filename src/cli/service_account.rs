@@ -70,7 +70,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
                     account.client_id.clone(),
                     account.rights.widest().word().to_owned(),
                     describe_rights(&config, &account.rights),
-                    of_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
+                    describe_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
                     timestamp_or(account.disabled_at, "-"),
                 ]
             });
@@ -79,7 +79,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
             let account = store.change_service_account(rights.read(&config)?)?;
             let access = describe_access(&config, &account.rights);
             common.tell(&account, format_args!("{} has the scope {access}", account.name));
-            if let Some(secret) = of_secret(&config, &account).filter(|_| !common.json) {
+            if let Some(secret) = describe_secret(&config, &account).filter(|_| !common.json) {
                 eprintln!(
                     "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
                      `portico service-account rotate {:?}` makes one that opens all.",
@@ -108,7 +108,7 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
 }
 
 /// What the secret opens, where that is not all that the account has.
-fn of_secret(config: &Config, account: &Account) -> Option<String> {
+fn describe_secret(config: &Config, account: &Account) -> Option<String> {
     if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
         return Some("nothing; it has ended".to_owned());
     }

@@ -218,7 +218,7 @@ impl Metrics {
         // Only the name of a connection that was found: what a client asks for is no label.
         let connection = of_connection(call.connection.as_deref().unwrap_or_default());
         let [of_connection] = connection.clone();
-        let operation = call.operation.unwrap_or_else(|| operation::of(&call.what));
+        let operation = call.operation.unwrap_or_else(|| operation::classify(&call.what));
         let of_operation = ("operation", operation.into());
         let outcome = ("outcome", call.failure.map_or("ok", Kind::word).into());
         self.calls.get_or_create(&[of_connection.clone(), of_operation.clone(), outcome]).inc();

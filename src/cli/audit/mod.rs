@@ -135,8 +135,8 @@ pub(super) fn run(command: Audit, common: &Common) -> Result<(), Failure> {
     let older = file.map(|file| records::older(file, keep)).unwrap_or_default();
     let begin = |older| -> Result<Records, Failure> {
         match file {
-            Some(file) => Ok(records::of_files(file, older)),
-            None if config.audit.store => Ok(records::of_store(existing_store(&config)?)),
+            Some(file) => Ok(records::from_files(file, older)),
+            None if config.audit.store => Ok(records::from_store(existing_store(&config)?)),
             None => Err(Error::invalid("there is no audit trail")
                 .hint("add file or store under [audit] to the configuration")
                 .into()),
@@ -161,7 +161,7 @@ pub(super) fn run(command: Audit, common: &Common) -> Result<(), Failure> {
                 // No more of the older ones is read than is shown.
                 let Some(missing @ 1..) = lines.checked_sub(newest.len()) else { break };
                 let before =
-                    records::last(&mut records::of_files(file, Vec::new()), |record| filter.has(record), missing)?;
+                    records::last(&mut records::from_files(file, Vec::new()), |record| filter.has(record), missing)?;
                 before.into_iter().rev().for_each(|record| newest.push_front(record));
             }
             for record in &newest {

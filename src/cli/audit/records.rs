@@ -19,7 +19,7 @@ const AT_ONCE: u32 = 1_000;
 pub(super) type Records = Box<dyn FnMut() -> Result<Option<Value>, Failure>>;
 
 /// The records in the store.
-pub(super) fn of_store(store: Store) -> Records {
+pub(super) fn from_store(store: Store) -> Records {
     let (mut after, mut read) = (0, VecDeque::new());
     Box::new(move || {
         loop {
@@ -36,7 +36,7 @@ pub(super) fn of_store(store: Store) -> Records {
 }
 
 /// The records in the file at `path`, also in the one that takes its place, behind those of `older` ones.
-pub(super) fn of_files(path: &Path, older: Vec<PathBuf>) -> Records {
+pub(super) fn from_files(path: &Path, older: Vec<PathBuf>) -> Records {
     let mut follower = Follower { path: path.to_owned(), older: older.into(), reader: None, begun: Vec::new() };
     Box::new(move || follower.next_record().map_err(Failure::unreadable(&follower.path)))
 }
@@ -130,7 +130,7 @@ mod tests {
     fn a_file_is_followed_to_the_one_in_its_place() {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("a");
-        let mut next = of_files(&path, Vec::new());
+        let mut next = from_files(&path, Vec::new());
         assert_eq!(next().unwrap(), None);
         fs::write(&path, "{\"n\":1}\n{\"n\":").unwrap();
         assert_eq!(next().unwrap(), Some(json!({"n": 1})));
@@ -141,7 +141,7 @@ mod tests {
         fs::write(&path, "{\"n\":4}\n").unwrap();
         assert_eq!(next().unwrap(), Some(json!({"n": 3})));
         assert_eq!(next().unwrap(), Some(json!({"n": 4})));
-        let mut all = of_files(&path, older(&path, 3));
+        let mut all = from_files(&path, older(&path, 3));
         assert_eq!(last(&mut all, |record| record["n"] != 3, 2).unwrap(), [json!({"n": 2}), json!({"n": 4})]);
     }
 }

@@ -15,7 +15,7 @@ pub(super) enum Grade {
 }
 
 impl Grade {
-    pub(super) const fn word(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",

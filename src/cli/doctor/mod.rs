@@ -38,7 +38,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         print_json(&json!({"ok": well, "findings": findings}));
     } else {
         for finding in &findings {
-            say(format_args!("{:<8} {}: {}", finding.grade.word(), finding.subject, finding.message));
+            say(format_args!("{:<8} {}: {}", finding.grade.as_str(), finding.subject, finding.message));
             if !finding.remedy.is_empty() {
                 say(format_args!("         -> {}", finding.remedy));
             }

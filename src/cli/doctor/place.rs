@@ -81,7 +81,8 @@ fn origin(config: &Config) -> Option<Finding> {
 
 fn certificate(tls: &Tls) -> Finding {
     let now = Timestamp::from(SystemTime::now());
-    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::of(first)).map(Timestamp::from_seconds) else {
+    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::not_after(first)).map(Timestamp::from_seconds)
+    else {
         return Finding::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
     };
     if end <= now {

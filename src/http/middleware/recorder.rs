@@ -189,7 +189,7 @@ impl CallRecorder {
         if let Some(mut event) = self.event.take() {
             event.took = self.started.elapsed();
             if let Some(Reserved { reservation, request }) = self.trail.take() {
-                reservation.keep(|| request.of_call(&event));
+                reservation.keep(|| request.into_call(&event));
             }
             self.span.ended(&event);
             (self.observer)(&Event::CallEnded(Box::new(event)));
