@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use portico_actors::auth::accounts::Accounts;
-use portico_actors::auth::recording::Recording;
+use portico_actors::auth::recording::{Recorder, Recording};
 use portico_actors::auth::throttle::Throttle;
 use portico_actors::auth::{Auth, AuthSettings};
 use portico_actors::beat::Beat;
@@ -20,11 +20,12 @@ use portico_actors::event::Observer;
 use portico_actors::principal::Principal;
 use portico_actors::source::{self, Settings};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use uuid::Uuid;
 
-use crate::audit::{Audit, Changes};
+use crate::audit::Audit;
 use crate::client_document::Documents;
 use crate::config::{Config, Connection};
 use crate::edge::tls::Certificates;
@@ -78,7 +79,8 @@ pub struct App {
     /// Held while settings are taken over: one reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
     attempted: AtomicBool,
-    draining: CancellationToken,
+    /// Cancelled when the service goes down: it is not ready any more, and streams that would stay open end.
+    pub(crate) draining: CancellationToken,
     /// Requests that are worked on, by their principals' subjects.
     calls: Shares<String>,
     /// Octets of the bodies of those.
@@ -88,7 +90,7 @@ pub struct App {
     /// Requests of callers who are not known yet, by address.
     pub(crate) strangers: Shares<Option<IpAddr>>,
     /// Requests that are being answered, to the last byte.
-    running: watch::Sender<usize>,
+    running: TaskTracker,
 }
 
 /// What the service is configured with now: one value, so that nobody sees half a change.
@@ -101,15 +103,6 @@ impl Current {
     pub(crate) fn new(config: Config) -> Self {
         let connections = config.connections.iter().map(|connection| (connection.id, Arc::clone(connection))).collect();
         Self { config: Arc::new(config), connections }
-    }
-}
-
-/// One request that is being answered; over when it is dropped.
-pub struct Running(Arc<App>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.send_modify(|running| *running -= 1);
     }
 }
 
@@ -150,7 +143,7 @@ impl App {
         // Before whoever makes changes that are to be recorded.
         let audit = Audit::start(&config.audit, &config.store.place, Arc::clone(&observer))?;
         if let Some(audit) = &audit {
-            auth.recording = Recording::by(Arc::new(Changes(Arc::clone(audit))));
+            auth.recording = Recording::by(Arc::clone(audit) as Arc<dyn Recorder>);
         }
         let settings = auth;
         let auth = Auth::start(settings.clone()).await?;
@@ -158,6 +151,7 @@ impl App {
         let documents = Documents::new(config.oauth.private_client_documents);
         let requests = Throttle::new("requests", config.limits.requests(), PRINCIPALS);
         let traces = Traces::start(&config.telemetry, &metrics)?;
+        let certificates = config.server.tls.as_ref().map(Certificates::new).transpose().map_err(Error::internal)?;
         let telling = peers::telling(auth.clone(), Arc::clone(&observer));
         let directory = Directory::start(connections, Intensity::default(), telling);
         let draining = CancellationToken::new();
@@ -166,7 +160,7 @@ impl App {
             tasks: Tasks::new(config.server.tasks.clone()),
             state_signer: StateSigner::new(auth.shared_secret(), config.tokens.clock_skew),
             budget,
-            certificates: config.server.tls.as_ref().map(Certificates::new),
+            certificates,
             beats: ArcSwap::from_pointee(vec![Beat::here("main")]),
             current: ArcSwap::from_pointee(Current::new(config)),
             reloading: tokio::sync::Mutex::default(),
@@ -183,7 +177,7 @@ impl App {
             requests: Mutex::new(requests),
             attempted: AtomicBool::new(false),
             draining,
-            running: watch::Sender::new(0),
+            running: TaskTracker::new(),
             calls: Shares::default(),
             bodies: Shares::default(),
             answers: Shares::default(),
@@ -198,15 +192,14 @@ impl App {
     }
 
     /// Counts a request until what is given back is dropped.
-    pub fn begin(self: &Arc<Self>) -> Running {
-        self.running.send_modify(|running| *running += 1);
-        Running(Arc::clone(self))
+    pub fn begin(&self) -> TaskTrackerToken {
+        self.running.token()
     }
 
     /// Completes when no request is being answered.
     pub async fn idle(&self) {
-        // The sender is our own: it cannot go away meanwhile.
-        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+        self.running.close();
+        self.running.wait().await;
     }
 
     /// Whether every connection had its first attempt.
@@ -222,26 +215,9 @@ impl App {
         self.draining.is_cancelled()
     }
 
-    /// Takes the service out of readiness: it is going down. Streams that would stay open end.
-    pub fn drain(&self) {
-        self.draining.cancel();
-    }
-
     /// What MCP endpoints offer.
     pub fn features(&self) -> &Arc<dyn Features> {
         &self.features
-    }
-
-    /// Writes what is left of the audit trail; nothing is recorded afterwards.
-    pub async fn close_audit(&self) {
-        if let Some(audit) = &self.audit {
-            audit.close().await;
-        }
-    }
-
-    /// Cancelled when the service goes down.
-    pub fn closing(&self) -> CancellationToken {
-        self.draining.clone()
     }
 
     /// Counts a request of `by`: what is left of the limit, if there is one.

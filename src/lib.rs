@@ -79,14 +79,7 @@ pub async fn run(
         ended = &mut server => Some(ended),
         () = shutdown => None,
     };
-    app.drain();
-    if let Some(ended) = ended {
-        app.directory.drain(SOURCES_TIMEOUT).await;
-        app.close_audit().await;
-        app.traces.close().await;
-        (app.observer)(&Event::Stopped);
-        return ended;
-    }
+    app.draining.cancel();
     let over = async {
         let deadline = app.config().server.shutdown_timeout;
         if timeout(deadline, app.idle()).await.is_err() {
@@ -96,9 +89,17 @@ pub async fn run(
         let _ = timeout(LAST_WORDS, app.idle()).await;
         handle.stop(true).await;
     };
-    // The server has to be polled while it stops.
-    let (ended, ()) = futures_util::join!(server, over);
-    app.close_audit().await;
+    let ended = match ended {
+        Some(ended) => {
+            app.directory.drain(SOURCES_TIMEOUT).await;
+            ended
+        }
+        // The server has to be polled while it stops.
+        None => futures_util::join!(server, over).0,
+    };
+    if let Some(audit) = &app.audit {
+        audit.close().await;
+    }
     app.traces.close().await;
     (app.observer)(&Event::Stopped);
     ended

@@ -11,9 +11,7 @@ pub mod queue;
 pub mod recorder;
 pub mod traces;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use log::kv::{self, Key, Source, Value, VisitSource};
 use log::{Level, Metadata, Record};
@@ -23,22 +21,12 @@ use portico_actors::finding::Grade;
 
 pub use metrics::{Metrics, Traffic};
 
-use crate::strangers::Bucket;
+use crate::strangers::Strangers;
 
 /// The log of a running service: of what strangers bring about, as much as finds room, and else how much that was.
 /// At the level debug each has its line.
-#[derive(Debug)]
-pub struct Log {
-    strangers: Mutex<Bucket>,
-    /// Requests of strangers that have no line.
-    unwritten: AtomicU64,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { strangers: Mutex::new(Bucket::full(Instant::now())), unwritten: AtomicU64::new(0) }
-    }
-}
+#[derive(Debug, Default)]
+pub struct Log(Strangers);
 
 impl Log {
     /// Writes `event` to the log, unless it is a call of a stranger's and there were too many. Values of parameters and
@@ -116,27 +104,16 @@ impl Log {
         if level > log::max_level() || !log::logger().enabled(&metadata) {
             return;
         }
-        if self.takes(call) {
+        if self.0.takes(call.subject.is_empty() && !log::log_enabled!(Level::Debug)) {
             let members = Members(call);
             let record = Record::builder().metadata(metadata).key_values(&members).args(format_args!("")).build();
             log::logger().log(&record);
-        } else {
-            self.unwritten.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    fn takes(&self, call: &CallEnded) -> bool {
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        if call.subject.is_empty() && !log::log_enabled!(Level::Debug) {
-            return strangers.take(Instant::now());
-        }
-        strangers.earn();
-        true
     }
 
     /// Tells how many requests have no line, if there are any since that was told last.
     pub fn sum_up(&self) {
-        match self.unwritten.swap(0, Ordering::Relaxed) {
+        match self.0.counted() {
             0 => {}
             count => log::warn!("{count} more requests of callers who are not known have no line of their own"),
         }
@@ -150,32 +127,27 @@ impl Source for Members<'_> {
     fn visit<'kvs>(&'kvs self, visitor: &mut dyn VisitSource<'kvs>) -> Result<(), kv::Error> {
         let Self(call) = self;
         let milliseconds = |took: Duration| Value::from(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-        let mut member = |name: &'static str, value: Value<'kvs>| visitor.visit_pair(Key::from_str(name), value);
-        member("request", Value::from_display(&call.id))?;
-        if let Some(trace) = &call.trace {
-            member("trace", Value::from(trace.trace_id()))?;
-        }
-        if let Some(client) = &call.client {
-            member("client", Value::from_display(client))?;
-        }
-        member("who", Value::from(call.subject.as_str()))?;
-        match (&call.connection, &call.connection_id) {
-            (Some(name), _) => member("connection", Value::from(&**name))?,
-            (None, Some(id)) => member("connection", Value::from_display(id))?,
-            (None, None) => member("connection", Value::from(""))?,
-        }
-        member("what", Value::from(call.what.as_str()))?;
-        member("class", Value::from(call.class.unwrap_or("-")))?;
-        member("rows", Value::from(call.rows))?;
-        if let Some(queued) = call.queued {
-            member("queued_ms", milliseconds(queued))?;
-        }
-        member("ms", milliseconds(call.took))?;
-        member("outcome", Value::from(call.failure.map_or("ok", Kind::word)))?;
-        match &call.cause {
-            Some(cause) => member("cause", Value::from(cause.as_str())),
-            None => Ok(()),
-        }
+        let connection = match (&call.connection, &call.connection_id) {
+            (Some(name), _) => Value::from(&**name),
+            (None, Some(id)) => Value::from_display(id),
+            (None, None) => Value::from(""),
+        };
+        let members = [
+            ("request", Some(Value::from_display(&call.id))),
+            ("trace", call.trace.as_ref().map(|trace| Value::from(trace.trace_id()))),
+            ("client", call.client.as_ref().map(Value::from_display)),
+            ("who", Some(Value::from(call.subject.as_str()))),
+            ("connection", Some(connection)),
+            ("what", Some(Value::from(call.what.as_str()))),
+            ("class", Some(Value::from(call.class.unwrap_or("-")))),
+            ("rows", Some(Value::from(call.rows))),
+            ("queued_ms", call.queued.map(milliseconds)),
+            ("ms", Some(milliseconds(call.took))),
+            ("outcome", Some(Value::from(call.failure.map_or("ok", Kind::word)))),
+            ("cause", call.cause.as_deref().map(Value::from)),
+        ];
+        let mut members = members.into_iter().filter_map(|(name, value)| Some((Key::from_str(name), value?)));
+        members.try_for_each(|(name, value)| visitor.visit_pair(name, value))
     }
 }
 

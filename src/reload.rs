@@ -149,7 +149,7 @@ impl App {
         let Report { added, changed, offered, removed, .. } = report;
         let object = json!({"added": added, "changed": changed, "offered": offered, "removed": removed});
         let change = Change { action: "reload", object, before: None, after: None };
-        let record = Record::of_change(&change, &Door::default());
+        let record = Record::from_change(&change, &Door::default());
         audit.announce(record.clone()).await.map(|()| Some(record)).map_err(|error| {
             let message = format!("nothing was taken over, because it could not be recorded: {}", error.message);
             let remedy = "see to it that the audit trail can be written, and reload again".to_owned();

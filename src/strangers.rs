@@ -2,6 +2,8 @@
 //! time, so that a flood does not fill the disk, and in proportion to the records of known callers, so that patience
 //! does not rotate those away either.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Records of strangers that are recorded one by one: so many at once …
@@ -16,9 +18,56 @@ const SHARE: f64 = 1.0 / 3.0;
 pub(crate) const SUM_AT_LEAST: Duration = Duration::from_mins(10);
 pub(crate) const SUM_AT_MOST: Duration = Duration::from_mins(1);
 
+/// Decides which records of strangers are made, and counts the others.
+#[derive(Debug)]
+pub(crate) struct Strangers {
+    bucket: Mutex<Bucket>,
+    counted: AtomicU64,
+}
+
+impl Default for Strangers {
+    fn default() -> Self {
+        Self { bucket: Mutex::new(Bucket::full(Instant::now())), counted: AtomicU64::new(0) }
+    }
+}
+
+impl Strangers {
+    fn bucket(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether one more is recorded by itself; else it is counted. Those of known callers are.
+    pub(crate) fn takes(&self, is_stranger: bool) -> bool {
+        if !is_stranger {
+            self.bucket().earn();
+            return true;
+        }
+        let takes = self.bucket().take(Instant::now());
+        if !takes {
+            self.count();
+        }
+        takes
+    }
+
+    /// Counts one that is not recorded.
+    pub(crate) fn count(&self) {
+        self.counted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were counted since this was asked last.
+    pub(crate) fn counted(&self) -> u64 {
+        self.counted.swap(0, Ordering::Relaxed)
+    }
+
+    /// Whether that has to be told although nothing else is recorded.
+    pub(crate) fn is_due(&self) -> bool {
+        self.bucket().is_due(Instant::now())
+    }
+}
+
 /// How many may be recorded now.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+struct Bucket {
     left: f64,
     credit: f64,
     at: Instant,
@@ -26,12 +75,12 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn full(now: Instant) -> Self {
+    fn full(now: Instant) -> Self {
         Self { left: BURST, credit: CREDIT, at: now, told: now }
     }
 
     /// Whether one more is recorded by itself.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.left = (self.left + passed * RATE).min(BURST);
         self.at = now;
@@ -42,12 +91,12 @@ impl Bucket {
     }
 
     /// A known caller has left a record.
-    pub(crate) fn earn(&mut self) {
+    fn earn(&mut self) {
         self.credit = (self.credit + SHARE).min(CREDIT);
     }
 
     /// Whether those that were counted have to be told although nothing else is recorded.
-    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+    fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.saturating_duration_since(self.told) >= SUM_AT_LEAST;
         if is_due {
             self.told = now;

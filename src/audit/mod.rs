@@ -9,17 +9,15 @@
 //! is in it at once, so that many who wait for their records wait for one write.
 
 pub mod file;
-mod place;
 mod queue;
-pub mod reading;
 pub mod record;
 pub mod sinks;
 pub mod statement;
 mod trail;
 mod writer;
 
-pub use place::{AuditPermit, PendingWrite};
-pub use record::{AuditEvent, Record, Request, reason, shortened};
+pub use queue::{AuditPermit, PendingWrite};
+pub use record::{AuditEvent, Record, reason, shortened};
 pub use statement::{Detail, StatementRecord};
+pub use trail::Audit;
 pub(crate) use trail::cannot_record;
-pub use trail::{Audit, Changes};

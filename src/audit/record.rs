@@ -45,39 +45,6 @@ impl AuditEvent {
     pub const WORDS: [&str; 7] = ["call", "token", "change", "start", "stop", "suppressed", "lost"];
 }
 
-/// What one request said of itself.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// What it is, as its route says.
-    pub event: AuditEvent,
-    /// Where it came from: the other end of its connection.
-    pub address: Option<IpAddr>,
-    /// `User-Agent`, cut where it is long.
-    pub agent: Option<String>,
-    /// The path, without its query.
-    pub path: String,
-    /// Who the caller claims to be, while nobody was authenticated.
-    pub claimed: Option<String>,
-    /// The id of the credential.
-    pub credential: Option<String>,
-    /// Why the request was refused.
-    pub reason: Option<String>,
-    /// The client that holds the token.
-    pub client: Option<String>,
-    /// A service account's name.
-    pub account: Option<String>,
-    /// The caller's role in the database, where callers have any.
-    pub role: Option<String>,
-    /// The statement or procedure.
-    pub statement: Option<StatementRecord>,
-    /// The calls of a batch.
-    pub calls: Vec<Value>,
-    /// Bytes of the answer, before compression.
-    pub bytes: u64,
-    /// A code that tells more of a failure.
-    pub code: Option<String>,
-}
-
 /// One record.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -163,46 +130,37 @@ pub fn shortened(text: &str) -> String {
 
 impl Record {
     /// A record of now.
-    pub fn of(event: AuditEvent, outcome: &str) -> Self {
-        Self { time: moment(SystemTime::now()), event, outcome: outcome.to_owned(), ..Self::default() }
+    pub fn new(event: AuditEvent, outcome: &str) -> Self {
+        Self { event, ..Self::default() }.ended(outcome)
     }
 
-    /// The record of a request that has ended.
-    pub fn of_call(call: &CallEnded, request: Request) -> Self {
-        let outcome = call.failure.map_or("ok", portico_actors::error::Kind::word);
+    /// The record of a request that has ended so; `self` has what it said of itself.
+    #[must_use]
+    pub fn ended(self, outcome: &str) -> Self {
+        Self { time: moment(SystemTime::now()), outcome: outcome.to_owned(), ..self }
+    }
+
+    /// The same of one that was a call.
+    #[must_use]
+    pub fn into_call(self, call: &CallEnded) -> Self {
         Self {
             request_id: Some(call.id.to_string()),
             principal: call.subject.clone(),
             // What was claimed is of no matter once it is known who calls.
-            claimed: request.claimed.filter(|_| call.subject.is_empty()),
-            credential: request.credential,
-            reason: request.reason,
-            client: request.client,
-            account: request.account,
-            address: request.address,
-            agent: request.agent,
+            claimed: self.claimed.clone().filter(|_| call.subject.is_empty()),
             connection: call.connection.as_deref().map(str::to_owned),
             connection_id: call.connection_id,
-            role: request.role,
-            tool: Some(call.what.clone()).filter(|what| *what != request.path),
-            statement: request.statement,
+            tool: Some(call.what.clone()).filter(|what| *what != self.path),
             class: call.class,
-            calls: request.calls,
             rows: Some(call.rows),
-            bytes: Some(request.bytes),
+            bytes: self.bytes.or(Some(0)),
             ms: Some(u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX)),
-            code: request.code,
-            ..Self::of(request.event, outcome)
+            ..self.ended(call.failure.map_or("ok", Kind::word))
         }
-        .at(request.path)
-    }
-
-    fn at(self, path: String) -> Self {
-        Self { path, ..self }
     }
 
     /// A change of who may do what, asked for by that door.
-    pub fn of_change(change: &Change, door: &Door) -> Self {
+    pub fn from_change(change: &Change, door: &Door) -> Self {
         Self {
             request_id: door.request.as_ref().map(ToString::to_string),
             principal: door.principal.clone().unwrap_or_default(),
@@ -213,7 +171,7 @@ impl Record {
             object: Some(change.object.clone()),
             before: change.before.clone(),
             after: change.after.clone(),
-            ..Self::of(AuditEvent::Change, "ok")
+            ..Self::new(AuditEvent::Change, "ok")
         }
     }
 
@@ -225,8 +183,8 @@ impl Record {
     }
 
     /// So many that were not recorded one by one.
-    pub fn of_many(event: AuditEvent, count: u64) -> Self {
-        Self { count: Some(count), ..Self::of(event, "ok") }
+    pub fn counted(event: AuditEvent, count: u64) -> Self {
+        Self { count: Some(count), ..Self::new(event, "ok") }
     }
 
     /// Whether a stranger could bring about as many of these as they like.
@@ -268,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_does_not_apply_is_left_out() {
-        let record = Record { time: "t".to_owned(), ..Record::of_many(AuditEvent::Suppressed, 3) };
+        let record = Record { time: "t".to_owned(), ..Record::counted(AuditEvent::Suppressed, 3) };
         assert_eq!(record.line(), r#"{"time":"t","event":"suppressed","count":3,"outcome":"ok"}"#);
     }
 }

@@ -1,7 +1,7 @@
 //! Where records go: a file, the store, or both. Each keeps what it could not write yet.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::recording::ForStore;
@@ -26,19 +26,19 @@ pub struct File(Arc<Mutex<LogFile>>);
 
 impl File {
     /// That of `settings`, if there is one. Nothing is opened yet.
-    pub fn of(settings: &AuditSettings) -> Option<Self> {
+    pub fn from_settings(settings: &AuditSettings) -> Option<Self> {
         let file = LogFile::new(settings.file.clone()?, settings.max_size, settings.keep);
         Some(Self(Arc::new(Mutex::new(file))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, LogFile> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Appends `lines`, as far as they can be.
-    fn append(&self, lines: &mut Vec<u8>) -> Result<()> {
-        let mut file = self.lock();
-        file.append(lines).map_err(|error| given_up(&mut file, &error))
+    /// Works with it; where that fails it is opened anew the next time.
+    fn with<T>(&self, work: impl FnOnce(&mut LogFile) -> io::Result<T>) -> Result<T> {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut file).map_err(|error| {
+            file.close();
+            Error::new(Kind::Unavailable, "the file of the audit trail cannot be written")
+                .because(format!("{}: {error}", file.path().display()))
+        })
     }
 
     /// Appends `records`, and has them on the disk when this returns.
@@ -51,15 +51,8 @@ impl File {
             lines.extend_from_slice(record.line().as_bytes());
             lines.push(b'\n');
         }
-        let mut file = self.lock();
-        file.append(&mut lines).and_then(|()| file.sync()).map_err(|error| given_up(&mut file, &error))
+        self.with(|file| file.append(&mut lines).and_then(|()| file.sync()))
     }
-}
-
-/// Opens it anew the next time.
-fn given_up(file: &mut LogFile, error: &std::io::Error) -> Error {
-    file.close();
-    failure(file.path(), error)
 }
 
 /// File and store, with what is still to be written to each.
@@ -93,9 +86,7 @@ impl Sinks {
     /// When one cannot be opened.
     pub fn open(&mut self) -> Result<()> {
         if let Some(file) = &self.file {
-            let path = file.lock().path().to_owned();
-            let opened = LogFile::new(path.clone(), u64::MAX, 1).open();
-            opened.map_err(|error| failure(&path, &error))?;
+            file.with(|file| LogFile::new(file.path().to_owned(), u64::MAX, 1).open())?;
         }
         self.store.as_mut().map_or(Ok(()), |kept| kept.store.with(|_| Ok(())))
     }
@@ -116,7 +107,10 @@ impl Sinks {
     /// Has the file opened anew before the next line.
     pub fn reopen(&mut self) {
         if let Some(file) = &self.file {
-            file.lock().close();
+            let _ = file.with(|file| {
+                file.close();
+                Ok(())
+            });
         }
     }
 
@@ -139,7 +133,7 @@ impl Sinks {
     pub fn flush(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         if let Some(file) = &self.file {
-            outcome = file.append(&mut self.lines);
+            outcome = file.with(|file| file.append(&mut self.lines));
         }
         if let Some(kept) = self.store.as_mut().filter(|_| !self.records.is_empty()) {
             let (records, most) = (&self.records, kept.most);
@@ -159,9 +153,4 @@ impl Sinks {
         self.records.clear();
         lost as u64
     }
-}
-
-fn failure(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(Kind::Unavailable, "the file of the audit trail cannot be written")
-        .because(format!("{}: {error}", path.display()))
 }

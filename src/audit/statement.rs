@@ -1,7 +1,5 @@
 //! What a record keeps of a statement: its text, its shape, its digest, or nothing.
 
-use std::fmt::Write;
-
 use portico_actors::call::{Argument, Op};
 use portico_actors::sql::{self, Dialect, Redact};
 use serde::Serialize;
@@ -44,7 +42,7 @@ pub struct StatementRecord {
 
 impl StatementRecord {
     /// What `detail` keeps of `op`; nothing of operations without a statement.
-    pub fn by(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
+    pub fn new(op: &Op, dialect: Dialect, detail: Detail, with_parameters: bool) -> Option<Self> {
         let (text, sets) = op.statement()?;
         // What is not read to its end may hold its secret behind it.
         let left_out = if start(text).len() < text.len() { Redact::Literals } else { Redact::Secrets };
@@ -53,31 +51,21 @@ impl StatementRecord {
             Detail::Shape => Some(cut(&sql::redacted(start(text), dialect, Redact::Literals))),
             Detail::Digest | Detail::Nothing => None,
         };
-        let digest = (detail != Detail::Nothing).then(|| hexadecimal(&Sha256::digest(text)));
+        let digest = (detail != Detail::Nothing).then(|| hex::encode(Sha256::digest(text)));
         let parameters = with_parameters.then(|| values(&sets)).flatten();
         Some(Self { statement, digest, parameters })
     }
 }
 
 fn start(text: &str) -> &str {
-    let end = (0..=text.len().min(LONGEST * 2)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    text.split_at(text.floor_char_boundary(LONGEST * 2)).0
 }
 
 fn cut(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();
     }
-    let end = (0..=LONGEST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}…", text.get(..end).unwrap_or_default())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("{}…", text.split_at(text.floor_char_boundary(LONGEST)).0)
 }
 
 /// One object of values, or a list of them.
@@ -112,7 +100,7 @@ mod tests {
         let parameters = vec![Argument { name: "a".to_owned(), value, data_type: None }];
         let text = "SELECT 'x' WHERE @a = 1".to_owned();
         let op = Op::Execute(Verb::Any, Sql { text, parameters, ..Sql::default() });
-        StatementRecord::by(&op, Dialect::POSTGRESQL, detail, with_parameters).unwrap()
+        StatementRecord::new(&op, Dialect::POSTGRESQL, detail, with_parameters).unwrap()
     }
 
     #[test]
@@ -129,7 +117,7 @@ mod tests {
     fn a_text_that_is_not_read_to_its_end_is_kept_without_its_literals() {
         let kept = |text: String| {
             let op = Op::Execute(Verb::Any, Sql { text, ..Sql::default() });
-            StatementRecord::by(&op, Dialect::POSTGRESQL, Detail::Text, false).unwrap().statement.unwrap()
+            StatementRecord::new(&op, Dialect::POSTGRESQL, Detail::Text, false).unwrap().statement.unwrap()
         };
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(LONGEST))).starts_with("SELECT 'x' "));
         assert!(kept(format!("SELECT 'x' {}", " ".repeat(2 * LONGEST))).starts_with("SELECT *** "));

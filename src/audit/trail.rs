@@ -1,9 +1,9 @@
 //! The trail of a running service: takes places and records, and starts and stops the writer.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use portico_actors::auth::recording::{Door, ForStore, Recorder};
 use portico_actors::auth::store::{self, Change};
@@ -12,16 +12,15 @@ use portico_actors::error::{Error, Kind, Result};
 use portico_actors::event::Observer;
 use portico_actors::source::drivers;
 use portico_actors::sql::Dialect;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
-use super::place::{AuditPermit, PATIENCE, PendingWrite};
-use super::queue::{Message, Queued, Shared};
+use super::queue::{AuditPermit, Message, PATIENCE, PendingWrite, Shared};
 use super::record::{AuditEvent, Record};
 use super::sinks::{File, Sinks};
 use super::statement::StatementRecord;
 use super::writer;
 use crate::config::{AuditSettings, OnFailure};
-use crate::strangers::Bucket;
+use crate::strangers::Strangers;
 
 /// How long the end of the service may wait for the last records.
 const LAST_CALL: Duration = Duration::from_secs(5);
@@ -34,9 +33,11 @@ const CHANGES: usize = 64;
 pub struct Audit {
     settings: AuditSettings,
     file: Option<File>,
-    sender: mpsc::Sender<Message>,
+    sender: mpsc::UnboundedSender<Message>,
     /// One for each place in the queue.
     rooms: Arc<Semaphore>,
+    /// The same for changes.
+    changes: Arc<Semaphore>,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -54,25 +55,25 @@ impl Audit {
         if !settings.is_on() {
             return Ok(None);
         }
-        let file = File::of(settings);
+        let file = File::from_settings(settings);
         let mut sinks = Sinks::new(settings, file.clone(), store);
         sinks.open_what_is_there()?;
-        let (sender, receiver) = mpsc::channel(settings.queue.max(1) + CHANGES);
+        // Whoever sends has a place.
+        let (sender, receiver) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             failing: watch::Sender::new(false),
             reopen: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            suppressed: AtomicU64::new(0),
             writer: sender.downgrade(),
-            bucket: Mutex::new(Bucket::full(Instant::now())),
+            strangers: Strangers::default(),
         });
         let writer = writer::Writer::new(sinks, Arc::clone(&shared), settings.on_failure, observer);
         let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(receiver));
         let thread = Mutex::new(Some(thread.map_err(Error::internal)?));
         let rooms = Arc::new(Semaphore::new(settings.queue.max(1)));
-        let audit = Self { settings: settings.clone(), file, sender, rooms, shared, thread };
-        // The queue is empty: there is room.
-        let _ = audit.sender.try_send(Message::Record(Record::of(AuditEvent::Start, "ok").into()));
+        let changes = Arc::new(Semaphore::new(CHANGES));
+        let audit = Self { settings: settings.clone(), file, sender, rooms, changes, shared, thread };
+        audit.keep_apart(Record::new(AuditEvent::Start, "ok"));
         Ok(Some(Arc::new(audit)))
     }
 
@@ -90,26 +91,25 @@ impl Audit {
                 std::future::pending::<()>().await;
             }
         };
-        let place = async {
-            // It is never closed.
-            let room = Arc::clone(&self.rooms).acquire_owned().await.ok();
-            self.sender.clone().reserve_owned().await.map(|permit| (permit, room))
-        };
-        let place = tokio::select! {
+        let room = tokio::select! {
             biased;
             () = failed => return Err(cannot_record()),
-            place = place => place,
+            room = Arc::clone(&self.rooms).acquire_owned() => room.map_err(Error::internal)?,
             () = tokio::time::sleep(PATIENCE) => {
                 return Err(Error::new(Kind::Busy, "too many records of the audit trail are waiting to be written")
                     .retry_after(RETRY)
                     .hint("try again after the given delay"));
             }
         };
-        match place {
-            Ok((permit, room)) => Ok(Some(AuditPermit { permit, room, shared: Arc::clone(&self.shared) })),
-            Err(_) if refuses => Err(cannot_record()),
-            Err(_) => Ok(None),
+        match self.sender.is_closed() {
+            false => Ok(Some(self.permit(room))),
+            true if refuses => Err(cannot_record()),
+            true => Ok(None),
         }
+    }
+
+    fn permit(&self, room: OwnedSemaphorePermit) -> AuditPermit {
+        AuditPermit { room, sender: self.sender.clone(), shared: Arc::clone(&self.shared) }
     }
 
     /// Records what nobody took a place for, and tells when it is written. What strangers bring about too fast is
@@ -127,13 +127,9 @@ impl Audit {
     /// Queues a record that nobody took a place for, where there is one now; else it is counted with those
     /// that came too fast.
     pub fn keep_at_once(&self, record: Record) {
-        let room = Arc::clone(&self.rooms).try_acquire_owned().ok();
-        let permit = room.as_ref().and_then(|_| self.sender.clone().try_reserve_owned().ok());
-        match permit {
-            Some(permit) => drop(AuditPermit { permit, room, shared: Arc::clone(&self.shared) }.keep(record)),
-            None => {
-                self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
-            }
+        match Arc::clone(&self.rooms).try_acquire_owned() {
+            Ok(room) => drop(self.permit(room).keep(record)),
+            Err(_) => self.shared.strangers.count(),
         }
     }
 
@@ -145,11 +141,11 @@ impl Audit {
         if self.refuses() {
             return Err(cannot_record());
         }
-        let (tell, written) = oneshot::channel();
-        let written = PendingWrite { written, failing: self.shared.failing.subscribe() };
-        let queued = Queued { written: Some(tell), ..Queued::from(record.clone()) };
-        let sent = tokio::time::timeout(PATIENCE, self.sender.send(Message::Record(queued))).await;
-        let is_written = matches!(sent, Ok(Ok(()))) && written.wait().await;
+        let room = tokio::time::timeout(PATIENCE, Arc::clone(&self.changes).acquire_owned()).await;
+        let is_written = match room {
+            Ok(Ok(room)) => self.permit(room).send(record.clone()).wait().await,
+            _ => false,
+        };
         if is_written || self.settings.on_failure == OnFailure::Continue {
             return Ok(());
         }
@@ -160,9 +156,15 @@ impl Audit {
 
     /// Records, behind what was announced, that it did not come to be.
     pub fn take_back(&self, record: Record) {
-        // Where even what is kept free for these is taken, the writer has not written for long, and refuses calls.
-        if self.sender.try_send(Message::Record(record.taken_back().into())).is_err() {
-            self.shared.suppressed.fetch_add(1, Ordering::Relaxed);
+        self.keep_apart(record.taken_back());
+    }
+
+    /// Queues a record in the room for changes, where there is some.
+    fn keep_apart(&self, record: Record) {
+        match Arc::clone(&self.changes).try_acquire_owned() {
+            Ok(room) => drop(self.permit(room).send(record)),
+            // The writer has not written for long, and refuses calls.
+            Err(_) => self.shared.strangers.count(),
         }
     }
 
@@ -174,7 +176,7 @@ impl Audit {
     /// What is recorded of the statement of `op`, on a source of this kind.
     pub fn statement(&self, op: &Op, kind: &str) -> Option<StatementRecord> {
         let dialect = drivers::named(kind).map_or(Dialect::POSTGRESQL, |driver| driver.dialect);
-        StatementRecord::by(op, dialect, self.settings.statement, self.settings.parameters)
+        StatementRecord::new(op, dialect, self.settings.statement, self.settings.parameters)
     }
 
     /// Has the file opened anew before the next record: somebody has moved it away.
@@ -189,8 +191,10 @@ impl Audit {
         self.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = async {
-            let _ = self.sender.send(Message::Record(Record::of(AuditEvent::Stop, "ok").into())).await;
-            let _ = self.sender.send(Message::Stop).await;
+            if let Ok(room) = Arc::clone(&self.changes).acquire_owned().await {
+                drop(self.permit(room).send(Record::new(AuditEvent::Stop, "ok")));
+            }
+            let _ = self.sender.send(Message::Stop);
             if let Some(thread) = thread {
                 let _ = tokio::task::spawn_blocking(move || thread.join()).await;
             }
@@ -213,35 +217,32 @@ pub(crate) fn cannot_record() -> Error {
 }
 
 /// Changes of who may do what come here from behind the mailbox.
-pub struct Changes(pub Arc<Audit>);
-
-impl Recorder for Changes {
+impl Recorder for Audit {
     fn record(&self, changes: &[Change], door: &Door) -> Result<ForStore> {
-        let Audit { settings, file, shared, .. } = &*self.0;
         self.check()?;
-        let records = changes.iter().map(|change| Record::of_change(change, door));
-        let records: Vec<Record> = records.filter(|record| shared.takes(record)).collect();
-        if let Some(Err(error)) = file.as_ref().map(|file| file.write_now(&records)) {
-            if settings.on_failure == OnFailure::Refuse {
+        let records = changes.iter().map(|change| Record::from_change(change, door));
+        let records: Vec<Record> = records.filter(|record| self.shared.takes(record)).collect();
+        if let Some(Err(error)) = self.file.as_ref().map(|file| file.write_now(&records)) {
+            if self.settings.on_failure == OnFailure::Refuse {
                 // The writer finds out too, and the trail says that it was tried.
                 self.unconfirmed(changes, door);
                 return Err(cannot_record().because(error.cause().unwrap_or(&error.message)));
             }
             // It tells of the failure, and counts what is lost.
             for record in &records {
-                self.0.keep_at_once(record.clone());
+                self.keep_at_once(record.clone());
             }
         }
-        Ok(settings.for_store(&records))
+        Ok(self.settings.for_store(&records))
     }
 
     fn unconfirmed(&self, changes: &[Change], door: &Door) {
         for change in changes {
-            self.0.take_back(Record::of_change(change, door));
+            self.take_back(Record::from_change(change, door));
         }
     }
 
     fn check(&self) -> Result<()> {
-        if self.0.refuses() { Err(cannot_record()) } else { Ok(()) }
+        if self.refuses() { Err(cannot_record()) } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use portico_actors::error::Error;
 use portico_actors::event::{Event, Observer};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use super::queue::{Message, Shared};
@@ -39,31 +39,19 @@ impl Writer {
     }
 
     /// Writes until it is told to stop, or nobody can tell it anything any more.
-    pub(super) fn run(mut self, mut receiver: Receiver<Message>) {
-        let mut goes_on = true;
+    pub(super) fn run(mut self, mut receiver: UnboundedReceiver<Message>) {
+        let (mut goes_on, mut messages) = (true, Vec::with_capacity(AT_ONCE));
         while goes_on {
-            let mut next = receiver.blocking_recv();
-            let mut count = 0;
-            loop {
-                match next {
-                    Some(Message::Record(queued)) => {
+            goes_on = receiver.blocking_recv_many(&mut messages, AT_ONCE) > 0;
+            for message in messages.drain(..) {
+                match message {
+                    Message::Record(queued) => {
                         self.sinks.add(&queued.record);
-                        self.waiting.extend(queued.written);
+                        self.waiting.push(queued.written);
                         drop(queued.room);
                     }
-                    Some(Message::Wake) => {}
-                    Some(Message::Stop) | None => {
-                        goes_on = false;
-                        break;
-                    }
-                }
-                count += 1;
-                if count == AT_ONCE {
-                    break;
-                }
-                match receiver.try_recv() {
-                    Ok(message) => next = Some(message),
-                    Err(_) => break,
+                    Message::Wake => {}
+                    Message::Stop => goes_on = false,
                 }
             }
             self.add_suppressed(!goes_on);
@@ -78,10 +66,10 @@ impl Writer {
         if !at_once && self.summed.is_some_and(|at| at.elapsed() < SUM_AT_MOST) {
             return;
         }
-        let suppressed = self.shared.suppressed.swap(0, Ordering::Relaxed);
+        let suppressed = self.shared.strangers.counted();
         if suppressed > 0 {
             self.summed = Some(Instant::now());
-            self.sinks.add(&Record::of_many(AuditEvent::Suppressed, suppressed));
+            self.sinks.add(&Record::counted(AuditEvent::Suppressed, suppressed));
         }
     }
 
@@ -114,7 +102,7 @@ impl Writer {
         let lost = std::mem::take(&mut self.lost);
         (self.observer)(&Event::AuditResumed { lost });
         if lost > 0 {
-            self.sinks.add(&Record::of_many(AuditEvent::Lost, lost));
+            self.sinks.add(&Record::counted(AuditEvent::Lost, lost));
             // Should it fail, the next record finds out.
             if self.sinks.flush().is_err() {
                 self.lost = lost;

@@ -9,7 +9,7 @@ use portico_actors::identity::Identity;
 use portico_actors::source::{Access, Plan, Profile, Source, Task};
 use serde_json::{Value, json};
 
-use super::common::{Common, Failure, describe_problem, error_words};
+use super::common::{Common, Failure, error_words};
 use super::exposure::{self, Entry};
 use super::output::{print_json, say};
 use super::reach;
@@ -20,8 +20,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let config = match Config::load(&common.config) {
         Ok(config) => config,
         Err(problems) if common.json => {
-            let problems: Vec<Value> = problems.0.iter().map(describe_problem).collect();
-            print_json(&json!({"ok": false, "problems": problems, "connections": []}));
+            print_json(&json!({"ok": false, "problems": problems.0, "connections": []}));
             return Err(Failure::Said);
         }
         Err(problems) => return Err(problems.into()),
@@ -29,11 +28,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let attempts = actix::System::new().block_on(async {
         let mut attempts = Vec::new();
         for connection in &config.connections {
-            let attempt = match attempt(connection).await {
-                Ok(profile) => exposure::entries(connection).await.map(|entries| (profile, entries)),
-                Err(error) => Err(error),
-            };
-            attempts.push((connection, attempt));
+            attempts.push((connection, attempt(connection, true).await));
         }
         attempts
     });
@@ -42,15 +37,15 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         let connections: Vec<Value> = attempts
             .iter()
             .map(|(connection, result)| match result {
-                Ok((looked, entries)) => {
-                    let findings: Vec<Value> = looked.findings.iter().map(reach::describe).collect();
-                    let product = &looked.profile.product;
-                    let mut up =
+                Ok(up) => {
+                    let findings: Vec<Value> = up.findings.iter().map(reach::describe).collect();
+                    let product = &up.profile.product;
+                    let mut told =
                         json!({"name": connection.name, "status": "up", "product": product, "findings": findings});
-                    if !entries.is_empty() {
-                        up["exposure"] = entries.iter().map(Entry::json).collect();
+                    if !up.entries.is_empty() {
+                        told["exposure"] = json!(up.entries);
                     }
-                    up
+                    told
                 }
                 Err(error) => json!({"name": connection.name, "status": "down", "error": error_words(error)}),
             })
@@ -60,10 +55,10 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         say(format_args!("{} is valid", common.config.display()));
         for (connection, result) in &attempts {
             match result {
-                Ok((up, entries)) => {
+                Ok(up) => {
                     say(format_args!("connection {}: up, {}", connection.name, up.profile.product));
                     up.findings.iter().for_each(reach::tell);
-                    for entry in entries {
+                    for entry in &up.entries {
                         entry.say(&connection.name);
                     }
                 }
@@ -78,19 +73,24 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
 pub(super) struct Up {
     pub(super) profile: Profile,
     pub(super) findings: Vec<Finding>,
+    /// What the entries of its lists match, where that was asked for.
+    entries: Vec<Entry>,
 }
 
-pub(super) async fn attempt(connection: &Connection) -> Result<Up, Error> {
+/// Tries `connection`, and looks for what the entries of its lists match if `with_entries`.
+pub(super) async fn attempt(connection: &Connection, with_entries: bool) -> Result<Up, Error> {
     let source = connection.location.open(source_settings(connection))?;
-    let up = look(connection, source.as_ref()).await;
+    let up = look(connection, source.as_ref(), with_entries).await;
     source.close().await;
     up
 }
 
-async fn look(connection: &Connection, source: &dyn Source) -> Result<Up, Error> {
+async fn look(connection: &Connection, source: &dyn Source, with_entries: bool) -> Result<Up, Error> {
     let profile = source.ping().await?;
     take_on_roles(connection, source).await?;
-    Ok(Up { findings: reach::findings(source).await, profile })
+    let findings = reach::findings(source).await;
+    let entries = if with_entries { exposure::entries(connection, source).await? } else { Vec::new() };
+    Ok(Up { profile, findings, entries })
 }
 
 /// Takes on each role that the connection names for its callers, as a call would.

@@ -3,10 +3,9 @@
 use clap::Subcommand;
 use portico_actors::auth::oauth::client::NewClient;
 use secrecy::ExposeSecret;
-use serde_json::json;
 
 use super::common::{Common, Failure, open_store};
-use super::output::{print_json, print_table, say};
+use super::output::{SHOWN_ONCE, timestamp_or};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Client {
@@ -36,43 +35,24 @@ pub(super) fn run(command: Client, common: &Common) -> Result<(), Failure> {
     match command {
         Client::Add { name, redirect_uris, confidential } => {
             let (client, secret) = store.add_client(&NewClient { name, redirect_uris, confidential })?;
-            if common.json {
-                let mut value = json!(client);
-                if let Some(secret) = &secret {
-                    value["clientSecret"] = secret.expose_secret().into();
-                }
-                print_json(&value);
-            } else {
-                say(format_args!("client id      {}", client.client_id));
-                if let Some(secret) = &secret {
-                    say(format_args!("client secret  {}", secret.expose_secret()));
-                    eprintln!("The secret is not shown again.");
+            let id = format!("client id      {}", client.client_id);
+            match &secret {
+                None => common.tell(&client, id),
+                Some(secret) => {
+                    let words = format_args!("{id}\nclient secret  {}", secret.expose_secret());
+                    common.tell_secret(&client, ("clientSecret", secret), words, SHOWN_ONCE);
                 }
             }
         }
         Client::List => {
-            let clients = store.clients()?;
-            if common.json {
-                print_json(&json!(clients));
-            } else {
-                let rows: Vec<Vec<String>> = clients
-                    .iter()
-                    .map(|client| {
-                        let used = client.used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-                        let (kind, uris) = (client.kind.word().to_owned(), client.redirect_uris.join(" "));
-                        vec![client.name.clone(), client.client_id.clone(), kind, used, uris]
-                    })
-                    .collect();
-                print_table(&["NAME", "CLIENT ID", "KIND", "USED", "REDIRECT URIS"], &rows);
-            }
+            common.list(&store.clients()?, ["NAME", "CLIENT ID", "KIND", "USED", "REDIRECT URIS"], |client| {
+                let (kind, uris) = (client.kind.word().to_owned(), client.redirect_uris.join(" "));
+                [client.name.clone(), client.client_id.clone(), kind, timestamp_or(client.used_at, "never"), uris]
+            });
         }
         Client::Remove { client } => {
             let client = store.remove_client(&client)?;
-            if common.json {
-                print_json(&json!(client));
-            } else {
-                say(format_args!("removed {} and everything that people gave it", client.name));
-            }
+            common.tell(&client, format_args!("removed {} and everything that people gave it", client.name));
         }
     }
     Ok(())

@@ -1,17 +1,19 @@
 //! What the commands share: the configuration, the store, connections and rights by their names, failures.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use portico_actors::auth::store::Store;
-use portico_actors::error::Error;
+use portico_actors::error::{Error, Kind};
 use portico_actors::near;
 use portico_actors::principal::{Rights, Scope};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::recording;
-use crate::config::{self, Config, Problem, Problems};
+use crate::config::{self, Config, Problems};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Common {
@@ -30,10 +32,20 @@ pub(super) enum Failure {
     Config(Problems),
     /// Something else went wrong.
     Error(Error),
-    /// A file or a socket.
-    Io(String, std::io::Error),
     /// All has been said already.
     Said,
+}
+
+impl Failure {
+    /// Something went wrong with a file or a socket.
+    pub(super) fn io(what: impl Display, error: impl Display) -> Self {
+        Self::Error(Error::new(Kind::Unavailable, format!("{what}: {error}")))
+    }
+
+    /// A file cannot be read.
+    pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::io(format_args!("{} cannot be read", path.display()), error)
+    }
 }
 
 impl From<Problems> for Failure {
@@ -74,8 +86,7 @@ pub(super) fn open_store(common: &Common, only_looks: bool) -> Result<(Config, S
 
 /// The configuration, for commands that need no password of a connection.
 pub(super) fn read_config(common: &Common) -> Result<Config, Failure> {
-    let text = std::fs::read_to_string(&common.config)
-        .map_err(|error| Failure::Io(format!("{} cannot be read", common.config.display()), error))?;
+    let text = std::fs::read_to_string(&common.config).map_err(Failure::unreadable(&common.config))?;
     let base = common.config.parent().map(PathBuf::from).unwrap_or_default();
     Ok(Config::parse_for_store(&text, &base, &config::lookup)?)
 }
@@ -132,9 +143,29 @@ pub(super) fn describe_rights(config: &Config, rights: &Rights) -> String {
     })
 }
 
+/// The widest scope of `rights`, and where it is, for people.
+pub(super) fn describe_access(config: &Config, rights: &Rights) -> String {
+    format!("{} on {}", rights.widest().word(), describe_rights(config, rights))
+}
+
 /// Reads a scope word of the command line.
 pub(super) fn parse_scope(word: &str) -> Result<Scope, String> {
     Scope::from_word(word).ok_or_else(|| "write read, write or admin".to_owned())
+}
+
+/// Reads `90s`, `30m`, `12h`, `90d` or `8w`.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    let unit = text.chars().last()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 /// Whoever runs the check may see the cause.
@@ -147,8 +178,4 @@ pub(super) fn error_words(error: &Error) -> String {
         }
     }
     words
-}
-
-pub(super) fn describe_problem(problem: &Problem) -> Value {
-    json!({"line": problem.line, "key": problem.key, "message": problem.message, "remedy": problem.remedy})
 }

@@ -11,12 +11,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::{Problem, Problems};
-use crate::edge::listener;
+use crate::edge::listener::{self, Made};
 use crate::reload::Report;
 
 /// How long somebody who has connected may take to ask.
@@ -71,7 +70,7 @@ impl From<Result<Report, Problems>> for Answer {
 
 impl Answer {
     /// Words without a report.
-    pub(super) fn words(ok: bool, message: String) -> Self {
+    pub(super) fn new(ok: bool, message: String) -> Self {
         Self { ok, message, report: Report::default(), problems: Vec::new() }
     }
 }
@@ -79,17 +78,9 @@ impl Answer {
 /// The socket, taken away when the service ends.
 pub(super) struct Control {
     listener: UnixListener,
-    path: PathBuf,
+    _made: Made,
     /// Those who were let in last, and may not have asked yet.
     askers: VecDeque<AbortOnDropHandle<()>>,
-    ask: mpsc::Sender<(Question, Asker)>,
-    asked: mpsc::Receiver<(Question, Asker)>,
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 impl Control {
@@ -98,39 +89,34 @@ impl Control {
     /// # Errors
     /// When another process listens there, or the folder cannot be written to.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let path = path.to_owned();
-        let listener = listener::bind_unix(&path)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let listener = listener::bind_unix(path)?;
+        let made = Made(vec![path.to_owned()]);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        let (ask, asked) = mpsc::channel(ASKERS);
-        Ok(Self { listener: UnixListener::from_std(listener)?, path, askers: VecDeque::new(), ask, asked })
+        Ok(Self { listener: UnixListener::from_std(listener)?, _made: made, askers: VecDeque::new() })
     }
 
-    /// The next question, and where its answer goes. Whoever asks nothing holds up nobody.
-    pub(super) async fn next(&mut self) -> (Question, Asker) {
+    /// Has each question answered by `answer`. Whoever asks nothing holds up nobody, nor does an answer that takes long.
+    pub(super) async fn serve<A>(mut self, answer: impl Fn(Question) -> A + Clone + 'static)
+    where
+        A: Future<Output = Answer> + 'static,
+    {
         loop {
-            tokio::select! {
-                Some(asked) = self.asked.recv() => return asked,
-                stream = accepted(&self.listener) => self.attend(stream),
+            let stream = accepted(&self.listener).await;
+            let answer = answer.clone();
+            let asker = actix::spawn(async move {
+                match timeout(ASK_TIMEOUT, read(stream)).await {
+                    Ok(Ok((question, stream))) => drop(actix::spawn(reply(stream, answer(question)))),
+                    Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
+                    Err(_) => log::warn!("nothing was asked at the control socket"),
+                }
+            });
+            self.askers.retain(|asker| !asker.is_finished());
+            if self.askers.len() == ASKERS {
+                self.askers.pop_front();
             }
+            self.askers.push_back(AbortOnDropHandle::new(asker));
         }
-    }
-
-    fn attend(&mut self, stream: UnixStream) {
-        let ask = self.ask.clone();
-        let asker = actix::spawn(async move {
-            match timeout(ASK_TIMEOUT, read(stream)).await {
-                // Nobody may listen any more.
-                Ok(Ok(asked)) => drop(ask.send(asked).await),
-                Ok(Err(error)) => log::warn!("a question at the control socket was refused: {error}"),
-                Err(_) => log::warn!("nothing was asked at the control socket"),
-            }
-        });
-        self.askers.retain(|asker| !asker.is_finished());
-        if self.askers.len() == ASKERS {
-            self.askers.pop_front();
-        }
-        self.askers.push_back(AbortOnDropHandle::new(asker));
     }
 }
 
@@ -148,25 +134,20 @@ async fn accepted(listener: &UnixListener) -> UnixStream {
     }
 }
 
-/// Who waits for an answer.
-pub(super) struct Asker(UnixStream);
-
-impl Asker {
-    /// Answers. Whoever has left is not told.
-    pub(super) async fn answer(mut self, answer: &Answer) {
-        let line = serde_json::to_string(answer).unwrap_or_default() + "\n";
-        let _ = timeout(ASK_TIMEOUT, self.0.write_all(line.as_bytes())).await;
-    }
-}
-
-async fn read(mut stream: UnixStream) -> io::Result<(Question, Asker)> {
+async fn read(mut stream: UnixStream) -> io::Result<(Question, UnixStream)> {
     let user = stream.peer_cred()?.uid();
     if user != 0 && user != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {user} may not ask")));
     }
     let mut line = String::new();
     BufReader::new((&mut stream).take(LONGEST_QUESTION)).read_line(&mut line).await?;
-    Ok((serde_json::from_str(&line)?, Asker(stream)))
+    Ok((serde_json::from_str(&line)?, stream))
+}
+
+/// Answers. Whoever has left is not told.
+async fn reply(mut stream: UnixStream, answer: impl Future<Output = Answer>) {
+    let line = serde_json::to_string(&answer.await).unwrap_or_default() + "\n";
+    let _ = timeout(ASK_TIMEOUT, stream.write_all(line.as_bytes())).await;
 }
 
 /// Why there is no answer.

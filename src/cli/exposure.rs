@@ -6,37 +6,34 @@ use portico_actors::call::{Facet, Narrow};
 use portico_actors::error::Error;
 use portico_actors::reply::{Cell, Part};
 use portico_actors::source::{self, Access, Plan, Source, Task};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::output::say;
-use crate::app::source_settings;
 use crate::config::Connection;
 
 /// Names that are printed of those that a pattern matches.
 const PRINTED: usize = 20;
 
 /// One entry of a list.
+#[derive(Serialize)]
 pub(super) struct Entry {
     list: &'static str,
+    #[serde(rename = "entry")]
     text: String,
     matches: Vec<String>,
 }
 
-/// The entries of `connection`, each with what it matches; none where nothing is listed.
+/// The entries of `connection`, each with what it matches in `source`; none where nothing is listed.
 ///
 /// # Errors
 /// What the source said while it was asked for its names.
-pub(super) async fn entries(connection: &Connection) -> Result<Vec<Entry>, Error> {
+pub(super) async fn entries(connection: &Connection, source: &dyn Source) -> Result<Vec<Entry>, Error> {
     let exposure = &connection.exposure;
     let kinds = [
         ("exposed.schemas", "hidden.schemas", &exposure.schemas, Facet::Schemas),
         ("exposed.tables", "hidden.tables", &exposure.tables, Facet::Tables),
         ("exposed.procedures", "hidden.procedures", &exposure.procedures, Facet::Procedures),
     ];
-    if kinds.iter().all(|(.., names, _)| names.shown.is_none() && names.hidden.is_empty()) {
-        return Ok(Vec::new());
-    }
-    let source = connection.location.open(source_settings(connection))?;
     let mut entries = Vec::new();
     for (shown, hidden, names, facet) in kinds {
         let listed: Vec<(&'static str, &String)> = (names.shown.iter().flatten().map(|entry| (shown, entry)))
@@ -45,21 +42,12 @@ pub(super) async fn entries(connection: &Connection) -> Result<Vec<Entry>, Error
         if listed.is_empty() {
             continue;
         }
-        let known = match known(source.as_ref(), facet).await {
-            Ok(known) => known,
-            Err(error) => {
-                source.close().await;
-                return Err(error);
-            }
-        };
+        let known = known(source, facet).await?;
         for (list, entry) in listed {
-            let fits = |(schema, name): &&(String, Option<String>)| match name {
-                Some(name) => source::speaks_of(entry, Some(schema), name),
-                None => source::speaks_of(entry, None, schema),
-            };
-            let written = |(schema, name): &(String, Option<String>)| match name {
-                Some(name) => format!("{schema}.{name}"),
-                None => schema.clone(),
+            let fits = |(schema, name): &&(Option<String>, String)| source::speaks_of(entry, schema.as_deref(), name);
+            let written = |(schema, name): &(Option<String>, String)| match schema {
+                Some(schema) => format!("{schema}.{name}"),
+                None => name.clone(),
             };
             let mut matches: Vec<String> = known.iter().filter(fits).map(written).collect();
             // Overloads share their name.
@@ -67,12 +55,11 @@ pub(super) async fn entries(connection: &Connection) -> Result<Vec<Entry>, Error
             entries.push(Entry { list, text: entry.clone(), matches });
         }
     }
-    source.close().await;
     Ok(entries)
 }
 
-/// Schemas, or what is in them with their schema.
-async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(String, Option<String>)>, Error> {
+/// Schemas, or what is in them behind their schema.
+async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(Option<String>, String)>, Error> {
     let plan = Plan::alone(Task::Describe(facet, Narrow::default()), Access::ReadOnly);
     let mut results = source.run(plan).await?;
     let mut known = Vec::new();
@@ -85,18 +72,13 @@ async fn known(source: &dyn Source, facet: Facet) -> Result<Vec<(String, Option<
                     _ => String::new(),
                 })
             };
-            known.push((text(1)?, if facet == Facet::Schemas { None } else { Some(text(2)?) }));
+            known.push(if facet == Facet::Schemas { (None, text(1)?) } else { (Some(text(1)?), text(2)?) });
         }
     }
     Ok(known)
 }
 
 impl Entry {
-    /// For programs.
-    pub(super) fn json(&self) -> Value {
-        json!({"list": self.list, "entry": self.text, "matches": self.matches})
-    }
-
     /// For people; an entry that matches nothing is a warning.
     pub(super) fn say(&self, connection: &str) {
         let Self { list, text: entry, matches } = self;

@@ -26,7 +26,7 @@ enum What {
 
 pub(super) fn run(generate: &Generate, mut command: Command) -> Result<(), Failure> {
     let dir = &generate.dir;
-    let failed = |error| Failure::Io(format!("{} cannot be written to", dir.display()), error);
+    let failed = |error: std::io::Error| Failure::io(format_args!("{} cannot be written to", dir.display()), error);
     std::fs::create_dir_all(dir).map_err(failed)?;
     match generate.what {
         What::Man => clap_mangen::generate_to(command, dir).map_err(failed),

@@ -8,7 +8,7 @@ use portico_actors::source::{GrantRequest, GrantScript};
 use serde_json::{Value, json};
 
 use super::common::{Common, Failure, connections};
-use super::output::{print_json, say};
+use super::output::say;
 use super::reach;
 use super::recording::{CommandLine, ensure};
 use crate::app::source_settings;
@@ -46,17 +46,13 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let system = actix::System::new();
     let Some(url) = command.apply else {
         let script = system.block_on(connection.location.grants(&settings, &wanted))?;
-        if common.json {
-            print_json(&describe(&wanted, &script, None));
-        } else {
-            show(&script);
-        }
+        common.tell(&describe(&wanted, &script, None), script.text.trim_end());
         return Ok(());
     };
     ensure(&config)?;
     let mut show = |script: &GrantScript| {
         if !common.json {
-            show(script);
+            say(script.text.trim_end());
         }
     };
     let recorder = CommandLine::new(&config);
@@ -74,10 +70,9 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
     let applied = location.apply_grants(&settings, administrator.as_ref(), &wanted, &mut show, &mut record);
     let left =
         system.block_on(applied).inspect_err(|_| recorded.iter().for_each(|change| recorder.take_back(change)))?;
-    if common.json {
-        print_json(&describe(&wanted, &shown, Some(&left)));
-    } else {
-        say(format_args!("-- applied: {} statements", shown.statements.len()));
+    let applied = format_args!("-- applied: {} statements", shown.statements.len());
+    common.tell(&describe(&wanted, &shown, Some(&left)), applied);
+    if !common.json {
         left.iter().for_each(reach::tell);
     }
     Ok(())
@@ -86,10 +81,6 @@ pub(super) fn run(command: Grants, common: &Common) -> Result<(), Failure> {
 /// The role of a connection, unless another one is named.
 fn role_of(connection: &str) -> String {
     format!("portico_{}", connection.to_lowercase().replace('-', "_"))
-}
-
-fn show(script: &GrantScript) {
-    say(script.text.trim_end());
 }
 
 /// `left` is what the role can do beyond what is exposed; absent where nothing was run.

@@ -4,10 +4,11 @@ use clap::Subcommand;
 use portico_actors::auth::Algorithm;
 use portico_actors::auth::clock::{Clock, Timestamp};
 use portico_actors::auth::records::Key as Record;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::common::{Common, Failure, open_store};
-use super::output::{print_json, print_table, say};
+use super::output::say;
 use crate::config::Tokens;
 
 #[derive(Debug, Subcommand)]
@@ -31,49 +32,34 @@ pub(super) enum Key {
 pub(super) fn run(command: Key, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, Key::List))?;
     let now = Clock::system().now().time();
+    let listed = |key| Listed::new(key, &config.tokens, now);
     match command {
         Key::List => {
-            let keys = store.keys()?;
-            if common.json {
-                print_json(&keys.iter().map(|key| described(key, &config.tokens, now)).collect());
-            } else {
-                let rows: Vec<Vec<String>> = keys
-                    .iter()
-                    .map(|key| {
-                        let state = match (state(key, &config.tokens, now), verifies_until(key, &config.tokens)) {
-                            ("verifies", Some(until)) => format!("verifies until {until}"),
-                            (state, _) => state.to_owned(),
-                        };
-                        vec![key.kid.clone(), key.algorithm.to_owned(), key.created_at.to_string(), state]
-                    })
-                    .collect();
-                print_table(&["KID", "ALGORITHM", "CREATED", "STATE"], &rows);
-            }
+            let keys: Vec<Listed> = store.keys()?.into_iter().map(listed).collect();
+            common.list(&keys, ["KID", "ALGORITHM", "CREATED", "STATE"], |Listed { key, state, verifies_until }| {
+                let state = match verifies_until.filter(|_| *state == "verifies") {
+                    Some(until) => format!("verifies until {until}"),
+                    None => (*state).to_owned(),
+                };
+                [key.kid.clone(), key.algorithm.to_owned(), key.created_at.to_string(), state]
+            });
         }
         Key::Ensure => {
-            let key = store.ensure_key()?;
-            if common.json {
-                print_json(&described(&key, &config.tokens, now));
-            } else {
-                say(format_args!("{} signs, with {}", key.kid, key.algorithm));
-            }
+            let key = listed(store.ensure_key()?);
+            common.tell(&key, format_args!("{} signs, with {}", key.key.kid, key.key.algorithm));
         }
         Key::Rotate { algorithm, compromised } => {
             let ended = match compromised {
                 None => store.rotate_key(algorithm).map(|_| None)?,
                 Some(kid) => Some(store.end_key(Some(kid.as_str()).filter(|kid| !kid.is_empty()), algorithm)?),
             };
-            let key = store.ensure_key()?;
-            if common.json {
-                let mut described = described(&key, &config.tokens, now);
-                described["ended"] = json!(ended.map(|ended| ended.kid));
-                print_json(&described);
-            } else {
-                if let Some(ended) = ended {
-                    say(format_args!("nothing that {} signed is taken any more", ended.kid));
-                }
-                say(format_args!("{} signs from now on, with {}", key.kid, key.algorithm));
+            let key = listed(store.ensure_key()?);
+            let mut record = json!(key);
+            record["ended"] = json!(ended.as_ref().map(|ended| &ended.kid));
+            if let Some(ended) = ended.filter(|_| !common.json) {
+                say(format_args!("nothing that {} signed is taken any more", ended.kid));
             }
+            common.tell(&record, format_args!("{} signs from now on, with {}", key.key.kid, key.key.algorithm));
             if !store.wipe()? {
                 eprintln!(
                     "portico: somebody is reading the store: until the service stops, its log may still have the \
@@ -89,22 +75,25 @@ fn parse_algorithm(word: &str) -> Result<Algorithm, String> {
     Algorithm::from_word(word).ok_or_else(|| "write EdDSA, ES256 or RS256".to_owned())
 }
 
-/// Until when what the key signed is taken; `None` while it signs.
-fn verifies_until(key: &Record, tokens: &Tokens) -> Option<Timestamp> {
-    key.retired_at.map(|retired| retired.after(tokens.lifetime).after(tokens.clock_skew))
+/// A key, and how it stands.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(flatten)]
+    key: Record,
+    state: &'static str,
+    /// Until when what it signed is taken; `None` while it signs.
+    verifies_until: Option<Timestamp>,
 }
 
-fn state(key: &Record, tokens: &Tokens, now: Timestamp) -> &'static str {
-    match verifies_until(key, tokens) {
-        None => "signs",
-        Some(until) if now < until => "verifies",
-        Some(_) => "expired",
+impl Listed {
+    fn new(key: Record, tokens: &Tokens, now: Timestamp) -> Self {
+        let verifies_until = key.retired_at.map(|retired| retired.after(tokens.lifetime).after(tokens.clock_skew));
+        let state = match verifies_until {
+            None => "signs",
+            Some(until) if now < until => "verifies",
+            Some(_) => "expired",
+        };
+        Self { key, state, verifies_until }
     }
-}
-
-fn described(key: &Record, tokens: &Tokens, now: Timestamp) -> Value {
-    let mut value = json!(key);
-    value["state"] = state(key, tokens, now).into();
-    value["verifiesUntil"] = json!(verifies_until(key, tokens));
-    value
 }

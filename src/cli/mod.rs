@@ -28,9 +28,9 @@ mod user;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use self::common::{Common, Failure, describe_problem};
+use self::common::{Common, Failure};
 use self::logging::logger;
 pub use self::logging::start_log_of_service;
 use self::output::print_json;
@@ -147,44 +147,27 @@ pub fn run(cli: Cli) -> ExitCode {
 
 /// Says why a command failed: with `--json` to programs, on standard output.
 fn tell(failure: &Failure, common: &Common) {
-    if common.json && !matches!(failure, Failure::Said) {
-        print_json(&describe(failure, common));
-    } else {
-        queue::say(&words(failure, common));
-    }
-}
-
-fn describe(failure: &Failure, common: &Common) -> Value {
-    let text = |message: String| json!({"ok": false, "message": message});
+    let invalid = || format!("{} is not valid", common.config.display());
     match failure {
-        Failure::Said => Value::Null,
-        Failure::Config(problems) => {
-            let problems: Vec<Value> = problems.0.iter().map(describe_problem).collect();
-            json!({"ok": false, "message": format!("{} is not valid", common.config.display()), "problems": problems})
+        Failure::Said => {}
+        Failure::Config(problems) if common.json => {
+            print_json(&json!({"ok": false, "message": invalid(), "problems": problems.0}));
         }
-        Failure::Io(what, error) => text(format!("{what}: {error}")),
-        Failure::Error(error) => {
-            let mut told = text(error.message.clone());
+        Failure::Config(problems) => queue::say(&format!("{}:\n{problems}", invalid())),
+        // Whoever runs the command line may see the cause.
+        Failure::Error(error) if common.json => {
+            let mut told = json!({"ok": false, "message": error.message});
             for (name, more) in [("hint", error.get_hint()), ("cause", error.cause())] {
                 if let Some(more) = more {
                     told[name] = more.into();
                 }
             }
-            told
+            print_json(&told);
         }
-    }
-}
-
-fn words(failure: &Failure, common: &Common) -> String {
-    match failure {
-        Failure::Said => String::new(),
-        Failure::Config(problems) => format!("{} is not valid:\n{problems}", common.config.display()),
-        Failure::Io(what, error) => format!("portico: {what}: {error}\n"),
         Failure::Error(error) => {
-            // Whoever runs the command line may see the cause.
             let more = [error.get_hint(), error.cause()].into_iter().flatten();
             let pieces: Vec<&str> = std::iter::once(error.message.as_str()).chain(more).collect();
-            format!("portico: {}\n", pieces.join("; "))
+            queue::say(&format!("portico: {}\n", pieces.join("; ")));
         }
     }
 }

@@ -4,7 +4,12 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::process::exit;
 
-use serde_json::Value;
+use portico_actors::auth::clock::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::common::Common;
 
 /// Prints a line. Where nobody reads it any more, as behind `head`, nothing is said: what the command
 /// does and how it ends is the same.
@@ -30,26 +35,56 @@ pub(super) fn print_json(value: &Value) {
     say(value);
 }
 
-/// Prints rows in aligned columns, or says that there are none.
-pub(super) fn print_table(header: &[&str], rows: &[Vec<String>]) {
-    if rows.is_empty() {
-        say("none");
-        return;
+/// What is said of a secret that was shown.
+pub(super) const SHOWN_ONCE: &str = "The secret is not shown again.";
+
+impl Common {
+    /// Prints `record` for programs, or `words` for people.
+    pub(super) fn tell(&self, record: &impl Serialize, words: impl Display) {
+        if self.json { print_json(&json!(record)) } else { say(words) }
     }
-    let widths: Vec<usize> = header
-        .iter()
-        .enumerate()
-        .map(|(column, title)| {
-            let longest = rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max();
-            longest.unwrap_or(0).max(title.len())
-        })
-        .collect();
-    let line = |cells: Vec<&str>| {
-        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        say(padded.join("  ").trim_end());
-    };
-    line(header.to_vec());
-    for row in rows {
-        line(row.iter().map(String::as_str).collect());
+
+    /// The same with a secret, which is shown this once: programs find it as the member `name`, and people are told
+    /// of that by `note`.
+    pub(super) fn tell_secret(
+        &self,
+        record: &impl Serialize,
+        (name, secret): (&str, &SecretString),
+        words: impl Display,
+        note: impl Display,
+    ) {
+        let mut record = json!(record);
+        record[name] = secret.expose_secret().into();
+        self.tell(&record, words);
+        if !self.json {
+            eprintln!("{note}");
+        }
     }
+
+    /// Prints records: whole for programs, else in aligned columns, or that there are none.
+    pub(super) fn list<R: Serialize, const N: usize>(
+        &self,
+        records: &[R],
+        header: [&str; N],
+        row: impl Fn(&R) -> [String; N],
+    ) {
+        if self.json {
+            print_json(&json!(records));
+        } else if records.is_empty() {
+            say("none");
+        } else {
+            let rows: Vec<_> = [header.map(str::to_owned)].into_iter().chain(records.iter().map(row)).collect();
+            let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            let widths: [usize; N] = std::array::from_fn(width);
+            for row in &rows {
+                let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+                say(cells.collect::<Vec<_>>().join("  ").trim_end());
+            }
+        }
+    }
+}
+
+/// When it was, or what is said of what never was.
+pub(super) fn timestamp_or(at: Option<Timestamp>, never: &str) -> String {
+    at.map_or_else(|| never.to_owned(), |at| at.to_string())
 }

@@ -7,10 +7,9 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::NewPat;
 use portico_actors::principal::Scope;
 use secrecy::ExposeSecret;
-use serde_json::json;
 
-use super::common::{Common, Failure, describe_rights, open_store, parse_scope, rights};
-use super::output::{print_json, print_table, say};
+use super::common::{Common, Failure, describe_rights, open_store, parse_duration, parse_scope, rights};
+use super::output::timestamp_or;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pat {
@@ -22,7 +21,7 @@ pub(super) enum Pat {
         #[arg(long)]
         name: Option<String>,
         /// How long it is valid, as 90d, 12h or 8w; for ever if absent.
-        #[arg(long, value_parser = parse_duration)]
+        #[arg(long, value_parser = parse_lifetime)]
         expires: Option<Duration>,
         /// A connection within reach; may be repeated. All that the user reaches if absent.
         #[arg(long = "connection", value_name = "NAME")]
@@ -51,64 +50,36 @@ pub(super) fn run(command: Pat, common: &Common) -> Result<(), Failure> {
             let expires_at = expires.map(|lifetime| Clock::system().now().time().after(lifetime));
             let rights = rights(&config, &connections, scope)?;
             let (token, secret) = store.create_pat(&email, NewPat { name, expires_at, rights })?;
-            if common.json {
-                let mut value = json!(token);
-                value["pat"] = secret.expose_secret().into();
-                print_json(&value);
-            } else {
-                say(secret.expose_secret());
-                eprintln!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
-            }
+            let note = format_args!("This is {}'s token {:?}. It is not shown again.", token.email, token.name);
+            common.tell_secret(&token, ("pat", &secret), secret.expose_secret(), note);
         }
         Pat::List { email } => {
-            let tokens = store.pats(email.as_deref())?;
-            if common.json {
-                print_json(&json!(tokens));
-            } else {
-                let rows: Vec<Vec<String>> = tokens
-                    .iter()
-                    .map(|token| {
-                        vec![
-                            token.id.to_string(),
-                            token.email.clone(),
-                            token.name.clone(),
-                            token.rights.widest().word().to_owned(),
-                            describe_rights(&config, &token.rights),
-                            token.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
-                            token.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
-                        ]
-                    })
-                    .collect();
-                print_table(&["ID", "EMAIL", "NAME", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"], &rows);
-            }
+            let header = ["ID", "EMAIL", "NAME", "SCOPE", "CONNECTIONS", "EXPIRES", "REVOKED"];
+            common.list(&store.pats(email.as_deref())?, header, |token| {
+                [
+                    token.id.to_string(),
+                    token.email.clone(),
+                    token.name.clone(),
+                    token.rights.widest().word().to_owned(),
+                    describe_rights(&config, &token.rights),
+                    timestamp_or(token.expires_at, "never"),
+                    timestamp_or(token.revoked_at, "-"),
+                ]
+            });
         }
         Pat::Revoke { token } => {
             let token = store.revoke_pat(&token)?;
-            if common.json {
-                print_json(&json!(token));
-            } else {
-                say(format_args!("revoked {} of {}", token.name, token.email));
-            }
+            common.tell(&token, format_args!("revoked {} of {}", token.name, token.email));
         }
     }
     Ok(())
 }
 
-/// Reads `90d`, `12h`, `8w` or `30m`.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and a unit, as 90d, 12h, 8w or 30m".to_owned();
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let number: u64 = text.strip_suffix(unit).and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-    let seconds = match unit {
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return Err(wrong()),
-    };
-    // A hundred years are for ever.
-    let total = number.checked_mul(seconds).filter(|total| (1..=3_155_760_000).contains(total)).ok_or_else(wrong)?;
-    Ok(Duration::from_secs(total))
+/// How long a token is valid; a hundred years are for ever.
+fn parse_lifetime(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .filter(|lifetime| (1..=3_155_760_000).contains(&lifetime.as_secs()))
+        .ok_or_else(|| "write a number and a unit, as 90d, 12h, 8w or 30m".to_owned())
 }
 
 #[cfg(test)]
@@ -117,10 +88,10 @@ mod tests {
 
     #[test]
     fn durations_have_a_number_and_a_unit() {
-        assert_eq!(parse_duration("90d"), Ok(Duration::from_secs(90 * 86_400)));
-        assert_eq!(parse_duration("30m"), Ok(Duration::from_secs(1_800)));
+        assert_eq!(parse_lifetime("90d"), Ok(Duration::from_secs(90 * 86_400)));
+        assert_eq!(parse_lifetime("30m"), Ok(Duration::from_secs(1_800)));
         for wrong in ["", "d", "90", "-1d", "0d", "1é", "99999999999999999999d", "9999999999w"] {
-            assert!(parse_duration(wrong).is_err(), "{wrong}");
+            assert!(parse_lifetime(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::config::{AuditSettings, Config, OnFailure};
 /// Makes sure that a change can be recorded, before it is made.
 pub(super) fn ensure(config: &Config) -> Result<(), Error> {
     if config.audit.on_failure == OnFailure::Refuse {
-        Sinks::new(&config.audit, File::of(&config.audit), &config.store.place).open()?;
+        Sinks::new(&config.audit, File::from_settings(&config.audit), &config.store.place).open()?;
     }
     Ok(())
 }
@@ -48,7 +48,7 @@ impl CommandLine {
         let (settings, place) = (config.audit.clone(), config.store.place.clone());
         let user = format!("uid:{}", rustix::process::getuid().as_raw());
         let door = Door { principal: Some(user), ..Door::default() };
-        Self { file: File::of(&settings), settings, place, host, door }
+        Self { file: File::from_settings(&settings), settings, place, host, door }
     }
 
     /// Records a change of something else than the store, which is about to take effect.
@@ -87,7 +87,7 @@ impl CommandLine {
     }
 
     fn record_of(&self, change: &Change, door: &Door) -> Record {
-        Record { host: self.host.clone(), ..Record::of_change(change, door) }
+        Record { host: self.host.clone(), ..Record::from_change(change, door) }
     }
 }
 

@@ -4,30 +4,27 @@ use serde_json::json;
 
 use super::common::{Common, Failure};
 use super::control::{self, Question};
-use super::output::{print_json, say};
+use super::output::print_json;
 use crate::config::{Config, Problems};
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     // The rest of the file is for the service to judge: it has its own environment.
     let control = Config::control_of(&common.config)?;
-    let answer = actix::System::new().block_on(control::ask(&control, Question::Reload));
-    let answer = match answer {
-        Ok(answer) => answer,
+    let (told, words) = match actix::System::new().block_on(control::ask(&control, Question::Reload)) {
+        Ok(answer) if answer.ok => {
+            common.tell(&answer, format_args!("reloaded; {}", answer.message));
+            return Ok(());
+        }
+        Ok(answer) => (json!(answer), format!("{}:\n{}", answer.message, Problems(answer.problems))),
         Err(unanswered) => {
-            if common.json {
-                print_json(&json!({"ok": false, "message": unanswered.to_string(), "problems": []}));
-            } else {
-                eprintln!("portico: {unanswered}");
-            }
-            return Err(Failure::Said);
+            let message = unanswered.to_string();
+            (json!({"ok": false, "message": message, "problems": []}), format!("portico: {message}\n"))
         }
     };
     if common.json {
-        print_json(&json!(answer));
-    } else if answer.ok {
-        say(format_args!("reloaded; {}", answer.message));
+        print_json(&told);
     } else {
-        eprint!("{}:\n{}", answer.message, Problems(answer.problems));
+        eprint!("{words}");
     }
-    if answer.ok { Ok(()) } else { Err(Failure::Said) }
+    Err(Failure::Said)
 }

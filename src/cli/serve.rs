@@ -1,13 +1,15 @@
 //! `portico serve`: the service from its start to its end, as signals, the control socket and the
 //! service manager see it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt, stream};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -35,14 +37,15 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
 
 /// The sockets that the service manager hands over (`LISTEN_FDS`), else the configured ones.
 fn listen(config: &Config) -> Result<(Listeners, Made), Failure> {
-    let given = inherited().map_err(|error| Failure::Io("a socket of the service manager".to_owned(), error))?;
+    let given = inherited().map_err(|error| Failure::io("a socket of the service manager", error))?;
     if !given.is_empty() {
         return Ok((Listeners(given), Made::default()));
     }
-    let bind =
-        |place| Listener::bind(place).map_err(|error| Failure::Io(format!("{place} cannot be listened on"), error));
+    let bind = |place| {
+        Listener::bind(place).map_err(|error| Failure::io(format_args!("{place} cannot be listened on"), error))
+    };
     let listeners = config.server.listen.iter().map(bind).collect::<Result<_, _>>()?;
-    Ok((Listeners(listeners), Made::of(&config.server.listen)))
+    Ok((Listeners(listeners), Made::new(&config.server.listen)))
 }
 
 /// Sockets that were open before the service started (`sd_listen_fds(3)`).
@@ -94,7 +97,7 @@ pub(super) async fn serve(
         stop_signal().await;
         notify.stopping();
     };
-    crate::run(app, listeners, stopping).await.map_err(|error| Failure::Io("the listener failed".to_owned(), error))?;
+    crate::run(app, listeners, stopping).await.map_err(|error| Failure::io("the listener failed", error))?;
     drop(beside);
     Ok(())
 }
@@ -119,16 +122,13 @@ fn raise_file_limit() {
 /// Has the audit trail's file opened anew at each SIGUSR1, as those who move log files away send it.
 /// Without a trail it is taken too: it would end the process.
 fn reopen_on_signal(app: &Arc<App>) {
-    let mut signals = hear(SignalKind::user_defined1(), "SIGUSR1");
     let audit = app.audit.clone();
-    actix::spawn(async move {
-        loop {
-            next(&mut signals).await;
-            if let Some(audit) = &audit {
-                audit.reopen();
-            }
+    actix::spawn(signals(SignalKind::user_defined1(), "SIGUSR1").for_each(move |_| {
+        if let Some(audit) = &audit {
+            audit.reopen();
         }
-    });
+        ready(())
+    }));
 }
 
 /// Runs `work` beside the service, and ends with it.
@@ -203,45 +203,39 @@ async fn watched(app: Arc<App>, notify: Rc<Notify>) {
 
 /// Reads the configuration again at each SIGHUP, and when the control socket asks for it.
 async fn reloads(app: Arc<App>, notify: Rc<Notify>, file: PathBuf, control: PathBuf) {
-    let mut control = Control::open(&control)
-        .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"))
-        .ok();
-    let mut hangup = hear(SignalKind::hangup(), "SIGHUP");
-    loop {
-        let asked = async {
-            match &mut control {
-                Some(control) => control.next().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = next(&mut hangup) => {
-                let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
-                actix::spawn(async move { reload(&app, &notify, &file).await });
-            }
-            (question, asker) = asked => {
-                let (app, notify, file) = (Arc::clone(&app), Rc::clone(&notify), file.clone());
-                // A reload can wait for sources; who asks for health does not wait for a reload.
-                actix::spawn(async move {
-                    let answer = match question {
-                        Question::Reload => reload(&app, &notify, &file).await,
-                        Question::Health => health(&app),
-                        Question::Look => {
-                            app.auth.sync().await;
-                            Answer::words(true, "the store was looked at".to_owned())
-                        }
-                    };
-                    asker.answer(&answer).await;
-                });
+    let reloading = {
+        let app = Arc::clone(&app);
+        move || reload(Arc::clone(&app), Rc::clone(&notify), file.clone())
+    };
+    let reload = reloading.clone();
+    let answer = move |question| {
+        let (app, reload) = (Arc::clone(&app), reload.clone());
+        async move {
+            match question {
+                Question::Reload => reload().await,
+                Question::Health => health(&app),
+                Question::Look => {
+                    app.auth.sync().await;
+                    Answer::new(true, "the store was looked at".to_owned())
+                }
             }
         }
-    }
+    };
+    let _answering = Control::open(&control)
+        .map(|control| beside(control.serve(answer)))
+        .map_err(|error| log::warn!("there is no control socket, and so no `portico reload`: {error}"));
+    let each = |_| {
+        // It can wait for sources, and another one behind it.
+        actix::spawn(reloading());
+        ready(())
+    };
+    signals(SignalKind::hangup(), "SIGHUP").for_each(each).await;
 }
 
-async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
+async fn reload(app: Arc<App>, notify: Rc<Notify>, file: PathBuf) -> Answer {
     notify.reloading();
-    let answer = Answer::from(app.reload(file).await);
-    let status = if answer.ok { status(app) } else { format!("{}; the last reload was refused", status(app)) };
+    let answer = Answer::from(app.reload(&file).await);
+    let status = if answer.ok { status(&app) } else { format!("{}; the last reload was refused", status(&app)) };
     // A reload in the first moments does not make the service ready.
     if app.started() && !app.draining() {
         notify.ready(&status);
@@ -252,25 +246,20 @@ async fn reload(app: &App, notify: &Notify, file: &Path) -> Answer {
 /// Whether the service would take a call.
 fn health(app: &App) -> Answer {
     match app.takes_calls() {
-        Ok(()) => Answer::words(true, status(app)),
-        Err(why) => Answer::words(false, why.to_string()),
+        Ok(()) => Answer::new(true, status(app)),
+        Err(why) => Answer::new(false, why.to_string()),
     }
 }
 
 /// Completes on SIGINT and on SIGTERM. From then on a second one ends the process at once.
 async fn stop_signal() {
-    let mut terminate = hear(SignalKind::terminate(), "SIGTERM");
-    let mut interrupt = hear(SignalKind::interrupt(), "SIGINT");
-    let mut either = async move || {
-        tokio::select! {
-            () = next(&mut terminate) => SignalKind::terminate(),
-            () = next(&mut interrupt) => SignalKind::interrupt(),
-        }
-    };
-    either().await;
+    let (terminate, interrupt) =
+        (signals(SignalKind::terminate(), "SIGTERM"), signals(SignalKind::interrupt(), "SIGINT"));
+    let mut either = stream::select(terminate, interrupt).boxed_local();
+    either.next().await;
     log::info!("stopping; a second signal ends at once");
     actix::spawn(async move {
-        let again = either().await;
+        let Some(again) = either.next().await else { return };
         log::warn!("ended at once; calls that ran were not told");
         queue::finish();
         // As a shell counts a process that a signal ended.
@@ -278,14 +267,12 @@ async fn stop_signal() {
     });
 }
 
-fn hear(kind: SignalKind, name: &str) -> Option<Signal> {
-    signal(kind).map_err(|error| log::error!("{name} cannot be watched: {error}")).ok()
-}
-
-async fn next(signal: &mut Option<Signal>) {
-    match signal {
-        // A stream of signals has no end.
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
+/// Each time that a signal comes, from now on; never where it cannot be watched.
+fn signals(kind: SignalKind, name: &str) -> impl Stream<Item = SignalKind> + use<> {
+    let signal = signal(kind).map_err(|error| log::error!("{name} cannot be watched: {error}"));
+    let heard = stream::unfold(signal.ok(), move |signal| async move {
+        let mut signal = signal?;
+        signal.recv().await.map(|()| (kind, Some(signal)))
+    });
+    heard.chain(stream::pending())
 }

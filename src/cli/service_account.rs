@@ -5,10 +5,9 @@ use portico_actors::auth::clock::Clock;
 use portico_actors::auth::records::{NewServiceAccount, ServiceAccount as Account};
 use portico_actors::principal::Scope;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
 
-use super::common::{Common, Failure, connections, describe_rights, open_store, parse_scope, rights};
-use super::output::{print_json, print_table, say};
+use super::common::{Common, Failure, connections, describe_access, describe_rights, open_store, parse_scope, rights};
+use super::output::{SHOWN_ONCE, timestamp_or};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -20,25 +19,19 @@ pub(super) enum ServiceAccount {
     /// Give a service account exactly these rights instead of the ones it has, also for its tokens.
     Change(Rights),
     /// Replace the secret and show the new one, this once.
-    Rotate {
-        /// The account's name or client id.
-        account: String,
-    },
+    Rotate(Named),
     /// Refuse a service account and all its tokens until it is enabled again.
-    Disable {
-        /// The account's name or client id.
-        account: String,
-    },
+    Disable(Named),
     /// Let a disabled service account in again.
-    Enable {
-        /// The account's name or client id.
-        account: String,
-    },
+    Enable(Named),
     /// Remove a service account: the next request with its tokens is refused.
-    Remove {
-        /// The account's name or client id.
-        account: String,
-    },
+    Remove(Named),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Named {
+    /// The account's name or client id.
+    account: String,
 }
 
 #[derive(Args, Debug)]
@@ -64,44 +57,29 @@ impl Rights {
 
 pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, ServiceAccount::List))?;
-    let tell = |account: &Account, words: &str| {
-        if common.json {
-            print_json(&json!(account));
-        } else {
-            say(words);
-        }
-    };
     match command {
         ServiceAccount::Create(rights) => {
             let (account, secret) = store.create_service_account(rights.read(&config)?)?;
             show(&account, &secret, common);
         }
         ServiceAccount::List => {
-            let accounts = store.service_accounts()?;
-            if common.json {
-                print_json(&json!(accounts));
-            } else {
-                let rows: Vec<Vec<String>> = accounts
-                    .iter()
-                    .map(|account| {
-                        vec![
-                            account.name.clone(),
-                            account.client_id.clone(),
-                            account.rights.widest().word().to_owned(),
-                            describe_rights(&config, &account.rights),
-                            of_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
-                            account.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
-                        ]
-                    })
-                    .collect();
-                print_table(&["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "SECRET OPENS", "DISABLED"], &rows);
-            }
+            let header = ["NAME", "CLIENT ID", "SCOPE", "CONNECTIONS", "SECRET OPENS", "DISABLED"];
+            common.list(&store.service_accounts()?, header, |account| {
+                [
+                    account.name.clone(),
+                    account.client_id.clone(),
+                    account.rights.widest().word().to_owned(),
+                    describe_rights(&config, &account.rights),
+                    describe_secret(&config, account).unwrap_or_else(|| "all of it".to_owned()),
+                    timestamp_or(account.disabled_at, "-"),
+                ]
+            });
         }
         ServiceAccount::Change(rights) => {
             let account = store.change_service_account(rights.read(&config)?)?;
-            let (scope, reach) = (account.rights.widest().word(), describe_rights(&config, &account.rights));
-            tell(&account, &format!("{} has the scope {scope} on {reach}", account.name));
-            if let Some(secret) = of_secret(&config, &account).filter(|_| !common.json) {
+            let access = describe_access(&config, &account.rights);
+            common.tell(&account, format_args!("{} has the scope {access}", account.name));
+            if let Some(secret) = describe_secret(&config, &account).filter(|_| !common.json) {
                 eprintln!(
                     "Its secret opens {secret}: who has seen it reaches no further, or it has ended. \
                      `portico service-account rotate {:?}` makes one that opens all.",
@@ -109,42 +87,36 @@ pub(super) fn run(command: ServiceAccount, common: &Common) -> Result<(), Failur
                 );
             }
         }
-        ServiceAccount::Rotate { account } => {
+        ServiceAccount::Rotate(Named { account }) => {
             let (account, secret) = store.rotate_service_account(&account)?;
             show(&account, &secret, common);
         }
-        ServiceAccount::Disable { account } => {
+        ServiceAccount::Disable(Named { account }) => {
             let account = store.disable_service_account(&account)?;
-            tell(&account, &format!("{} is refused from now on, with all its tokens", account.name));
+            common.tell(&account, format_args!("{} is refused from now on, with all its tokens", account.name));
         }
-        ServiceAccount::Enable { account } => {
+        ServiceAccount::Enable(Named { account }) => {
             let account = store.enable_service_account(&account)?;
-            tell(&account, &format!("{} is let in again", account.name));
+            common.tell(&account, format_args!("{} is let in again", account.name));
         }
-        ServiceAccount::Remove { account } => {
+        ServiceAccount::Remove(Named { account }) => {
             let account = store.remove_service_account(&account)?;
-            tell(&account, &format!("removed {}", account.name));
+            common.tell(&account, format_args!("removed {}", account.name));
         }
     }
     Ok(())
 }
 
 /// What the secret opens, where that is not all that the account has.
-fn of_secret(config: &Config, account: &Account) -> Option<String> {
+fn describe_secret(config: &Config, account: &Account) -> Option<String> {
     if account.secret_ends_at.is_some_and(|end| end <= Clock::system().now().time()) {
         return Some("nothing; it has ended".to_owned());
     }
     let opens = &account.secret_opens;
-    (*opens != account.rights).then(|| format!("{} on {}", opens.widest().word(), describe_rights(config, opens)))
+    (*opens != account.rights).then(|| describe_access(config, opens))
 }
 
 fn show(account: &Account, secret: &SecretString, common: &Common) {
-    if common.json {
-        let mut value = json!(account);
-        value["clientSecret"] = secret.expose_secret().into();
-        print_json(&value);
-    } else {
-        say(format_args!("client id      {}\nclient secret  {}", account.client_id, secret.expose_secret()));
-        eprintln!("The secret is not shown again.");
-    }
+    let words = format_args!("client id      {}\nclient secret  {}", account.client_id, secret.expose_secret());
+    common.tell_secret(account, ("clientSecret", secret), words, SHOWN_ONCE);
 }

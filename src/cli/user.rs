@@ -5,10 +5,10 @@ use portico_actors::auth::records::{NewUser, RefusedSubject, User as Record};
 use portico_actors::error::Error;
 use portico_actors::principal::Scope;
 use secrecy::SecretString;
-use serde_json::json;
+use serde::Serialize;
 
-use super::common::{Common, Failure, describe_rights, open_store, rights};
-use super::output::{print_json, print_table, say};
+use super::common::{Common, Failure, describe_access, describe_rights, open_store, rights};
+use super::output::timestamp_or;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -45,20 +45,20 @@ pub(super) enum User {
     },
     /// Refuse a user and their tokens until they are enabled again; ends their sessions, and what they have
     /// allowed applications, for good.
-    Disable {
-        /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
-        email: String,
-    },
+    Disable(Caller),
     /// Let a disabled user in again.
-    Enable {
-        /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
-        email: String,
-    },
+    Enable(Caller),
     /// Remove a user with all tokens.
     Remove {
         /// The user's e-mail address.
         email: String,
     },
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Caller {
+    /// The user's e-mail address, or the subject of another issuer as ISSUER#SUB.
+    email: String,
 }
 
 #[derive(Args, Debug)]
@@ -97,13 +97,6 @@ impl Rights {
 
 pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
     let (config, mut store) = open_store(common, matches!(command, User::List))?;
-    let tell = |user: &Record, words: &str| {
-        if common.json {
-            print_json(&json!(user));
-        } else {
-            say(words);
-        }
-    };
     match command {
         User::Add { rights, password } => {
             let password = if password { Some(read_password()?) } else { None };
@@ -118,75 +111,79 @@ pub(super) fn run(command: User, common: &Common) -> Result<(), Failure> {
                     }
                 }
             }
-            tell(&user, &format!("added {}; now: portico pat create {}", user.email, user.email));
+            common.tell(&user, format_args!("added {}; now: portico pat create {}", user.email, user.email));
         }
         User::List => {
-            let (users, refused) = (store.users()?, store.refused_subjects()?);
-            if common.json {
-                print_json(&users.iter().map(|user| json!(user)).chain(refused.iter().map(|it| json!(it))).collect());
-            } else {
-                let mut rows: Vec<Vec<String>> = users
-                    .iter()
-                    .map(|user| {
-                        vec![
-                            user.email.clone(),
-                            user.rights.widest().word().to_owned(),
-                            describe_rights(&config, &user.rights),
-                            user.disabled_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
-                        ]
-                    })
-                    .collect();
-                rows.extend(refused.into_iter().map(|refused| {
-                    vec![refused.subject, "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
-                }));
-                print_table(&["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], &rows);
-            }
+            let users = store.users()?.into_iter().map(Listed::User);
+            let refused = store.refused_subjects()?.into_iter().map(Listed::Subject);
+            let listed: Vec<Listed> = users.chain(refused).collect();
+            common.list(&listed, ["EMAIL", "SCOPE", "CONNECTIONS", "DISABLED"], |listed| match listed {
+                Listed::User(user) => {
+                    let scope = user.rights.widest().word().to_owned();
+                    let disabled = timestamp_or(user.disabled_at, "-");
+                    [user.email.clone(), scope, describe_rights(&config, &user.rights), disabled]
+                }
+                Listed::Subject(refused) => {
+                    [refused.subject.clone(), "-".to_owned(), "-".to_owned(), refused.disabled_at.to_string()]
+                }
+            });
         }
         User::Change(rights) => {
             let user = store.change_user(rights.read(&config)?)?;
-            let (scope, reach) = (user.rights.widest().word(), describe_rights(&config, &user.rights));
-            tell(&user, &format!("{} has the scope {scope} on {reach}", user.email));
+            let access = describe_access(&config, &user.rights);
+            common.tell(&user, format_args!("{} has the scope {access}", user.email));
         }
         User::Password { email, remove } => {
             let password = if remove { None } else { Some(read_password()?) };
             let user = store.change_password(&email, password.as_ref())?;
             let what = if remove { "has no password any more" } else { "has a new password" };
-            tell(&user, &format!("{} {what}", user.email));
+            common.tell(&user, format_args!("{} {what}", user.email));
         }
         User::SignOut { email, all } => {
             let ended = store.sign_out_user(&email, all)?;
-            if common.json {
-                print_json(&json!(ended));
-            } else {
-                say(format_args!(
+            common.tell(
+                &ended,
+                format_args!(
                     "{} is signed out: {} sessions, {} applications and {} tokens have ended",
                     ended.email, ended.sessions, ended.grants, ended.tokens
-                ));
-            }
+                ),
+            );
         }
-        User::Disable { email } if is_foreign(&email) => {
+        User::Disable(Caller { email }) if is_foreign(&email) => {
             check_issuer(&config, &email)?;
             let refused = store.disable_subject(&email)?;
-            tell_subject(common, &refused, "is refused from now on, with all their tokens");
+            common.tell(&refused, format_args!("{} {REFUSED}", refused.subject));
         }
-        User::Enable { email } if is_foreign(&email) => {
-            let enabled = store.enable_subject(&email)?;
-            tell_subject(common, &enabled, "is let in again");
-        }
-        User::Disable { email } => {
+        User::Disable(Caller { email }) => {
             let user = store.disable_user(&email)?;
-            tell(&user, &format!("{} is refused from now on, with all their tokens", user.email));
+            common.tell(&user, format_args!("{} {REFUSED}", user.email));
         }
-        User::Enable { email } => {
+        User::Enable(Caller { email }) if is_foreign(&email) => {
+            let enabled = store.enable_subject(&email)?;
+            common.tell(&enabled, format_args!("{} {LET_IN}", enabled.subject));
+        }
+        User::Enable(Caller { email }) => {
             let user = store.enable_user(&email)?;
-            tell(&user, &format!("{} is let in again", user.email));
+            common.tell(&user, format_args!("{} {LET_IN}", user.email));
         }
         User::Remove { email } => {
             let user = store.remove_user(&email)?;
-            tell(&user, &format!("removed {} and all their tokens", user.email));
+            common.tell(&user, format_args!("removed {} and all their tokens", user.email));
         }
     }
     Ok(())
+}
+
+/// What has come of a user, or of the subject of another issuer.
+const REFUSED: &str = "is refused from now on, with all their tokens";
+const LET_IN: &str = "is let in again";
+
+/// Who is listed: a user, or the subject of another issuer who is refused.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed {
+    User(Record),
+    Subject(RefusedSubject),
 }
 
 /// Whether this names a subject of another issuer: no address has a colon.
@@ -209,21 +206,13 @@ fn check_issuer(config: &Config, subject: &str) -> Result<(), Error> {
     Err(Error::not_found("this is no subject of an issuer that is trusted here").hint(hint))
 }
 
-fn tell_subject(common: &Common, subject: &RefusedSubject, words: &str) {
-    if common.json {
-        print_json(&json!(subject));
-    } else {
-        say(format_args!("{} {words}", subject.subject));
-    }
-}
-
 /// The first line of standard input, without its end: a password on the command line would be in
 /// everybody's process list.
 fn read_password() -> Result<SecretString, Failure> {
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)
-        .map_err(|error| Failure::Io("the password cannot be read from standard input".to_owned(), error))?;
+        .map_err(|error| Failure::io("the password cannot be read from standard input", error))?;
     line.truncate(line.trim_end_matches(['\r', '\n']).len());
     Ok(SecretString::from(line))
 }

@@ -88,7 +88,10 @@ fn clients(section: &Section<'_>, path: &Path) -> Option<Arc<dyn ClientCertVerif
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(section, "client_ca", path)?);
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        // Clients that have one certificate for us do not need to be told the names (RFC 8446 §4.2.4).
+        .clear_root_hint_subjects()
+        .build();
     let refused = verifier.map_err(|error| {
         let message = format!("{} holds no authority: {error}", section.base().join(path).display());
         section.problem("client_ca", message, "name a PEM file with the authorities' certificates");

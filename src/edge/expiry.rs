@@ -4,7 +4,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
 /// Seconds since 1970-01-01T00:00:00Z at which the certificate `der` ends, where that can be read.
-pub fn of(der: &[u8]) -> Option<i64> {
+pub fn not_after(der: &[u8]) -> Option<i64> {
     let certificate = Certificate::from_der(der).ok()?;
     i64::try_from(certificate.tbs_certificate.validity.not_after.to_unix_duration().as_secs()).ok()
 }
@@ -19,9 +19,13 @@ mod tests {
         parameters.not_after = rcgen::date_time_ymd(2031, 3, 1);
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = parameters.self_signed(&key).unwrap();
-        assert_eq!(of(certificate.der()), Some(1_930_089_600));
+        assert_eq!(not_after(certificate.der()), Some(1_930_089_600));
         for length in 0..certificate.der().len().min(200) {
-            assert_eq!(of(&certificate.der()[..length]), None, "a certificate that is cut off after {length} bytes");
+            assert_eq!(
+                not_after(&certificate.der()[..length]),
+                None,
+                "a certificate that is cut off after {length} bytes"
+            );
         }
     }
 }

@@ -61,11 +61,11 @@ impl Listener {
 
 /// Unix sockets that we have made: taken away when this is dropped.
 #[derive(Debug, Default)]
-pub struct Made(Vec<PathBuf>);
+pub struct Made(pub Vec<PathBuf>);
 
 impl Made {
     /// Those among `places`.
-    pub fn of(places: &[Listen]) -> Self {
+    pub fn new(places: &[Listen]) -> Self {
         let path = |place: &Listen| match place {
             Listen::Unix(path) => Some(path.clone()),
             Listen::Tcp(_) => None,

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 /// HTTP/2 as clients name it that choose a protocol (RFC 9113 §3.2).
 pub(super) const HTTP2: &[u8] = b"h2";
@@ -18,31 +19,34 @@ pub(super) const HTTP2: &[u8] = b"h2";
 /// reads nothing, and takes no more before a third of them is gone: whether a slow reader reads could not be told.
 const UNSENT: u32 = 256 * 1024;
 
-/// An open connection.
-#[derive(Debug)]
-pub enum Transport {
-    /// TCP alone.
-    Tcp(Wire<TcpStream>),
-    /// TLS over TCP.
-    Tls(Box<TlsStream<Wire<TcpStream>>>),
-    /// A Unix socket.
-    Unix(Wire<UnixStream>),
-}
+/// An open connection: TLS over a wire, or a wire alone.
+pub type Transport = Either<Box<TlsStream<Wire>>, Wire>;
 
 /// A socket that knows whether the kernel takes what is written: what lies between has room of its own.
 #[derive(Debug)]
-pub struct Wire<S> {
-    socket: S,
+pub struct Wire {
+    socket: Either<TcpStream, UnixStream>,
     stalled: Option<Instant>,
 }
 
-impl<S> From<S> for Wire<S> {
-    fn from(socket: S) -> Self {
-        Self { socket, stalled: None }
+impl From<TcpStream> for Wire {
+    fn from(socket: TcpStream) -> Self {
+        Self { socket: Either::Left(socket), stalled: None }
     }
 }
 
-impl<S> Wire<S> {
+impl From<UnixStream> for Wire {
+    fn from(socket: UnixStream) -> Self {
+        Self { socket: Either::Right(socket), stalled: None }
+    }
+}
+
+impl Wire {
+    /// Since when the kernel takes nothing of what is to be written: its buffer is full, and the client reads nothing.
+    pub fn stalled(&self) -> Option<Instant> {
+        self.stalled
+    }
+
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
         if written.is_ready() {
             self.stalled = None;
@@ -52,20 +56,17 @@ impl<S> Wire<S> {
     }
 }
 
-impl Transport {
-    /// Whether the client has chosen HTTP/2 (RFC 7301).
-    pub fn is_http2(&self) -> bool {
-        matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(HTTP2))
+/// What is beneath `transport`.
+pub fn wire(transport: &Transport) -> &Wire {
+    match transport {
+        Either::Left(stream) => stream.get_ref().0,
+        Either::Right(wire) => wire,
     }
+}
 
-    /// Since when the kernel takes nothing of what is to be written: its buffer is full, and the client reads nothing.
-    pub fn stalled(&self) -> Option<Instant> {
-        match self {
-            Self::Tcp(wire) => wire.stalled,
-            Self::Tls(stream) => stream.get_ref().0.stalled,
-            Self::Unix(wire) => wire.stalled,
-        }
-    }
+/// Whether the client has chosen HTTP/2 (RFC 7301).
+pub fn is_http2(transport: &Transport) -> bool {
+    matches!(transport, Either::Left(stream) if stream.get_ref().1.alpn_protocol() == Some(HTTP2))
 }
 
 /// Has `tcp` send small pieces at once, keep little of what is not sent, and end when what was sent is not
@@ -78,23 +79,22 @@ pub fn prepare(tcp: &TcpStream, patience: Duration) {
     let _ = socket.set_tcp_user_timeout(Some(patience));
 }
 
-impl AsFd for Transport {
+impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(wire) => wire.socket.as_fd(),
-            Self::Tls(stream) => stream.get_ref().0.socket.as_fd(),
-            Self::Unix(wire) => wire.socket.as_fd(),
+        match &self.socket {
+            Either::Left(tcp) => tcp.as_fd(),
+            Either::Right(unix) => unix.as_fd(),
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
+impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_read(cx, buf)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, buf);
         self.wrote(&written);
@@ -121,61 +121,5 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-}
-
-/// Asks whichever it is.
-macro_rules! each {
-    ($transport:expr, $stream:ident => $asked:expr) => {
-        match $transport.get_mut() {
-            Transport::Tcp(stream) => {
-                let $stream = Pin::new(stream);
-                $asked
-            }
-            Transport::Tls(stream) => {
-                let $stream = Pin::new(&mut **stream);
-                $asked
-            }
-            Transport::Unix(stream) => {
-                let $stream = Pin::new(stream);
-                $asked
-            }
-        }
-    };
-}
-
-impl AsyncRead for Transport {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        each!(self, stream => stream.poll_read(cx, buf))
-    }
-}
-
-impl AsyncWrite for Transport {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        each!(self, stream => stream.poll_write(cx, buf))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        each!(self, stream => stream.poll_write_vectored(cx, bufs))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Tcp(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
-            Self::Unix(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(self, stream => stream.poll_flush(cx))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(self, stream => stream.poll_shutdown(cx))
     }
 }

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::error;
 use super::input::Input;
 use crate::config::Bounds;
-use crate::edge::transport::Transport;
+use crate::edge::transport::{Transport, is_http2, wire};
 use portico_actors::shares::Share;
 
 /// How long a connection without a request is kept.
@@ -71,7 +71,7 @@ enum Late {
 
 impl Watch {
     fn due(&self, transport: &Transport) -> Option<(Instant, Late)> {
-        let reader = transport.stalled().map(|since| (since + self.write_timeout, Late::Reader));
+        let reader = wire(transport).stalled().map(|since| (since + self.write_timeout, Late::Reader));
         let head = self.input.as_ref().and_then(Input::begun).map(|since| since + self.header_timeout);
         let request = head.or(self.idle.map(|since| since + self.keep_alive)).filter(|_| !self.late);
         let request = request.map(|due| (due, Late::Request));
@@ -118,8 +118,8 @@ impl Stream {
             header_timeout: bounds.header_timeout,
             write_timeout: bounds.write_timeout,
             keep_alive: KEEP_ALIVE,
-            input: (!transport.is_http2()).then(Input::default),
-            idle: transport.is_http2().then(Instant::now),
+            input: (!is_http2(&transport)).then(Input::default),
+            idle: is_http2(&transport).then(Instant::now),
             unseen: false,
             late: false,
             timer: None,
@@ -183,7 +183,7 @@ impl AsyncRead for Stream {
         (watch.late, watch.idle) = (false, None);
         // What is being written must not be broken into. Whoever does not take these few words takes none.
         if head.is_some()
-            && transport.stalled().is_none()
+            && wire(transport).stalled().is_none()
             && Pin::new(&mut *transport).poll_write(cx, error::head_timed_out().as_bytes()).is_ready()
         {
             let _ = Pin::new(transport).poll_flush(cx);
@@ -255,7 +255,7 @@ impl Connection {
     pub(super) fn end(&self) {
         if let Some(transport) = &*self.0.transport.borrow() {
             // One that has ended already needs no end.
-            let _ = shutdown(transport, Shutdown::Both);
+            let _ = shutdown(wire(transport), Shutdown::Both);
         }
     }
 
@@ -264,7 +264,7 @@ impl Connection {
         let transport = self.0.transport.borrow();
         let Some(transport) = &*transport else { return true };
         let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
-        let mut watched = [PollFd::new(transport, gone)];
+        let mut watched = [PollFd::new(wire(transport), gone)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         matches!(poll(&mut watched, Some(&now)), Ok(1..)) && watched[0].revents().intersects(gone)
     }
@@ -301,7 +301,7 @@ mod tests {
     fn pair() -> (Stream, UnixStream) {
         let (ours, client) = UnixStream::pair().unwrap();
         let bounds = Bounds { header_timeout: LONG, write_timeout: SHORT, ..Bounds::default() };
-        (Stream::new(Transport::Unix(ours.into()), &bounds, false, None), client)
+        (Stream::new(Transport::Right(ours.into()), &bounds, false, None), client)
     }
 
     #[actix_web::test]

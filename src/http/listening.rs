@@ -21,8 +21,7 @@ use super::connection::{KEEP_ALIVE, Stream};
 use super::descriptors;
 use crate::app::App;
 use crate::edge::listener::{Listener, Listeners};
-use crate::edge::tls::{Acceptor, Certificates};
-use crate::edge::transport::{Transport, prepare};
+use crate::edge::transport::{Transport, is_http2, prepare};
 use portico_actors::shares::{Most, Share, Shares, Short};
 
 /// How long a client may take to close a connection after us.
@@ -48,7 +47,6 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let tls = app.certificates.as_ref().map(Certificates::acceptor).transpose().map_err(io::Error::other)?;
     let terms = Terms { app: Arc::clone(app), addresses: Shares::default() };
     let mut server = Server::build()
         .max_concurrent_connections(descriptors::connections(app))
@@ -62,13 +60,13 @@ where
         let (name, terms, http) = (listener.place(), terms.clone(), http.clone());
         server = match listener {
             Listener::Tcp(tcp) => {
-                let (address, tls) = (tcp.local_addr()?, tls.clone());
+                let address = tcp.local_addr()?;
                 server.listen(name, tcp, move || {
-                    let (terms, tls) = (terms.clone(), tls.clone());
+                    let terms = terms.clone();
                     let accept = move |tcp| {
-                        let (terms, tls) = (terms.clone(), tls.clone());
+                        let terms = terms.clone();
                         // In a box of its own: what it takes of memory is not kept as long as the connection.
-                        Box::pin(async move { terms.accept(tcp, tls, address).await })
+                        Box::pin(async move { terms.accept(tcp, address).await })
                     };
                     fn_service(accept).and_then(http())
                 })?
@@ -77,7 +75,7 @@ where
                 let terms = terms.clone();
                 let accept = move |unix: UnixStream| {
                     let bounds = &terms.app.config().server.bounds;
-                    let stream = Stream::new(Transport::Unix(unix.into()), bounds, false, None);
+                    let stream = Stream::new(Transport::Right(unix.into()), bounds, false, None);
                     async move { Ok((stream, Protocol::Http1, None)) }
                 };
                 fn_service(accept).and_then(http())
@@ -125,12 +123,7 @@ struct Terms {
 
 impl Terms {
     /// Takes a connection of TCP in, and has it secured where that is configured. Its place is taken before.
-    async fn accept(
-        &self,
-        tcp: TcpStream,
-        tls: Option<Acceptor>,
-        listener: SocketAddr,
-    ) -> Result<Accepted, DispatchError> {
+    async fn accept(&self, tcp: TcpStream, listener: SocketAddr) -> Result<Accepted, DispatchError> {
         let peer = tcp.peer_addr().ok();
         let place = self.place(peer.map(|peer| peer.ip())).map_err(|_| {
             self.app.metrics.traffic.refused.inc();
@@ -138,13 +131,13 @@ impl Terms {
         })?;
         let bounds = self.app.config().server.bounds.clone();
         prepare(&tcp, bounds.write_timeout);
-        let transport = match tls {
-            None => Transport::Tcp(tcp.into()),
+        let transport = match &self.app.certificates {
+            None => Transport::Right(tcp.into()),
             Some(tls) => timeout(bounds.header_timeout, tls.accept(tcp))
                 .await
                 .map_err(|_| DispatchError::SlowRequestTimeout)??,
         };
-        let protocol = if transport.is_http2() { Protocol::Http2 } else { Protocol::Http1 };
+        let protocol = if is_http2(&transport) { Protocol::Http2 } else { Protocol::Http1 };
         Ok((Stream::new(transport, &bounds, listener.ip().to_canonical().is_loopback(), place), protocol, peer))
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use log::Record;
-use log::kv::{Error, Key, Value, VisitSource, VisitValue};
+use log::kv::{Error, Key, Value, VisitSource};
 use portico_actors::error::{LONGEST_TEXT, cut};
 
 use crate::config::{Log, LogFormat};
@@ -96,33 +96,10 @@ struct Json<'a>(&'a mut serde_json::Map<String, serde_json::Value>);
 
 impl<'kvs> VisitSource<'kvs> for Json<'_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        let mut member = Member(serde_json::Value::Null);
-        value.visit(&mut member)?;
-        self.0.insert(key.as_str().to_owned(), member.0);
-        Ok(())
-    }
-}
-
-struct Member(serde_json::Value);
-
-impl VisitValue<'_> for Member {
-    fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
-        self.0 = clean(value.to_string(), LONGEST_MEMBER).into();
-        Ok(())
-    }
-
-    fn visit_u64(&mut self, value: u64) -> Result<(), Error> {
-        self.0 = value.into();
-        Ok(())
-    }
-
-    fn visit_i64(&mut self, value: i64) -> Result<(), Error> {
-        self.0 = value.into();
-        Ok(())
-    }
-
-    fn visit_bool(&mut self, value: bool) -> Result<(), Error> {
-        self.0 = value.into();
+        let number = value.to_u64().map(Into::into).or_else(|| value.to_i64().map(Into::into));
+        let other = number.or_else(|| value.to_bool().map(Into::into));
+        let member = other.unwrap_or_else(|| clean(value.to_string(), LONGEST_MEMBER).into());
+        self.0.insert(key.as_str().to_owned(), member);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What happened becomes numbers, told in the OpenMetrics text format, which Prometheus reads. Every
 //! label is of a closed set: connections are configured, operations and outcomes are listed here.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +13,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use super::operation;
 use super::process::Process;
@@ -27,54 +28,26 @@ const LATENCIES: [f64; 16] =
 /// Every word of [`Entry::status`].
 const STATES: [&str; 6] = ["idle", "connecting", "up", "down", "restarting", "failed"];
 
-type Latencies<S> = Family<S, Histogram, fn() -> Histogram>;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Call {
-    connection: String,
-    operation: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Work {
-    connection: String,
-    operation: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Connection {
-    connection: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Standing {
-    connection: String,
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Build {
-    version: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Status {
-    code: u16,
-}
+/// The labels of a series: each name with its value.
+type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
+type Latencies<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+type OfConnection<M> = Family<Labels<1>, M>;
 
 /// Every number that is counted or looked up.
 pub struct Metrics {
     registry: Registry,
-    calls: Family<Call, Counter>,
-    durations: Latencies<Work>,
-    waits: Latencies<Connection>,
-    rows: Family<Connection, Counter>,
-    states: Family<Standing, Gauge>,
-    losses: Family<Connection, Counter>,
-    restarts: Family<Connection, Counter>,
-    load: [Family<Connection, Gauge>; 4],
-    sessions: [Family<Connection, Gauge>; 3],
+    ready: Gauge,
+    calls: Family<Labels<3>, Counter>,
+    durations: Latencies<2>,
+    waits: Latencies<1>,
+    rows: OfConnection<Counter>,
+    states: Family<Labels<2>, Gauge>,
+    losses: OfConnection<Counter>,
+    restarts: OfConnection<Counter>,
+    load: [OfConnection<Gauge>; 4],
+    sessions: [OfConnection<Gauge>; 3],
+    /// Counted by the HTTP side itself.
+    pub traffic: Traffic,
     tokens_issued: Counter,
     tokens_refused: Counter,
     auth_restarts: Counter,
@@ -86,15 +59,12 @@ pub struct Metrics {
     reloads_refused: Counter,
     /// Spans that were not sent: their queue was full, or nobody took them.
     pub spans_dropped: Counter,
-    ready: Gauge,
     /// Held while what stands is looked at and written.
     telling: Mutex<()>,
-    /// Counted by the HTTP side itself.
-    pub traffic: Traffic,
 }
 
 /// What the HTTP side counts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Traffic {
     responses: Family<Status, Counter>,
     /// Bytes of bodies that clients sent.
@@ -102,214 +72,165 @@ pub struct Traffic {
     /// Bytes of bodies that clients were sent.
     pub sent: Counter,
     running: Gauge,
+    /// Requests that were refused because too many were worked on.
+    pub refused: Counter,
     tasks: Gauge,
     decoding: Gauge,
     /// Streams of events that are open.
     pub streams: Gauge,
-    /// Requests that were refused because too many were worked on.
-    pub refused: Counter,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Status {
+    code: u16,
 }
 
 impl Traffic {
+    fn new(names: &mut Registry) -> Self {
+        Self {
+            responses: metric(names, "http_responses", "Responses begun"),
+            received: metric_in(names, "http_received", "Bodies received", Unit::Bytes, Counter::default()),
+            sent: metric_in(names, "http_sent", "Bodies sent", Unit::Bytes, Counter::default()),
+            running: metric(names, "http_requests_running", "Requests that are worked on"),
+            refused: metric(names, "http_requests_refused", "Requests refused for the load"),
+            tasks: metric(names, "mcp_tasks_running", "MCP calls that go on as tasks"),
+            decoding: metric_in(
+                names,
+                "decoding",
+                "Large rows on their way into an answer",
+                Unit::Bytes,
+                Gauge::default(),
+            ),
+            streams: metric(names, "http_streams_open", "Streams of events that are open"),
+        }
+    }
+
     /// A response with this status was begun.
     pub fn responded(&self, status: u16) {
         self.responses.get_or_create(&Status { code: status }).inc();
     }
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
-    }
+/// A metric, under its name.
+fn metric<M: Metric + Clone + Default>(names: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    names.register(name, help, metric.clone());
+    metric
 }
 
-fn latencies<S: Clone + Eq + std::hash::Hash>() -> Latencies<S> {
-    Family::new_with_constructor(|| Histogram::new(LATENCIES))
+/// The same in a unit, which its name ends with.
+fn metric_in<M: Metric + Clone>(names: &mut Registry, name: &str, help: &str, unit: Unit, metric: M) -> M {
+    names.register_with_unit(name, help, unit, metric.clone());
+    metric
+}
+
+/// A histogram of latencies, under its name.
+fn latencies<const N: usize>(names: &mut Registry, name: &str, help: &str) -> Latencies<N> {
+    metric_in(names, name, help, Unit::Seconds, Family::new_with_constructor(|| Histogram::new(LATENCIES)))
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut whole = Registry::default();
+        let mut registry = Registry::default();
         // These have the names that Prometheus gives them everywhere.
-        whole.register_collector(Box::new(Process));
-        let registry = whole.sub_registry_with_prefix("portico");
-        let mut metrics = Self {
-            registry: Registry::default(),
-            calls: Family::default(),
-            durations: latencies(),
-            waits: latencies(),
-            rows: Family::default(),
-            states: Family::default(),
-            losses: Family::default(),
-            restarts: Family::default(),
-            load: Default::default(),
-            sessions: Default::default(),
-            tokens_issued: Counter::default(),
-            tokens_refused: Counter::default(),
-            auth_restarts: Counter::default(),
-            issuer_failures: Counter::default(),
-            store_failures: Counter::default(),
-            audit_failures: Counter::default(),
-            audit_lost: Counter::default(),
-            reloads: Counter::default(),
-            reloads_refused: Counter::default(),
-            spans_dropped: Counter::default(),
-            ready: Gauge::default(),
-            telling: Mutex::default(),
-            traffic: Traffic::default(),
-        };
+        registry.register_collector(Box::new(Process));
+        let names = registry.sub_registry_with_prefix("portico");
         // A gauge and no `info`, which older readers of the text format do not know.
-        let build = Family::<Build, Gauge>::default();
-        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
-        registry.register("build_info", "1 for the version that runs", build);
-        registry.register("ready", "Whether the service should be sent requests", metrics.ready.clone());
-        metrics.register_calls(registry);
-        metrics.register_connections(registry);
-        metrics.register_traffic(registry);
-        registry.register("tokens_issued", "Access tokens issued", metrics.tokens_issued.clone());
-        registry.register("tokens_refused", "Requests for a token that were refused", metrics.tokens_refused.clone());
-        registry.register("auth_restarts", "Actors judging credentials that died", metrics.auth_restarts.clone());
-        registry.register(
-            "issuer_failures",
-            "Times that a trusted issuer's keys could not be fetched",
-            metrics.issuer_failures.clone(),
-        );
-        registry.register(
-            "store_failures",
-            "Times that the store could not be read or written",
-            metrics.store_failures.clone(),
-        );
-        registry.register(
-            "audit_failures",
-            "Times that the audit trail could not be written",
-            metrics.audit_failures.clone(),
-        );
-        registry.register(
-            "audit_records_lost",
-            "Records of the audit trail that were lost",
-            metrics.audit_lost.clone(),
-        );
-        registry.register("reloads", "Configurations that were taken over", metrics.reloads.clone());
-        registry.register("reloads_refused", "Configurations that were refused", metrics.reloads_refused.clone());
-        registry.register("spans_dropped", "Spans that were not sent", metrics.spans_dropped.clone());
-        registry.register("log_lines_dropped", "Lines of the log that nobody took in time", queue::DROPPED.clone());
-        metrics.registry = whole;
-        metrics
+        let build: Family<Labels<1>, Gauge> = metric(names, "build_info", "1 for the version that runs");
+        build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+        names.register("log_lines_dropped", "Lines of the log that nobody took in time", queue::DROPPED.clone());
+        Self {
+            ready: metric(names, "ready", "Whether the service should be sent requests"),
+            calls: metric(names, "calls", "Calls that have ended"),
+            durations: latencies(names, "call_duration", "From a request's arrival to its last byte"),
+            waits: latencies(names, "queue_wait", "How long calls waited for their turn"),
+            rows: metric(names, "rows", "Rows sent"),
+            states: metric(names, "connection_state", "1 for the state that a connection is in"),
+            losses: metric(names, "connection_losses", "Attempts that found a source away"),
+            restarts: metric(names, "connection_restarts", "Actors that died"),
+            load: [
+                metric(names, "calls_running", "Calls that run"),
+                metric(names, "calls_running_limit", "Calls that may run at once"),
+                metric(names, "calls_waiting", "Calls that wait for their turn"),
+                metric(names, "calls_waiting_limit", "Calls that may wait"),
+            ],
+            sessions: [
+                metric(names, "sessions_open", "Sessions at the source"),
+                metric(names, "sessions_idle", "Sessions at the source that nobody uses"),
+                metric(names, "sessions_limit", "Sessions at the source that may be open"),
+            ],
+            traffic: Traffic::new(names),
+            tokens_issued: metric(names, "tokens_issued", "Access tokens issued"),
+            tokens_refused: metric(names, "tokens_refused", "Requests for a token that were refused"),
+            auth_restarts: metric(names, "auth_restarts", "Actors judging credentials that died"),
+            issuer_failures: metric(
+                names,
+                "issuer_failures",
+                "Times that a trusted issuer's keys could not be fetched",
+            ),
+            store_failures: metric(names, "store_failures", "Times that the store could not be read or written"),
+            audit_failures: metric(names, "audit_failures", "Times that the audit trail could not be written"),
+            audit_lost: metric(names, "audit_records_lost", "Records of the audit trail that were lost"),
+            reloads: metric(names, "reloads", "Configurations that were taken over"),
+            reloads_refused: metric(names, "reloads_refused", "Configurations that were refused"),
+            spans_dropped: metric(names, "spans_dropped", "Spans that were not sent"),
+            telling: Mutex::default(),
+            registry,
+        }
     }
 }
 
+/// Counts one.
+fn one(counter: &Counter) {
+    counter.inc();
+}
+
+fn of_connection(name: &str) -> Labels<1> {
+    [("connection", name.to_owned().into())]
+}
+
 impl Metrics {
-    fn register_calls(&self, registry: &mut Registry) {
-        registry.register("calls", "Calls that have ended", self.calls.clone());
-        registry.register_with_unit(
-            "call_duration",
-            "From a request's arrival to its last byte",
-            Unit::Seconds,
-            self.durations.clone(),
-        );
-        registry.register_with_unit(
-            "queue_wait",
-            "How long calls waited for their turn",
-            Unit::Seconds,
-            self.waits.clone(),
-        );
-        registry.register("rows", "Rows sent", self.rows.clone());
-    }
-
-    fn register_connections(&self, registry: &mut Registry) {
-        registry.register("connection_state", "1 for the state that a connection is in", self.states.clone());
-        registry.register("connection_losses", "Attempts that found a source away", self.losses.clone());
-        registry.register("connection_restarts", "Actors that died", self.restarts.clone());
-        let load = [
-            ("calls_running", "Calls that run"),
-            ("calls_running_limit", "Calls that may run at once"),
-            ("calls_waiting", "Calls that wait for their turn"),
-            ("calls_waiting_limit", "Calls that may wait"),
-        ];
-        let sessions = [
-            ("sessions_open", "Sessions at the source"),
-            ("sessions_idle", "Sessions at the source that nobody uses"),
-            ("sessions_limit", "Sessions at the source that may be open"),
-        ];
-        let gauges = self.load.iter().zip(load).chain(self.sessions.iter().zip(sessions));
-        for (gauge, (name, help)) in gauges {
-            registry.register(name, help, gauge.clone());
-        }
-    }
-
-    fn register_traffic(&self, registry: &mut Registry) {
-        let traffic = &self.traffic;
-        registry.register("http_responses", "Responses begun", traffic.responses.clone());
-        registry.register_with_unit("http_received", "Bodies received", Unit::Bytes, traffic.received.clone());
-        registry.register_with_unit("http_sent", "Bodies sent", Unit::Bytes, traffic.sent.clone());
-        registry.register("http_requests_running", "Requests that are worked on", traffic.running.clone());
-        registry.register("http_requests_refused", "Requests refused for the load", traffic.refused.clone());
-        registry.register("mcp_tasks_running", "MCP calls that go on as tasks", traffic.tasks.clone());
-        let decoding = traffic.decoding.clone();
-        registry.register_with_unit("decoding", "Large rows on their way into an answer", Unit::Bytes, decoding);
-        registry.register("http_streams_open", "Streams of events that are open", traffic.streams.clone());
-    }
-
     /// Counts `event`.
     pub fn count(&self, event: &Event) {
         match event {
             Event::CallEnded(call) => self.count_call(call),
+            Event::ConnectionDown { name, .. } => one(&self.losses.get_or_create(&of_connection(name))),
+            Event::ConnectionDied { name, .. } => one(&self.restarts.get_or_create(&of_connection(name))),
+            Event::AuthDied { .. } => one(&self.auth_restarts),
+            Event::IssuerFailed { .. } => one(&self.issuer_failures),
+            Event::StoreFailed { .. } | Event::StoreWorkFailed { .. } => one(&self.store_failures),
+            Event::AuditFailed { .. } => one(&self.audit_failures),
+            Event::AuditResumed { lost } => {
+                self.audit_lost.inc_by(*lost);
+            }
+            Event::Reloaded { .. } => one(&self.reloads),
+            Event::ReloadRefused { .. } => one(&self.reloads_refused),
             Event::ConnectionUp { .. }
             | Event::ConnectionFinding { .. }
             | Event::CatalogueChanged { .. }
             | Event::ConnectionIdle { .. }
-            | Event::StoreResumed => {}
-            Event::ConnectionDown { name, .. } => {
-                self.losses.get_or_create(&Connection { connection: name.to_string() }).inc();
-            }
-            Event::ConnectionDied { name, .. } => {
-                self.restarts.get_or_create(&Connection { connection: name.to_string() }).inc();
-            }
-            Event::AuthDied { .. } => {
-                self.auth_restarts.inc();
-            }
-            Event::IssuerFailed { .. } => {
-                self.issuer_failures.inc();
-            }
-            Event::StoreFailed { .. } | Event::StoreWorkFailed { .. } => {
-                self.store_failures.inc();
-            }
-            Event::AuditFailed { .. } => {
-                self.audit_failures.inc();
-            }
-            Event::AuditResumed { lost } => {
-                self.audit_lost.inc_by(*lost);
-            }
-            Event::Reloaded { .. } => {
-                self.reloads.inc();
-            }
-            Event::ReloadRefused { .. } => {
-                self.reloads_refused.inc();
-            }
-            Event::Stopped => {}
+            | Event::StoreResumed
+            | Event::Stopped => {}
         }
     }
 
     fn count_call(&self, call: &CallEnded) {
         // Only the name of a connection that was found: what a client asks for is no label.
-        let connection = call.connection.as_deref().unwrap_or_default().to_owned();
-        let operation = call.operation.unwrap_or_else(|| operation::of(&call.what));
-        let outcome = call.failure.map_or("ok", Kind::word);
-        self.calls.get_or_create(&Call { connection: connection.clone(), operation, outcome }).inc();
-        let work = Work { connection: connection.clone(), operation };
-        self.durations.get_or_create(&work).observe(call.took.as_secs_f64());
+        let connection = of_connection(call.connection.as_deref().unwrap_or_default());
+        let [of_connection] = connection.clone();
+        let operation = call.operation.unwrap_or_else(|| operation::classify(&call.what));
+        let of_operation = ("operation", operation.into());
+        let outcome = ("outcome", call.failure.map_or("ok", Kind::word).into());
+        self.calls.get_or_create(&[of_connection.clone(), of_operation.clone(), outcome]).inc();
+        self.durations.get_or_create(&[of_connection, of_operation]).observe(call.took.as_secs_f64());
         if let Some(queued) = call.queued {
-            self.waits.get_or_create(&Connection { connection: connection.clone() }).observe(queued.as_secs_f64());
+            self.waits.get_or_create(&connection).observe(queued.as_secs_f64());
         }
         if call.rows > 0 {
-            self.rows.get_or_create(&Connection { connection }).inc_by(call.rows);
+            self.rows.get_or_create(&connection).inc_by(call.rows);
         }
         if operation == operation::TOKEN {
-            if call.failure.is_none() {
-                self.tokens_issued.inc()
-            } else {
-                self.tokens_refused.inc()
-            };
+            one(if call.failure.is_none() { &self.tokens_issued } else { &self.tokens_refused });
         }
     }
 
@@ -345,17 +266,17 @@ impl Metrics {
 
     fn look_at(&self, entry: &Entry) {
         let status = entry.status();
+        let connection = of_connection(&entry.name);
+        let [of_connection] = connection.clone();
+        // There may be thousands that are idle: one series each.
+        for state in STATES.into_iter().filter(|state| !entry.is_idle() || *state == status) {
+            let labels = [of_connection.clone(), ("state", state.into())];
+            self.states.get_or_create(&labels).set(i64::from(state == status));
+        }
         if entry.is_idle() {
-            // There may be thousands: one series each.
-            self.states.get_or_create(&Standing { connection: entry.name.to_string(), state: status }).set(1);
             return;
         }
-        for state in STATES {
-            let standing = Standing { connection: entry.name.to_string(), state };
-            self.states.get_or_create(&standing).set(i64::from(state == status));
-        }
-        let connection = Connection { connection: entry.name.to_string() };
-        let set = |gauges: &[Family<Connection, Gauge>], values: &[usize]| {
+        let set = |gauges: &[OfConnection<Gauge>], values: &[usize]| {
             for (gauge, value) in gauges.iter().zip(values) {
                 gauge.get_or_create(&connection).set(i64::try_from(*value).unwrap_or(i64::MAX));
             }

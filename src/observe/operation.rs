@@ -81,7 +81,7 @@ const PROTOCOL: [&str; 24] = [
 const DRY_RUN: &str = "?dryRun";
 
 /// The word for what a call says of itself: a path, a method or a tool's name.
-pub(super) fn of(what: &str) -> &'static str {
+pub(super) fn classify(what: &str) -> &'static str {
     if let Some((operation, _)) = OPERATIONS.iter().find(|(operation, _)| *operation == what) {
         return operation;
     }
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn what_is_not_known_is_one_word() {
         assert_eq!(
-            (of("/api/query"), of("execute_select"), of("/api/tables")),
+            (classify("/api/query"), classify("execute_select"), classify("/api/tables")),
             ("query", "execute_select", "metadata")
         );
-        assert_eq!((of("/api/query?dryRun"), of("/users/people/change")), ("query", "users"));
-        assert_eq!(of("tools/list"), "tools/list");
+        assert_eq!((classify("/api/query?dryRun"), classify("/users/people/change")), ("query", "users"));
+        assert_eq!(classify("tools/list"), "tools/list");
         for unknown in ["", "execute_selec", "/mcp/connections/x", "/api/tables2", "tools/list\n"] {
-            assert_eq!(of(unknown), OTHER, "{unknown:?}");
+            assert_eq!(classify(unknown), OTHER, "{unknown:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState};
-use opentelemetry::{Context, InstrumentationScope, Key, KeyValue};
+use opentelemetry::{Context, InstrumentationScope, Key, KeyValue, Value};
 use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -68,7 +68,7 @@ impl SpanExporter for Sending {
     async fn export(&self, mut batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         for attribute in batch.iter_mut().flat_map(|span| &mut span.attributes) {
-            if let opentelemetry::Value::String(text) = &attribute.value
+            if let Value::String(text) = &attribute.value
                 && let Cow::Owned(clean) = redact(text.as_str())
             {
                 attribute.value = clean.into();
@@ -153,35 +153,25 @@ impl Otlp {
         let name = served.route.as_ref().map_or_else(|| verb.to_owned(), |route| format!("{verb} {route}"));
         let ended = served.ended.1;
         let mut span = self.span(place, SpanKind::Server, name, (before(ended, call.took), ended));
-        let mut say =
-            |name: &'static str, value: opentelemetry::Value| span.attributes.push(KeyValue::new(name, value));
-        say("http.request.method", method.into());
-        if let Some(route) = &served.route {
-            say("http.route", route.clone().into());
-        }
-        if let Some(status) = served.status {
-            say("http.response.status_code", i64::from(status).into());
-        }
-        if let Some(connection) = &call.connection {
-            say("portico.connection", connection.to_string().into());
-        }
-        say("portico.operation", served.operation().into());
-        say("portico.request.id", call.id.as_str().to_owned().into());
-        say("portico.rows", i64::try_from(call.rows).unwrap_or(i64::MAX).into());
-        if served.route.as_deref().is_some_and(|route| route.starts_with("/mcp/")) {
-            if call.operation.is_some() {
-                say("mcp.method.name", "tools/call".into());
-                say("gen_ai.tool.name", call.what.clone().into());
-            } else if served.operation() == call.what {
-                say("mcp.method.name", served.operation().into());
-            }
-        }
-        if let Some(failure) = call.failure {
-            say("error.type", failure.word().into());
-            // What is the client's fault is no error of a server.
-            if !served.status.is_some_and(|status| (400..500).contains(&status)) {
-                span.status = Status::error(failure.word());
-            }
+        let of_mcp = served.route.as_deref().is_some_and(|route| route.starts_with("/mcp/"));
+        let called = of_mcp && call.operation.is_some();
+        let asked = (of_mcp && served.operation() == call.what).then(|| served.operation());
+        span.attributes = attributes([
+            ("http.request.method", Some(method.into())),
+            ("http.route", served.route.clone().map(Value::from)),
+            ("http.response.status_code", served.status.map(|status| i64::from(status).into())),
+            ("portico.connection", call.connection.as_ref().map(|name| name.to_string().into())),
+            ("portico.operation", Some(served.operation().into())),
+            ("portico.request.id", Some(call.id.as_str().to_owned().into())),
+            ("portico.rows", Some(i64::try_from(call.rows).unwrap_or(i64::MAX).into())),
+            ("mcp.method.name", if called { Some("tools/call") } else { asked }.map(Value::from)),
+            ("gen_ai.tool.name", called.then(|| call.what.clone().into())),
+            ("error.type", call.failure.map(|failure| failure.word().into())),
+        ]);
+        // What is the client's fault is no error of a server.
+        let faults = served.status.is_some_and(|status| (400..500).contains(&status));
+        if let Some(failure) = call.failure.filter(|_| !faults) {
+            span.status = Status::error(failure.word());
         }
         span
     }
@@ -206,27 +196,24 @@ impl Otlp {
         };
         let name = operation.unwrap_or(system).to_owned();
         let mut span = self.span(place, SpanKind::Client, name, (start, end));
-        let mut say =
-            |name: &'static str, value: opentelemetry::Value| span.attributes.push(KeyValue::new(name, value));
-        say("db.system.name", system.into());
-        if let Some(operation) = operation {
-            say("db.operation.name", operation.into());
-        }
-        if let Some(class) = call.class {
-            say("portico.statement.class", class.into());
-        }
-        if let Some(connection) = &call.connection {
-            say("portico.connection", connection.to_string().into());
-        }
-        if let Some(queued) = call.queued {
-            say("portico.queue.wait", queued.as_secs_f64().into());
-        }
+        span.attributes = attributes([
+            ("db.system.name", Some(system.into())),
+            ("db.operation.name", operation.map(Value::from)),
+            ("portico.statement.class", call.class.map(Value::from)),
+            ("portico.connection", call.connection.as_ref().map(|name| name.to_string().into())),
+            ("portico.queue.wait", call.queued.map(|queued| queued.as_secs_f64().into())),
+            ("error.type", call.failure.map(|failure| failure.word().into())),
+        ]);
         if let Some(failure) = call.failure {
-            say("error.type", failure.word().into());
             span.status = Status::error(failure.word());
         }
         Some(span)
     }
+}
+
+/// The attributes that there are.
+fn attributes<const N: usize>(said: [(&'static str, Option<Value>); N]) -> Vec<KeyValue> {
+    said.into_iter().filter_map(|(name, value)| Some(KeyValue::new(name, value?))).collect()
 }
 
 impl Recorder for Otlp {

@@ -23,7 +23,7 @@ pub struct Served {
 impl Served {
     /// What the call was for, in one word of a closed set.
     pub fn operation(&self) -> &'static str {
-        self.call.operation.unwrap_or_else(|| super::operation::of(&self.call.what))
+        self.call.operation.unwrap_or_else(|| super::operation::classify(&self.call.what))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Spans of calls, as far as the service itself knows them: where a call stands in its caller's
 //! trace. Who records them is behind [`Recorder`].
 
-use std::fmt;
 use std::sync::Arc;
 
 use portico_actors::error::Result;
@@ -14,12 +13,6 @@ use crate::config::Telemetry;
 /// Records spans where they are wanted.
 #[derive(Clone, Default)]
 pub struct Traces(Option<Arc<dyn Recorder>>);
-
-impl fmt::Debug for Traces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Traces").field(&self.0.is_some()).finish()
-    }
-}
 
 impl Traces {
     /// As configured. Without the feature `otel` nothing is recorded: then no configuration asks for

@@ -1,5 +1,5 @@
-//! The sample shop: a SQLite file with about 50,000 rows that look real, and procedures on it.
-//! How the demonstration serves it is not known here.
+//! The sample shop: a SQLite file with about 50,000 rows that look real, and the configuration with which the
+//! demonstration serves it, with procedures on it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-pub use self::procedures::procedures;
-
 mod dice;
 mod generate;
-mod procedures;
 mod schema;
 mod words;
 
 #[cfg(test)]
 mod tests;
+
+/// What a service of the shop is configured with, in the folder of its file.
+pub const CONFIGURATION: &str = include_str!("config.toml");
 
 /// Why the sample could not be made.
 #[derive(Debug)]

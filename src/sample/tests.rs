@@ -13,7 +13,13 @@ use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::{Error, create, procedures};
+use super::{CONFIGURATION, Error, create};
+use crate::config::Config;
+
+fn procedures() -> std::sync::Arc<[portico_actors::source::Declared]> {
+    let config = Config::parse(CONFIGURATION, std::path::Path::new(""), &|_| None).unwrap();
+    config.connections[0].procedures.clone()
+}
 
 fn sample() -> (TempDir, PathBuf) {
     let directory = TempDir::new().unwrap();
@@ -124,7 +130,7 @@ async fn run(path: &std::path::Path, task: Task, access: Access) -> Vec<Vec<Opti
             access,
             pool: 1,
             connect_timeout: Duration::from_secs(10),
-            declared: procedures().into(),
+            declared: procedures(),
             has_roles: false,
             exposure: std::sync::Arc::default(),
             budget: portico_actors::budget::Budget::default(),
@@ -177,7 +183,7 @@ async fn every_table_column_procedure_and_parameter_has_its_remark() {
 fn procedures_are_statements_that_sqlite_accepts() {
     let (_directory, path) = sample();
     let connection = Connection::open(path).unwrap();
-    for declared in procedures() {
+    for declared in procedures().iter() {
         let procedure = &declared.procedure;
         let statement = connection.prepare(&declared.sql).unwrap();
         assert_eq!(statement.readonly(), procedure.reads_only, "{}", procedure.name);

@@ -7,18 +7,16 @@ use std::path::Path;
 
 use portico_actors::auth::records::{NewPat, NewServiceAccount, NewUser};
 use portico_actors::auth::store::Store;
+use portico_actors::error::Error;
 use portico_actors::principal::{Rights, Scope};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
 use super::super::common::Failure;
 use super::super::recording::recorded;
-use crate::config::Config;
+use crate::config::{Config, Connection};
 
-/// The demo's connection has the same address on every machine.
-pub(super) const CONNECTION_ID: Uuid = uuid!("5b0f2c1e-7a34-4d8e-9c61-2f9d8e4b7a10");
-pub(super) const CONNECTION_NAME: &str = "shop";
 const USER: &str = "demo@example.com";
 const ACCOUNT: &str = "demo";
 
@@ -41,49 +39,47 @@ pub(super) struct Credentials {
 /// The URLs are those of this run.
 pub(super) fn keep(data_dir: &Path, config: &Config) -> Result<Credentials, Failure> {
     let path = data_dir.join("credentials.json");
+    let connection = config.connection("shop").ok_or_else(|| Error::not_found("the demo has no connection"))?;
     let mut store = recorded(Store::open(&config.store.place)?, config);
     let earlier = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Credentials>(&text).ok());
     let known = |account: &str| -> Result<bool, Failure> {
         Ok(store.service_accounts()?.iter().any(|known| known.client_id == account)
             && store.pats(None)?.iter().any(|known| known.email == USER && known.revoked_at.is_none()))
     };
-    let mut credentials = match earlier {
-        Some(earlier) if known(&earlier.client_id)? => earlier,
-        _ => make(&mut store)?,
+    let secrets = match earlier {
+        Some(earlier) if known(&earlier.client_id)? => (earlier.pat, earlier.client_id, earlier.client_secret),
+        _ => make(&mut store, connection)?,
     };
-    let base_url = config.server.public_url.clone();
-    credentials.mcp_url = format!("{base_url}/mcp/connections/{CONNECTION_ID}");
-    credentials.auth_url = format!("{base_url}/oauth/token");
-    credentials.base_url = base_url;
-    write(&path, &credentials).map_err(|error| Failure::Io(format!("{} cannot be written", path.display()), error))?;
+    let (base_url, (pat, client_id, client_secret)) = (config.server.public_url.clone(), secrets);
+    let credentials = Credentials {
+        mcp_url: format!("{base_url}/mcp/connections/{}", connection.id),
+        auth_url: format!("{base_url}/oauth/token"),
+        base_url,
+        connection_id: connection.id,
+        connection_name: connection.name.to_string(),
+        user: USER.to_owned(),
+        pat,
+        client_id,
+        client_secret,
+    };
+    write(&path, &credentials)
+        .map_err(|error| Failure::io(format_args!("{} cannot be written", path.display()), error))?;
     Ok(credentials)
 }
 
-fn make(store: &mut Store) -> Result<Credentials, Failure> {
+/// A token, and the id and the secret of a service account.
+fn make(store: &mut Store, connection: &Connection) -> Result<(String, String, String), Failure> {
     if !store.users()?.iter().any(|user| user.email == USER) {
         store.add_user(NewUser { email: USER.to_owned(), rights: Rights::all(Scope::Write) })?;
     }
     let (_, pat) = store.create_pat(USER, NewPat::default())?;
-    let account = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
+    let (account, secret) = if store.service_accounts()?.iter().any(|account| account.name == ACCOUNT) {
         store.rotate_service_account(ACCOUNT)?
     } else {
-        store.create_service_account(NewServiceAccount {
-            name: ACCOUNT.to_owned(),
-            rights: Rights::only([CONNECTION_ID], Scope::Write),
-        })?
+        let rights = Rights::only([connection.id], Scope::Write);
+        store.create_service_account(NewServiceAccount { name: ACCOUNT.to_owned(), rights })?
     };
-    let (account, client_secret) = account;
-    Ok(Credentials {
-        base_url: String::new(),
-        mcp_url: String::new(),
-        auth_url: String::new(),
-        connection_id: CONNECTION_ID,
-        connection_name: CONNECTION_NAME.to_owned(),
-        user: USER.to_owned(),
-        pat: pat.expose_secret().to_owned(),
-        client_id: account.client_id,
-        client_secret: client_secret.expose_secret().to_owned(),
-    })
+    Ok((pat.expose_secret().to_owned(), account.client_id, secret.expose_secret().to_owned()))
 }
 
 /// Written beside and renamed, so that a reader never sees half a file; for the owner alone.

@@ -4,26 +4,14 @@ mod credentials;
 mod welcome;
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::Args;
-use portico_actors::source::Access;
-use portico_actors::source::sqlite::DatabaseFile;
 
 use super::common::{Common, Failure};
-use super::output::{print_json, say};
 use super::serve;
-use crate::config::{
-    AuditSettings, Config, Connection, ConnectionSettings, Keys, Limits, Listen, Log, MetricsAccess, OAuth, Server,
-    Store, Telemetry, Tokens,
-};
+use crate::config::{Config, Listen, MetricsAccess};
 use crate::sample;
-use credentials::{CONNECTION_ID, CONNECTION_NAME, Credentials};
-
-const INSTRUCTIONS: &str = "A small shop with made-up customers. Amounts of an order are in its own currency; \
-                            amount / orders.euro_rate is in euro. Cancelled orders are no revenue.";
 
 #[derive(Args, Debug)]
 pub(super) struct Demo {
@@ -38,69 +26,30 @@ pub(super) struct Demo {
 pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     let io = |what: &str| {
         let what = format!("{what} in {}", demo.data_dir.display());
-        move |error| Failure::Io(what, error)
+        move |error: std::io::Error| Failure::io(what, error)
     };
     std::fs::create_dir_all(&demo.data_dir).map_err(io("the data directory cannot be made"))?;
     let shop = demo.data_dir.join("shop.db");
     if !shop.exists() {
         sample::create(&shop).map_err(|error| io("the sample cannot be made")(std::io::Error::other(error)))?;
     }
-    let mut config = config(demo.listen, &demo.data_dir, &shop);
     // Port 0 asks the system for a free one: the URLs need its number.
     let listener = TcpListener::bind(demo.listen)
-        .map_err(|error| Failure::Io(format!("{} cannot be listened on", demo.listen), error))?;
+        .map_err(|error| Failure::io(format_args!("{} cannot be listened on", demo.listen), error))?;
     let address = listener.local_addr().map_err(io("the listener failed"))?;
+    let mut config = Config::parse(sample::CONFIGURATION, &demo.data_dir, &|_| None)?;
+    config.server.listen = vec![Listen::Tcp(demo.listen)];
     config.server.public_url = public_url(address);
+    if demo.listen.ip().is_loopback() {
+        // Whoever can reach this machine alone may look.
+        config.server.metrics = MetricsAccess::Open;
+    }
     let credentials = credentials::keep(&demo.data_dir, &config)?;
-    let json = common.json;
     let log_level =
         if std::env::var_os("RUST_LOG").is_some() { log::LevelFilter::Trace } else { log::LevelFilter::Warn };
     log::set_max_level(log_level);
-    actix::System::new().block_on(serve::serve(config, listener.into(), None, move || announce(&credentials, json)))
-}
-
-fn announce(credentials: &Credentials, json: bool) {
-    if json {
-        print_json(&serde_json::json!(credentials));
-    } else {
-        say(welcome::page(credentials));
-    }
-}
-
-fn config(listen: SocketAddr, data_dir: &Path, shop: &Path) -> Config {
-    let settings = ConnectionSettings {
-        id: CONNECTION_ID,
-        name: Arc::from(CONNECTION_NAME),
-        access: Access::ReadWrite,
-        instructions: Some(INSTRUCTIONS.to_owned()),
-        ..ConnectionSettings::default()
-    };
-    let shop = Arc::new(DatabaseFile(shop.to_owned()));
-    let connection = Connection { procedures: sample::procedures().into(), ..Connection::at(shop, settings) };
-    Config {
-        server: Server {
-            listen: vec![Listen::Tcp(listen)],
-            public_url: public_url(listen),
-            // Whoever measures what streams cost has one user to do it with.
-            max_streams: 20_000,
-            // Whoever tries a demo expects Ctrl-C to work at once.
-            shutdown_timeout: Duration::from_secs(2),
-            // Whoever can reach this machine alone may look.
-            metrics: if listen.ip().is_loopback() { MetricsAccess::Open } else { MetricsAccess::Admin },
-            ..Server::default()
-        },
-        store: Store::of_file(data_dir.join("portico.db")),
-        audit: AuditSettings::default(),
-        tokens: Tokens::default(),
-        // Whoever tries a demo expects any client to connect.
-        oauth: OAuth { dynamic_registration: true, ..OAuth::default() },
-        limits: Limits::default(),
-        log: Log::default(),
-        telemetry: Telemetry::default(),
-        issuers: Vec::new(),
-        connections: vec![Arc::new(connection)],
-        keys: Keys::default(),
-    }
+    let announce = || common.tell(&credentials, welcome::page(&credentials));
+    actix::System::new().block_on(serve::serve(config, listener.into(), None, announce))
 }
 
 fn public_url(address: SocketAddr) -> String {

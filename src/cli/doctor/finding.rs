@@ -1,7 +1,10 @@
 //! What was looked at, and how it is.
 
+use serde::Serialize;
+
 /// How grave a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Grade {
     /// All is well.
     Ok,
@@ -12,7 +15,7 @@ pub(super) enum Grade {
 }
 
 impl Grade {
-    pub(super) const fn word(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
@@ -22,13 +25,14 @@ impl Grade {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
     /// What was looked at, in one word.
     pub(super) subject: &'static str,
     pub(super) grade: Grade,
     pub(super) message: String,
     /// What to do; empty when all is well.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
 }
 

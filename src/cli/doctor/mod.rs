@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use portico_actors::finding::{Finding as SourceFinding, Grade as SourceGrade};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::finding::{Finding, Grade};
 use super::check;
@@ -35,25 +35,16 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     };
     let well = findings.iter().all(|finding| finding.grade != Grade::Problem);
     if common.json {
-        let findings: Vec<Value> = findings.iter().map(describe).collect();
         print_json(&json!({"ok": well, "findings": findings}));
     } else {
         for finding in &findings {
-            say(format_args!("{:<8} {}: {}", finding.grade.word(), finding.subject, finding.message));
+            say(format_args!("{:<8} {}: {}", finding.grade.as_str(), finding.subject, finding.message));
             if !finding.remedy.is_empty() {
                 say(format_args!("         -> {}", finding.remedy));
             }
         }
     }
     if well { Ok(()) } else { Err(Failure::Said) }
-}
-
-fn describe(finding: &Finding) -> Value {
-    let mut value = json!({"subject": finding.subject, "grade": finding.grade.word(), "message": finding.message});
-    if !finding.remedy.is_empty() {
-        value["remedy"] = Value::from(finding.remedy.as_str());
-    }
-    value
 }
 
 fn look(common: &Common, config: &Config) -> Vec<Finding> {
@@ -70,7 +61,7 @@ fn look(common: &Common, config: &Config) -> Vec<Finding> {
 /// One attempt at each source.
 fn sources(config: &Config) -> Vec<Finding> {
     let attempts = actix::System::new().block_on(async {
-        let attempts = config.connections.iter().map(|connection| check::attempt(connection));
+        let attempts = config.connections.iter().map(|connection| check::attempt(connection, false));
         stream::iter(attempts).buffered(AT_ONCE).collect::<Vec<_>>().await
     });
     let tell = |(connection, attempt): (&Arc<Connection>, Result<check::Up, _>)| match attempt {

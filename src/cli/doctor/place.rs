@@ -45,7 +45,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
 fn free(place: &Listen) -> Finding {
     match Listener::bind(place) {
         Ok(listener) => {
-            drop((listener, Made::of(std::slice::from_ref(place))));
+            drop((listener, Made::new(std::slice::from_ref(place))));
             Finding::ok("listener", format!("{place} is free; no service runs on this store"))
         }
         Err(error) => {
@@ -81,7 +81,8 @@ fn origin(config: &Config) -> Option<Finding> {
 
 fn certificate(tls: &Tls) -> Finding {
     let now = Timestamp::from(SystemTime::now());
-    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::of(first)).map(Timestamp::from_seconds) else {
+    let Some(end) = tls.certified.cert.first().and_then(|first| expiry::not_after(first)).map(Timestamp::from_seconds)
+    else {
         return Finding::warning("tls", "the certificate's end cannot be read", "openssl x509 -enddate -in FILE");
     };
     if end <= now {
@@ -95,18 +96,22 @@ fn certificate(tls: &Tls) -> Finding {
 
 /// Whether the clock is behind what has already happened.
 pub(super) fn clock(config: &Config, file: &Path) -> Finding {
-    let now = SystemTime::now();
+    let now = Timestamp::from(SystemTime::now());
     let files = [Some(file), config.store.place.file()].into_iter().flatten();
     let written = files.filter_map(|path| path.metadata().ok()?.modified().ok()).max();
-    let shown = Timestamp::from(now);
-    if let Some(written) = written.filter(|written| *written > now + Duration::from_mins(1)) {
-        return Finding::problem(
+    let behind = written.and_then(|written| clock_behind(now, "files were", written.into()));
+    behind.unwrap_or_else(|| Finding::ok("clock", now.to_string()))
+}
+
+/// What to say where the clock is behind the moment at which `what` was written.
+pub(super) fn clock_behind(now: Timestamp, what: &str, written: Timestamp) -> Option<Finding> {
+    (written > now.after(Duration::from_mins(1))).then(|| {
+        Finding::problem(
             "clock",
-            format!("the clock says {shown}, and files were written at {}", Timestamp::from(written)),
+            format!("the clock says {now}, and {what} written at {written}"),
             "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
-        );
-    }
-    Finding::ok("clock", shown.to_string())
+        )
+    })
 }
 
 /// Whether there are descriptors enough for clients and sessions.

@@ -9,9 +9,9 @@ use portico_actors::error::{Error, Kind};
 use portico_actors::name;
 use portico_actors::principal::Rights;
 
-use super::super::common::describe_rights;
-use super::super::common::error_words;
+use super::super::common::{describe_access, error_words};
 use super::finding::Finding;
+use super::place;
 use crate::config::Config;
 
 /// A key that has signed for longer should be replaced.
@@ -93,69 +93,50 @@ fn examine(config: &Config) -> Result<Vec<Finding>, Error> {
         Some(key) => Finding::ok("keys", format!("{} signs since {}", key.kid, key.created_at)),
     });
     let newest = keys.iter().map(|key| key.created_at).chain(users.iter().map(|user| user.created_at)).max();
-    if let Some(newest) = newest.filter(|newest| *newest > now.time().after(Duration::from_mins(1))) {
-        findings.push(Finding::problem(
-            "clock",
-            format!("the clock says {}, and the store was written at {newest}", now.time()),
-            "set the clock, and keep it with chrony or systemd-timesyncd: tokens are judged by it",
-        ));
-    }
+    findings.extend(newest.and_then(|newest| place::clock_behind(now.time(), "the store was", newest)));
     Ok(findings)
 }
 
 /// What an older program made, and nobody can tell whether it is more than it should be.
 fn origins(config: &Config, store: &Store) -> Result<Vec<Finding>, Error> {
     let found = store.of_unknown_origin()?;
-    let opens = |rights: &Rights| format!("{} on {}", rights.widest().word(), describe_rights(config, rights));
-    let tokens = found.tokens.iter().map(|token| {
-        Finding::warning(
-            "origin",
+    let opens = |rights: &Rights| describe_access(config, rights);
+    let rotate = |name: &str| format!("portico service-account rotate {name:?}");
+    let mut findings = Vec::new();
+    let mut warn = |message, remedy| findings.push(Finding::warning("origin", message, remedy));
+    for token in &found.tokens {
+        let (name, email, id, opens) = (&token.name, &token.email, token.id, opens(&token.rights));
+        warn(
             format!(
-                "the token {:?} of {} ({}) opens {}, and may have been made out of one that has ended since",
-                token.name,
-                token.email,
-                token.id,
-                opens(&token.rights)
+                "the token {name:?} of {email} ({id}) opens {opens}, and may have been made out of one that has ended \
+                 since"
             ),
-            format!("if nobody can tell who made it: portico pat revoke {}, and make another one", token.id),
-        )
-    });
-    let users = found.users.iter().map(|user| {
-        Finding::warning(
-            "origin",
-            format!(
-                "{} has {}, and may have been added by an administrator who has less",
-                user.email,
-                opens(&user.rights)
-            ),
-            format!("portico user change {} with what they are to have", user.email),
-        )
-    });
-    let accounts = found.accounts.iter().map(|account| {
-        Finding::warning(
-            "origin",
-            format!(
-                "the service account {:?} opens {}, and an administrator who has less may know its secret",
-                account.name,
-                opens(&account.rights)
-            ),
-            format!("portico service-account rotate {:?}", account.name),
-        )
-    });
-    let secrets = found.secrets.iter().map(|account| {
-        Finding::warning(
-            "origin",
-            format!(
-                "the secret of the service account {:?} opens {}, and may have been made in a session of a token that \
-                 has ended since",
-                account.name,
-                opens(&account.secret_opens)
-            ),
-            format!("portico service-account rotate {:?}", account.name),
-        )
-    });
-    Ok(tokens.chain(users).chain(accounts).chain(secrets).collect())
+            format!("if nobody can tell who made it: portico pat revoke {id}, and make another one"),
+        );
+    }
+    for user in &found.users {
+        let (email, opens) = (&user.email, opens(&user.rights));
+        warn(
+            format!("{email} has {opens}, and may have been added by an administrator who has less"),
+            format!("portico user change {email} with what they are to have"),
+        );
+    }
+    for account in &found.accounts {
+        let (name, opens) = (&account.name, opens(&account.rights));
+        let less = "an administrator who has less may know its secret";
+        warn(format!("the service account {name:?} opens {opens}, and {less}"), rotate(name));
+    }
+    for account in &found.secrets {
+        let (name, opens) = (&account.name, opens(&account.secret_opens));
+        let message = format!(
+            "the secret of the service account {name:?} opens {opens}, and may have been made in a session of a token \
+             that has ended since"
+        );
+        warn(message, rotate(name));
+    }
+    Ok(findings)
 }
+
 /// Grants that open nothing, because their clients are not admitted any more.
 fn unadmitted(config: &Config, store: &Store) -> Result<Option<Finding>, Error> {
     let shut = store.shut_out(config.oauth.admission())?;

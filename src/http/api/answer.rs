@@ -171,7 +171,7 @@ pub(in crate::http) async fn send(
             let mut response = HttpResponse::Ok();
             response.extensions_mut().insert(failed.clone());
             let ended = move |rows, bytes, failure: Option<&Error>| {
-                recorder.record(|request| request.bytes = bytes);
+                recorder.record(|request| request.bytes = Some(bytes));
                 recorder.finish(rows, failure);
                 if failure.is_some() {
                     failed.set();

@@ -93,7 +93,7 @@ impl StreamGuard {
         let app = &lease.app;
         Ok(Self {
             _held: streams.take(&lease.by.subject, app.config().server.max_streams)?,
-            closing: app.closing().child_token(),
+            closing: app.draining.child_token(),
             lease: Rc::new(lease),
         })
     }

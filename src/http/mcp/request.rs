@@ -189,7 +189,7 @@ impl Drop for MessageRecorder {
         self.recorder.record(|request| {
             (request.statement, request.calls, request.code) = (summary.statement, summary.calls, summary.code);
             request.reason = summary.reason;
-            request.bytes = bytes;
+            request.bytes = Some(bytes);
         });
         self.recorder.note(|event| {
             event.what = summary.what;

@@ -89,14 +89,14 @@ fn reason(refusal: &Error) -> String {
 }
 
 /// What a request says of itself before anything is known of its caller.
-pub(in crate::http) fn introduce(request: &HttpRequest, app: &App) -> audit::Request {
+pub(in crate::http) fn introduce(request: &HttpRequest, app: &App) -> Record {
     let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    audit::Request {
+    Record {
         event: event(request),
         address: peer::client(request, app).map(|address| address.to_canonical()),
         agent: agent.map(|agent| agent.chars().take(LONGEST_AGENT).collect()),
         path: request_id::path(request),
-        ..audit::Request::default()
+        ..Record::default()
     }
 }
 
@@ -112,14 +112,10 @@ fn event(request: &HttpRequest) -> AuditEvent {
 pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, refusal: &Error) {
     let wanted = !Policy::of(request).is_some_and(|policy| matches!(policy.audit, AuditPolicy::No(_)));
     let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
-    let said = introduce(request, app);
     let recorded = audit.record(Record {
         request_id: Some(request_id::request_id(request).to_string()),
-        address: said.address,
-        agent: said.agent,
-        path: said.path,
         reason: Some(reason(refusal)),
-        ..Record::of(said.event, refusal.kind.word())
+        ..introduce(request, app).ended(refusal.kind.word())
     });
     // Where it cannot be recorded it is refused all the same.
     if let Ok(Some(written)) = recorded.await {
@@ -164,12 +160,9 @@ pub(in crate::http) async fn reserve(
                 request_id: Some(id.to_string()),
                 credential: session.as_ref().and_then(Session::credential),
                 principal: session.map(|session| session.email).unwrap_or_default(),
-                address: said.address,
-                agent: said.agent,
                 code: Some(status.as_u16().to_string()),
                 reason: reservation.reason.take(),
-                path: said.path,
-                ..Record::of(said.event, outcome)
+                ..said.ended(outcome)
             }
         });
     }

@@ -12,8 +12,9 @@ use actix_web::middleware::Next;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use portico_actors::error::{Error, Kind};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::app::{App, Running};
+use crate::app::App;
 use crate::http::error;
 use crate::http::policy::Policy;
 
@@ -52,7 +53,7 @@ fn refuse(request: &ServiceRequest) -> HttpResponse {
 /// A body whose request counts until it is sent.
 struct Counted {
     body: BoxBody,
-    _running: Running,
+    _running: TaskTrackerToken,
 }
 
 impl MessageBody for Counted {

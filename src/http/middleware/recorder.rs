@@ -14,7 +14,7 @@ use portico_actors::event::{CallEnded, Event, Observer};
 use portico_actors::principal::Principal;
 
 use crate::app::App;
-use crate::audit::{self, Record, Request};
+use crate::audit::{self, Record};
 use crate::http::middleware::audit_trail::{self, AuditReservation};
 use crate::http::middleware::request_id::path;
 pub(in crate::http) use crate::http::middleware::request_id::request_id;
@@ -29,7 +29,7 @@ pub(in crate::http) fn origin(request: &HttpRequest) -> Origin {
 
 /// By which door `request` asks for a change, and who was authenticated with it.
 pub(in crate::http) fn door(request: &HttpRequest, app: &App, principal: Option<&str>) -> Door {
-    let Request { address, agent, path, .. } = audit_trail::introduce(request, app);
+    let Record { address, agent, path, .. } = audit_trail::introduce(request, app);
     Door { principal: principal.map(str::to_owned), address, agent, request: Some(request_id(request)), path }
 }
 
@@ -56,7 +56,7 @@ pub(in crate::http) struct CallRecorder {
 /// The request's place in the audit trail, and what its record says beyond the event.
 struct Reserved {
     reservation: Rc<AuditReservation>,
-    request: Request,
+    request: Record,
 }
 
 impl CallRecorder {
@@ -144,7 +144,7 @@ impl CallRecorder {
     }
 
     /// Notes what the audit trail alone keeps.
-    pub(in crate::http) fn record(&mut self, note: impl FnOnce(&mut Request)) {
+    pub(in crate::http) fn record(&mut self, note: impl FnOnce(&mut Record)) {
         if let Some(trail) = &mut self.trail {
             note(&mut trail.request);
         }
@@ -189,7 +189,7 @@ impl CallRecorder {
         if let Some(mut event) = self.event.take() {
             event.took = self.started.elapsed();
             if let Some(Reserved { reservation, request }) = self.trail.take() {
-                reservation.keep(|| Record::of_call(&event, request));
+                reservation.keep(|| request.into_call(&event));
             }
             self.span.ended(&event);
             (self.observer)(&Event::CallEnded(Box::new(event)));

@@ -178,11 +178,11 @@ async fn a_full_queue_is_waited_for() {
     let held = audit.reserve().await.unwrap().unwrap();
     let mut next = Box::pin(audit.reserve());
     assert!((&mut next).now_or_never().is_none(), "the queue has room for one");
-    held.keep(Record::of(AuditEvent::Call, "ok"));
+    held.keep(Record::new(AuditEvent::Call, "ok"));
     let next = next.await.unwrap().unwrap();
     drop(next);
     // A place that was given back is there for another.
-    audit.reserve().await.unwrap().unwrap().keep(Record::of(AuditEvent::Call, "ok"));
+    audit.reserve().await.unwrap().unwrap().keep(Record::new(AuditEvent::Call, "ok"));
     audit.close().await;
     let events: Vec<Value> = records(&path).iter().map(|record| record["event"].clone()).collect();
     assert_eq!(events, ["start", "call", "call", "stop"], "everything is there at the end");
@@ -196,9 +196,9 @@ async fn what_strangers_do_is_counted_when_it_is_too_much() {
     let audit =
         Audit::start(&settings, &Path::new("unused").into(), std::sync::Arc::new(|_: &Event| {})).unwrap().unwrap();
     for _ in 0..2_000 {
-        audit.reserve().await.unwrap().unwrap().keep(Record::of(AuditEvent::Call, "unauthenticated"));
+        audit.reserve().await.unwrap().unwrap().keep(Record::new(AuditEvent::Call, "unauthenticated"));
     }
-    let known = Record { principal: "ann".to_owned(), ..Record::of(AuditEvent::Call, "forbidden") };
+    let known = Record { principal: "ann".to_owned(), ..Record::new(AuditEvent::Call, "forbidden") };
     audit.reserve().await.unwrap().unwrap().keep(known);
     audit.close().await;
     let records = records(&path);
