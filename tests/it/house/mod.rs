@@ -56,7 +56,7 @@ fn each_library_has_its_room() {
     only_in(&sources, "jsonwebtoken", &["actors/src/auth/"]);
     only_in(&sources, "rusqlite", &["actors/src/source/sqlite/", "actors/src/auth/", "src/sample/"]);
     only_in(&sources, "actix_web", &["src/http/", "src/lib.rs"]);
-    only_in(&sources, "askama", &["src/http/pages/"]);
+    only_in(&sources, "askama", &["src/http/pages/", "src/http/public/description/"]);
     only_in(&sources, "reqwest", &["actors/src/auth/", "src/client_document.rs"]);
     only_in(&sources, "argon2", &["actors/src/auth/"]);
     only_in(&sources, "actix_http", &["src/http/listening.rs", "src/config/seeing.rs"]);
