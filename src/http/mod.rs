@@ -8,6 +8,7 @@ mod caller;
 mod connection;
 mod descriptors;
 mod error;
+mod form;
 mod input;
 mod listening;
 mod mcp;
