@@ -20,7 +20,7 @@ use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
 use crate::app::App;
-use crate::http::authenticated::{Authenticated, SignedIn};
+use crate::http::authenticated::{self, Authenticated, SignedIn};
 use crate::http::error::Challenge;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::middleware::timing::Timing;
@@ -81,17 +81,16 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     let asked = Instant::now();
     let by = app.auth.authenticate(Authenticate { credential, endpoint, from }).await?;
     Timing::of(request).authenticated(asked.elapsed());
-    match app.count_request(&by) {
-        Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
-        Ok(None) => {}
-        Err(quota) => {
-            let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
-            let refusal = refusal.claimed(&by.subject);
-            return Err(match by.credential.as_deref() {
-                Some(id) => refusal.of_credential(id),
-                None => refusal,
-            });
+    let quota = app.count_request(&by).map_err(|quota| {
+        let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
+        let refusal = refusal.claimed(&by.subject);
+        match by.credential.as_deref() {
+            Some(id) => refusal.of_credential(id),
+            None => refusal,
         }
+    })?;
+    if let Some(quota) = quota {
+        request.extensions_mut().insert(quota);
     }
     Ok(by)
 }
@@ -104,15 +103,10 @@ pub(super) async fn prove(
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let wanted = Policy::of(request.request()).map(|policy| policy.caller);
     let response = next.call(request).await?.map_into_boxed_body();
-    let known = {
-        let extensions = response.request().extensions();
-        match wanted {
-            Some(Authentication::Credential) | None => {
-                extensions.get::<Authenticated>().is_some_and(|Authenticated(judged)| judged.is_ok())
-            }
-            Some(Authentication::Session) => extensions.contains::<SignedIn>(),
-            Some(Authentication::Handler(_) | Authentication::No(_)) => true,
-        }
+    let known = match wanted {
+        Some(Authentication::Credential) | None => authenticated::known(response.request()).is_some(),
+        Some(Authentication::Session) => response.request().extensions().contains::<SignedIn>(),
+        Some(Authentication::Handler(_) | Authentication::No(_)) => true,
     };
     if known || !response.status().is_success() {
         return Ok(response);

@@ -83,7 +83,7 @@ pub(super) struct OAuthFailure {
 pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
     ErrorBody {
         code: code(error.kind),
-        message: words(error),
+        message: message(error),
         sql_state: error.get_sqlstate().map(str::to_owned),
         hint: error.get_hint().map(str::to_owned),
         request_id: request.to_string(),
@@ -92,16 +92,16 @@ pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
 
 /// The message with the source's detail and the place in the statement: the error object has no
 /// other members for them (`wire.md` §7).
-fn words(error: &Error) -> String {
-    let mut words = error.message.clone();
+fn message(error: &Error) -> String {
+    let mut message = error.message.clone();
     if let Some(detail) = error.get_detail() {
-        words.push_str(": ");
-        words.push_str(detail);
+        message.push_str(": ");
+        message.push_str(detail);
     }
     if let Some(position) = error.get_position() {
-        words.push_str(&format!(" (at position {position})"));
+        message.push_str(&format!(" (at position {position})"));
     }
-    bounded(words)
+    bounded(message)
 }
 
 /// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.

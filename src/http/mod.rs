@@ -6,7 +6,6 @@ mod api;
 mod authenticated;
 mod caller;
 mod connection;
-mod descriptors;
 mod error;
 mod form;
 mod input;
@@ -83,7 +82,7 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
         .route(&policy::HEALTH, "/healthz", error::READ, Limit::None, |page| page.get(health::alive))
         .route(&policy::HEALTH, "/readyz", error::READ, Limit::None, |page| page.get(health::ready))
         .route(&policy::METRICS, "/metrics", error::READ, Limit::None, |page| page.get(metrics::metrics));
-    table.rows()
+    table.rows
 }
 
 /// Serves `app` on `listeners` until its handle is told to stop.

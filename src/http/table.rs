@@ -32,7 +32,7 @@ macro_rules! within {
 /// The route table while it is written.
 pub(super) struct Table<'c> {
     config: &'c mut ServiceConfig,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
 }
 
 /// One route.
@@ -103,11 +103,6 @@ impl<'c> Table<'c> {
         let part = build(Part { policy, prefix, scope, rows: Vec::new() });
         self.rows.extend(part.rows);
         part.scope
-    }
-
-    /// What was written.
-    pub(super) fn rows(self) -> Vec<Row> {
-        self.rows
     }
 }
 

@@ -14,8 +14,7 @@ use portico_actors::reply::{Column, Part, Results};
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Lines};
 use crate::http::api::media::{self, Form};
-use crate::http::middleware::recorder;
-use crate::http::middleware::recorder::CallRecorder;
+use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, error, socket};
 use portico_actors::shares::Room;
 

@@ -11,20 +11,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::fields::Fields;
 use crate::tools::TIMEOUT_SECONDS;
 
-/// A body that is a JSON object.
-pub(in crate::http) trait Body: Sized {
-    /// Reads all of its members.
-    ///
-    /// # Errors
-    /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
-    fn read(fields: Fields) -> Result<Self>;
-}
-
 /// Members that published clients send and that no service of this kind reads, each with its sender.
 const SENT_FOR_NOTHING: [(&str, &str); 1] =
     // Beside a statement whose names say it already.
     [("connection", "scripts of Node with axios, such as those that read Bullhorn by /query")];
 
+/// A body that is a JSON object.
 macro_rules! body {
     ($(#[$body:meta])* $name:ident { $($(#[$about:meta])* $member:ident as $word:tt: $kind:ty = $read:path,)+ }) => {
         #[derive(JsonSchema)]
@@ -33,8 +25,12 @@ macro_rules! body {
             $($(#[$about])* #[schemars(rename = $word)] pub(in crate::http) $member: $kind,)+
         }
 
-        impl Body for $name {
-            fn read(mut fields: Fields) -> Result<Self> {
+        impl $name {
+            /// Reads all of its members.
+            ///
+            /// # Errors
+            /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
+            pub(in crate::http) fn read(mut fields: Fields) -> Result<Self> {
                 let body = Self { $($member: $read(&mut fields, $word)?,)+ };
                 for (member, _) in SENT_FOR_NOTHING {
                     drop(fields.take(member));

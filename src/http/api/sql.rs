@@ -14,7 +14,7 @@ use portico_actors::sql;
 
 use crate::app::App;
 use crate::fields::Fields;
-use crate::http::api::bodies::{Batch, Body, Exec, Script, limits};
+use crate::http::api::bodies::{Batch, Exec, Script, limits};
 use crate::http::api::{answer, media, parameters, routing};
 use crate::http::caller::Caller;
 use crate::http::middleware::body;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::{HttpResponse, web};
+use actix_web::web;
 use portico_actors::error::{Error, Kind};
 
 use crate::app::App;
@@ -29,19 +29,14 @@ pub(in crate::http) async fn keep(
     // Counted before the look: whoever waits for the last one does not overlook this one.
     let running = app.begin();
     if app.draining() {
-        let refusal = refuse(&request);
-        return Ok(request.into_response(refusal));
+        let refusal = Error::new(Kind::Unavailable, "the service is stopping and takes no new calls")
+            .retry_after(COME_BACK)
+            .hint("try again after the given delay, on a new connection");
+        let mut response = error::refusal(request.request(), &refusal);
+        error::close(&mut response);
+        return Ok(request.into_response(response));
     }
     let mut response = next.call(request).await?.map_into_boxed_body();
     limits::hold(&mut response.response_mut().extensions_mut(), running);
     Ok(response)
-}
-
-fn refuse(request: &ServiceRequest) -> HttpResponse {
-    let refusal = Error::new(Kind::Unavailable, "the service is stopping and takes no new calls")
-        .retry_after(COME_BACK)
-        .hint("try again after the given delay, on a new connection");
-    let mut response = error::refusal(request.request(), &refusal);
-    error::close(&mut response);
-    response
 }

@@ -7,7 +7,7 @@
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
-use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpResponse, web};
 use portico_actors::error::Error;
@@ -96,7 +96,8 @@ pub(in crate::http) async fn cors(
     // What is kept of one origin's answer is not for another's.
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = allowed {
-        mark(headers, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }
     Ok(response)
 }
@@ -119,11 +120,6 @@ fn preflight(asked: Option<HeaderValue>) -> HttpResponse {
         response.insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, asked));
     }
     response.finish()
-}
-
-fn mark(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
 }
 
 #[cfg(test)]

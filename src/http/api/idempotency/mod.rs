@@ -56,7 +56,7 @@ pub(in crate::http) async fn once(
     let mut recorder = CallRecorder::begin(request.request(), &app);
     recorder.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
-    let claimed = match claim(request.request(), payload, &by, &app, &memory).await {
+    let (found, admitted) = match claim(request.request(), payload, &by, &app, &memory).await {
         Ok(claimed) => claimed,
         Err(refusal) => {
             recorder.finish(0, Some(&refusal));
@@ -64,9 +64,9 @@ pub(in crate::http) async fn once(
             return Ok(request.into_response(response));
         }
     };
-    recorder.note_connection(&app, &claimed.1.entry, &by);
-    let answered = match claimed {
-        (Lookup::Nothing(claim), admitted) => {
+    recorder.note_connection(&app, &admitted.entry, &by);
+    let answered = match found {
+        Lookup::Nothing(claim) => {
             // The handler tells of the end itself.
             recorder.forget();
             request.extensions_mut().insert(admitted);
@@ -76,17 +76,17 @@ pub(in crate::http) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        (Lookup::Known(State::Kept(stored)), _) => Ok(stored),
-        (Lookup::Known(State::Running), _) => Err((
+        Lookup::Known(State::Kept(stored)) => Ok(stored),
+        Lookup::Known(State::Running) => Err((
             error::CONFLICT,
             Error::invalid("Idempotency-Key: the first request with this key is still running")
                 .retry_after(std::time::Duration::from_secs(1)),
         )),
-        (Lookup::Different, _) => Err((
+        Lookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
         )),
-        (Lookup::Known(State::NotKept), _) => Err((
+        Lookup::Known(State::NotKept) => Err((
             error::CONFLICT,
             Error::invalid(format!(
                 "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
