@@ -115,7 +115,7 @@ fn call(
     async move {
         // It can go on when its client has lost the stream, and the end of the service waits for it.
         let _running = mcp_request.app.begin();
-        let mut message_recorder = MessageRecorder::of(recorder);
+        let mut message_recorder = MessageRecorder::new(recorder);
         let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
         let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
         let asked = single(&body).and_then(Message::id).cloned();

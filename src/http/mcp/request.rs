@@ -162,7 +162,7 @@ pub(in crate::http) struct MessageRecorder {
 }
 
 impl MessageRecorder {
-    pub(in crate::http) fn of(recorder: CallRecorder) -> Self {
+    pub(in crate::http) fn new(recorder: CallRecorder) -> Self {
         Self { summary: Summary::default(), answered: false, bytes: 0, recorder }
     }
 

@@ -84,7 +84,7 @@ struct Beating<S> {
 
 impl<S: Stream<Item = ServerEvent>> Beating<S> {
     fn new(request: &HttpRequest, events: S, standing: Option<Standing>) -> Self {
-        let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
+        let (socket, beats, open) = (Socket::new(request), interval(HEARTBEAT), Open::new(request));
         Self { events: Box::pin(events), socket, beats, standing, _open: open }
     }
 }
@@ -111,7 +111,7 @@ impl Standing {
 struct Open(Traffic);
 
 impl Open {
-    fn of(request: &HttpRequest) -> Option<Self> {
+    fn new(request: &HttpRequest) -> Option<Self> {
         let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
         traffic.streams.inc();
         Some(Self(traffic))

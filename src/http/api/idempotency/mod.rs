@@ -132,7 +132,7 @@ async fn claim(
     let digest = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
     let connection = app.connection(admitted.entry.id)?;
     let standing = standing(by, &connection)?;
-    Ok((IdempotencyStore::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
+    Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing, &key), digest), admitted))
 }
 
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,

@@ -35,7 +35,7 @@ pub(super) struct Key {
 
 impl Key {
     /// Of `word`, used by `subject` in that standing.
-    pub(super) fn of(subject: &str, standing: &str, word: &str) -> Self {
+    pub(super) fn new(subject: &str, standing: &str, word: &str) -> Self {
         let mut whole = Sha256::new();
         for piece in [subject, standing, word] {
             // With its length in front, no piece can pass for the end of another.
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn key(subject: &str, key: usize) -> Key {
-        Key::of(subject, "", &key.to_string())
+        Key::new(subject, "", &key.to_string())
     }
 
     fn keep(memory: &web::Data<IdempotencyStore>, key: Key, size: usize) {
@@ -239,9 +239,9 @@ mod tests {
 
     #[test]
     fn a_key_is_its_callers_alone_and_as_small_as_any() {
-        let key = Key::of("ann", "read", "1");
+        let key = Key::new("ann", "read", "1");
         for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
-            assert_ne!(key, Key::of(other.0, other.1, other.2), "{other:?}");
+            assert_ne!(key, Key::new(other.0, other.1, other.2), "{other:?}");
         }
         assert_eq!(size_of::<Key>(), 64);
     }
