@@ -2,11 +2,12 @@
 //! ID Metadata Document). Anybody can make this service fetch an address here, so the address is
 //! judged, its host's network addresses are judged and then pinned, and everything is bounded.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lru::LruCache;
 use portico_actors::auth::clock::Clock;
 use portico_actors::auth::oauth::client::{Client, ClientKind, check_redirects};
 use portico_actors::error::{Error, Kind, Result};
@@ -24,7 +25,7 @@ const LONGEST: usize = 1_024;
 /// Characters of a client's name at most; more of it is not shown.
 const LONGEST_NAME: usize = 100;
 /// Documents in memory at most.
-const REMEMBERED: usize = 256;
+const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 /// How long a document is believed, and how long a failure is.
 const FRESH: Duration = Duration::from_mins(10);
 const FAILED: Duration = Duration::from_secs(30);
@@ -36,7 +37,7 @@ const AT_ONCE: usize = 8;
 pub struct Documents {
     /// Also private addresses, and http: for development alone.
     private: bool,
-    kept: Mutex<HashMap<String, Kept>>,
+    kept: Mutex<LruCache<String, Kept>>,
     turns: Semaphore,
 }
 
@@ -50,7 +51,7 @@ struct Kept {
 impl Documents {
     /// With `private`, also addresses of this machine and of private networks, and without TLS.
     pub fn new(private: bool) -> Self {
-        Self { private, kept: Mutex::default(), turns: Semaphore::new(AT_ONCE) }
+        Self { private, kept: Mutex::new(LruCache::new(REMEMBERED)), turns: Semaphore::new(AT_ONCE) }
     }
 
     /// Whether `client_id` is meant as an address.
@@ -146,22 +147,14 @@ impl Documents {
     }
 
     fn remembered(&self, client_id: &str) -> Option<std::result::Result<Client, String>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(client_id).filter(|kept| Instant::now() < kept.until).map(|kept| kept.found.clone())
     }
 
     fn remember(&self, client_id: &str, found: std::result::Result<Client, String>) {
+        let until = Instant::now() + if found.is_ok() { FRESH } else { FAILED };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if kept.len() >= REMEMBERED && !kept.contains_key(client_id) {
-            kept.retain(|_, entry| now < entry.until);
-            let first = kept.iter().min_by_key(|(_, entry)| entry.until).map(|(id, _)| id.clone());
-            if let Some(first) = first.filter(|_| kept.len() >= REMEMBERED) {
-                kept.remove(&first);
-            }
-        }
-        let until = now + if found.is_ok() { FRESH } else { FAILED };
-        kept.insert(client_id.to_owned(), Kept { until, found });
+        kept.put(client_id.to_owned(), Kept { until, found });
     }
 }
 
@@ -334,11 +327,11 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let documents = Documents::new(false);
-        for number in 0..REMEMBERED * 2 {
+        for number in 0..REMEMBERED.get() * 2 {
             documents.remember(&number.to_string(), Err("no".to_owned()));
         }
-        assert_eq!(documents.kept.lock().unwrap().len(), REMEMBERED);
-        let last = (REMEMBERED * 2 - 1).to_string();
+        assert_eq!(documents.kept.lock().unwrap().len(), REMEMBERED.get());
+        let last = (REMEMBERED.get() * 2 - 1).to_string();
         assert_eq!(documents.remembered(&last), Some(Err("no".to_owned())));
     }
 

@@ -1,18 +1,18 @@
 //! Who is calling: `Authorization: Bearer` or `Basic` becomes a [`Principal`]. A handler that
 //! takes a [`Caller`] cannot be anonymous.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
 use actix_web::http::header;
 use actix_web::middleware::Next;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::Authenticate;
 use portico_actors::auth::records::LONGEST_EMAIL;
 use portico_actors::error::{Error, Result};
@@ -20,9 +20,9 @@ use portico_actors::principal::{Credential, Endpoint, Principal};
 use secrecy::SecretString;
 
 use crate::app::App;
-use crate::http::authenticated::{Authenticated, SignedIn};
-use crate::http::error::{ApiError, Challenge};
-use crate::http::middleware::recorder;
+use crate::http::authenticated::{self, Authenticated, SignedIn};
+use crate::http::error::Challenge;
+use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::middleware::timing::Timing;
 use crate::http::policy::{Authentication, Policy};
 use crate::http::{error, peer};
@@ -31,31 +31,25 @@ use crate::http::{error, peer};
 pub(super) struct Caller(pub(super) Arc<Principal>);
 
 impl FromRequest for Caller {
-    type Error = ApiError;
-    type Future = Pin<Box<dyn Future<Output = std::result::Result<Self, ApiError>>>>;
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, std::result::Result<Self, actix_web::Error>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let id = recorder::request_id(&request);
-            let Some(app) = request.app_data::<web::Data<App>>() else {
-                return Err(ApiError {
-                    error: Error::internal("a route without its state"),
-                    request: id,
-                    challenge: None,
-                });
-            };
-            let mut ended = recorder::CallRecorder::begin(&request, app);
-            match authenticate(&request, app, Endpoint::Api).await {
+            let app = web::Data::<App>::extract(&request).await?;
+            let mut recorder = CallRecorder::begin(&request, &app);
+            match authenticate(&request, &app, Endpoint::Api).await {
                 Ok(principal) => {
                     // The handler tells of the end itself.
-                    ended.forget();
+                    recorder.forget();
                     Ok(Self(principal))
                 }
-                Err(error) => {
-                    ended.finish(0, Some(&error));
-                    let challenge = Some(api_challenge(&request, app));
-                    Err(ApiError { error, request: id, challenge })
+                Err(refusal) => {
+                    recorder.finish(0, Some(&refusal));
+                    let challenge = api_challenge(&request, &app);
+                    let response = error::api(&refusal, recorder::request_id(&request), Some(&challenge));
+                    Err(InternalError::from_response(refusal, response).into())
                 }
             }
         })
@@ -87,17 +81,16 @@ async fn judge(request: &HttpRequest, app: &App, endpoint: Endpoint) -> Result<A
     let asked = Instant::now();
     let by = app.auth.authenticate(Authenticate { credential, endpoint, from }).await?;
     Timing::of(request).authenticated(asked.elapsed());
-    match app.count_request(&by) {
-        Ok(Some(quota)) => drop(request.extensions_mut().insert(quota)),
-        Ok(None) => {}
-        Err(quota) => {
-            let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
-            let refusal = refusal.claimed(&by.subject);
-            return Err(match by.credential.as_deref() {
-                Some(id) => refusal.of_credential(id),
-                None => refusal,
-            });
+    let quota = app.count_request(&by).map_err(|quota| {
+        let refusal = Error::throttled("too many requests of this caller; come back when Retry-After says", quota);
+        let refusal = refusal.claimed(&by.subject);
+        match by.credential.as_deref() {
+            Some(id) => refusal.of_credential(id),
+            None => refusal,
         }
+    })?;
+    if let Some(quota) = quota {
+        request.extensions_mut().insert(quota);
     }
     Ok(by)
 }
@@ -110,15 +103,10 @@ pub(super) async fn prove(
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let wanted = Policy::of(request.request()).map(|policy| policy.caller);
     let response = next.call(request).await?.map_into_boxed_body();
-    let known = {
-        let extensions = response.request().extensions();
-        match wanted {
-            Some(Authentication::Credential) | None => {
-                extensions.get::<Authenticated>().is_some_and(|Authenticated(judged)| judged.is_ok())
-            }
-            Some(Authentication::Session) => extensions.contains::<SignedIn>(),
-            Some(Authentication::Handler(_) | Authentication::No(_)) => true,
-        }
+    let known = match wanted {
+        Some(Authentication::Credential) | None => authenticated::known(response.request()).is_some(),
+        Some(Authentication::Session) => response.request().extensions().contains::<SignedIn>(),
+        Some(Authentication::Handler(_) | Authentication::No(_)) => true,
     };
     if known || !response.status().is_success() {
         return Ok(response);

@@ -1,11 +1,10 @@
 //! Kinds of failure become statuses, codes, challenges and bodies. Status numbers live only here.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use actix_web::http::header::{self, HeaderValue, HttpDate};
 use actix_web::http::{ConnectionType, StatusCode};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use portico_actors::auth::GrantError;
 use portico_actors::call::RequestId;
 use portico_actors::error::{Error, Kind, bounded};
@@ -62,8 +61,6 @@ pub(super) const CONFLICT: StatusCode = StatusCode::CONFLICT;
 pub(super) const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
 /// Of a request for a host that is not ours (RFC 9110 §15.5.20).
 pub(super) const MISDIRECTED: StatusCode = StatusCode::MISDIRECTED_REQUEST;
-/// Of an origin that may not call.
-pub(super) const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
 
 /// An answer of the SQL API that is an error alone.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -86,7 +83,7 @@ pub(super) struct OAuthFailure {
 pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
     ErrorBody {
         code: code(error.kind),
-        message: words(error),
+        message: message(error),
         sql_state: error.get_sqlstate().map(str::to_owned),
         hint: error.get_hint().map(str::to_owned),
         request_id: request.to_string(),
@@ -95,16 +92,16 @@ pub(super) fn body(error: &Error, request: RequestId) -> ErrorBody {
 
 /// The message with the source's detail and the place in the statement: the error object has no
 /// other members for them (`wire.md` §7).
-fn words(error: &Error) -> String {
-    let mut words = error.message.clone();
+fn message(error: &Error) -> String {
+    let mut message = error.message.clone();
     if let Some(detail) = error.get_detail() {
-        words.push_str(": ");
-        words.push_str(detail);
+        message.push_str(": ");
+        message.push_str(detail);
     }
     if let Some(position) = error.get_position() {
-        words.push_str(&format!(" (at position {position})"));
+        message.push_str(&format!(" (at position {position})"));
     }
-    bounded(words)
+    bounded(message)
 }
 
 /// When the next attempt is worth making where nobody knows better; each 429 and 503 tells it.
@@ -124,10 +121,8 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
         let seconds = delay.as_millis().div_ceil(1000).max(1);
         response.insert_header((header::RETRY_AFTER, seconds.to_string()));
     }
-    if let Some(quota) = error.get_quota() {
-        for (name, value) in quota::headers(quota) {
-            response.insert_header((name, value));
-        }
+    for header in error.get_quota().into_iter().flat_map(quota::headers) {
+        response.insert_header(header);
     }
     if let Some(challenge) = challenge {
         challenge.add_to(&mut response, error);
@@ -137,14 +132,14 @@ fn begin(error: &Error, challenge: Option<&Challenge>) -> HttpResponseBuilder {
 
 /// Begins a response to a failure of an OAuth endpoint.
 pub(super) fn begin_oauth(refusal: &GrantError) -> HttpResponseBuilder {
-    let mut response = HttpResponse::build(oauth(refusal.code));
+    let mut response = HttpResponse::build(status(oauth_kind(refusal.code)));
     if refusal.code == "service_unavailable" {
         response.insert_header((header::RETRY_AFTER, "1"));
     }
     if let Some(quota) = &refusal.quota {
         response.insert_header((header::RETRY_AFTER, quota.reset.as_millis().div_ceil(1000).max(1).to_string()));
-        for (name, value) in quota::headers(quota) {
-            response.insert_header((name, value));
+        for header in quota::headers(quota) {
+            response.insert_header(header);
         }
     }
     response
@@ -179,30 +174,6 @@ impl Challenge {
         if self.basic && error.kind == Kind::Unauthenticated {
             response.append_header((header::WWW_AUTHENTICATE, "Basic realm=\"portico\", charset=\"UTF-8\""));
         }
-    }
-}
-
-/// A failure of the SQL API on its way out.
-#[derive(Debug)]
-pub(super) struct ApiError {
-    pub(super) error: Error,
-    pub(super) request: RequestId,
-    pub(super) challenge: Option<Challenge>,
-}
-
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl ResponseError for ApiError {
-    fn status_code(&self) -> StatusCode {
-        status(self.error.kind)
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        api(&self.error, self.request, self.challenge.as_ref())
     }
 }
 
@@ -264,14 +235,14 @@ pub(super) fn rpc_status(status: ResponseStatus) -> StatusCode {
     }
 }
 
-/// The status of an error of the token endpoint (RFC 6749 §5.2).
-fn oauth(code: &str) -> StatusCode {
+/// What kind of failure an error of the token endpoint is (RFC 6749 §5.2).
+pub(super) fn oauth_kind(code: &str) -> Kind {
     match code {
-        "invalid_client" => StatusCode::UNAUTHORIZED,
-        "server_error" => StatusCode::INTERNAL_SERVER_ERROR,
-        "service_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
-        "temporarily_unavailable" => StatusCode::TOO_MANY_REQUESTS,
-        _ => StatusCode::BAD_REQUEST,
+        "invalid_client" => Kind::Unauthenticated,
+        "temporarily_unavailable" => Kind::Busy,
+        "service_unavailable" => Kind::Unavailable,
+        "server_error" => Kind::Internal,
+        _ => Kind::Invalid,
     }
 }
 

@@ -1,12 +1,13 @@
 //! The route table and the order of the middleware; it reads as a table of contents and holds
 //! nothing that a handler wants.
 
+mod accept;
 mod api;
 mod authenticated;
 mod caller;
 mod connection;
-mod descriptors;
 mod error;
+mod form;
 mod input;
 mod listening;
 mod mcp;
@@ -53,7 +54,7 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
                 .keyed("/query", "POST", Limit::MaxBody, |query| query.app_data(api::sql::QUERY).post(api::sql::run))
                 .keyed("/batch", "POST", Limit::MaxBody, |batch| batch.app_data(api::sql::BATCH).post(api::sql::run))
                 .keyed("/exec", "POST", Limit::MaxBody, |exec| exec.app_data(api::sql::EXEC).post(api::sql::run))
-                .route("/connections", error::READ, Limit::None, |list| list.get(api::metadata::connections));
+                .read("/connections", |list| list.get(api::metadata::connections));
             api::metadata::routes(api)
         })
         .scope(&policy::OAUTH, "/oauth", |oauth| {
@@ -69,26 +70,19 @@ fn routes(config: &mut ServiceConfig) -> Vec<table::Row> {
     table
         .scope(&policy::PUBLIC, "/.well-known", |documents| {
             documents
-                .route("/jwks.json", error::READ, Limit::None, |keys| keys.get(well_known::jwks))
-                .route("/oauth-authorization-server", error::READ, Limit::None, |server| {
-                    server.get(well_known::authorization_server)
+                .read("/jwks.json", |keys| keys.get(well_known::jwks))
+                .read("/oauth-authorization-server", |server| server.get(well_known::authorization_server))
+                .read("/oauth-protected-resource", |service| service.get(well_known::protected_service))
+                .read("/oauth-protected-resource/mcp/connections/{connectionId}", |connection| {
+                    connection.get(well_known::protected_connection)
                 })
-                .route("/oauth-protected-resource", error::READ, Limit::None, |service| {
-                    service.get(well_known::protected_service)
-                })
-                .route(
-                    "/oauth-protected-resource/mcp/connections/{connectionId}",
-                    error::READ,
-                    Limit::None,
-                    |connection| connection.get(well_known::protected_connection),
-                )
         })
         .route(&policy::PUBLIC, "/openapi.json", error::READ, Limit::None, |page| page.get(description::openapi))
         .route(&policy::PUBLIC, "/docs", error::READ, Limit::None, |page| page.get(description::docs))
         .route(&policy::HEALTH, "/healthz", error::READ, Limit::None, |page| page.get(health::alive))
         .route(&policy::HEALTH, "/readyz", error::READ, Limit::None, |page| page.get(health::ready))
         .route(&policy::METRICS, "/metrics", error::READ, Limit::None, |page| page.get(metrics::metrics));
-    table.rows()
+    table.rows
 }
 
 /// Serves `app` on `listeners` until its handle is told to stop.
@@ -121,7 +115,35 @@ pub(crate) fn serve(app: Arc<App>, listeners: Listeners) -> std::io::Result<Serv
 mod tests {
     use std::fmt::Write as _;
 
+    use super::policy::{AuditPolicy, Authentication, Calls, OriginCheck, Policy};
     use super::*;
+
+    fn described(policy: &Policy) -> String {
+        let audit = match policy.audit {
+            AuditPolicy::Before(event) => format!("audit {event:?}"),
+            AuditPolicy::After(event) => format!("audit {event:?} at its end"),
+            AuditPolicy::No(why) => format!("no audit ({why})"),
+        };
+        let origin = match policy.origin {
+            OriginCheck::Allowed => "origin checked".to_owned(),
+            OriginCheck::Any(why) => format!("any origin ({why})"),
+        };
+        let calls = match policy.calls {
+            Calls::Counted => "max_calls".to_owned(),
+            Calls::Uncounted(why) => format!("uncounted ({why})"),
+        };
+        let caller = match policy.caller {
+            Authentication::Credential => "credential".to_owned(),
+            Authentication::Session => "session".to_owned(),
+            Authentication::Handler(how) => format!("authenticated by {how}"),
+            Authentication::No(why) => format!("nobody authenticated ({why})"),
+        };
+        let mut words = vec![audit, origin, calls, caller];
+        for (has, word) in [(policy.cors, "CORS"), (policy.head, "HEAD"), (policy.while_stopping, "while stopping")] {
+            words.extend(has.then(|| word.to_owned()));
+        }
+        words.join(", ")
+    }
 
     /// What each route has, and what it goes without and why: whoever changes that reads it here.
     #[test]
@@ -131,7 +153,7 @@ mod tests {
         let mut listed = String::new();
         let mut last = String::new();
         for row in &rows {
-            let policy = row.policy.to_string();
+            let policy = described(row.policy);
             if policy != last {
                 let _ = writeln!(listed, "{policy}:");
                 last = policy;
@@ -145,11 +167,11 @@ mod tests {
             let begins = |prefix: &str| path.starts_with(prefix);
             let walled = begins("/mcp/") || begins("/api/");
             let guarded = walled || begins("/oauth/");
-            assert_eq!(guarded, matches!(policy.origin, policy::OriginCheck::Allowed), "{path}");
-            assert_eq!(walled, matches!(policy.calls, policy::Calls::Counted), "{path}");
+            assert_eq!(guarded, matches!(policy.origin, OriginCheck::Allowed), "{path}");
+            assert_eq!(walled, matches!(policy.calls, Calls::Counted), "{path}");
             let changes = row.methods.contains("POST");
             assert_eq!(changes, row.body.media().is_some(), "{path}");
-            assert!(!changes || !matches!(policy.audit, policy::AuditPolicy::No(_)), "{path} leaves no record");
+            assert!(!changes || !matches!(policy.audit, AuditPolicy::No(_)), "{path} leaves no record");
         }
     }
 }

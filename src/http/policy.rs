@@ -2,8 +2,6 @@
 //! middleware reads it from the scope that was matched: none of them looks at a path, which the router
 //! might read in another way.
 
-use std::fmt;
-
 use actix_web::HttpRequest;
 
 use crate::audit::AuditEvent;
@@ -42,6 +40,7 @@ pub(super) enum Form {
 
 /// What is left in the audit trail.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum AuditPolicy {
     /// A place is taken for a caller who is known, before the request is worked on.
     Before(AuditEvent),
@@ -54,6 +53,7 @@ pub(super) enum AuditPolicy {
 
 /// Which pages may call, as browsers tell it with `Origin`.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum OriginCheck {
     /// Those of allowed origins.
     Allowed,
@@ -63,6 +63,7 @@ pub(super) enum OriginCheck {
 
 /// Whether requests count against `server.max_calls`.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum Calls {
     /// They do.
     Counted,
@@ -72,6 +73,7 @@ pub(super) enum Calls {
 
 /// How callers are authenticated.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "the route table's test lists why"))]
 pub(super) enum Authentication {
     /// By the header `Authorization`. An answer without it is withheld.
     Credential,
@@ -87,36 +89,6 @@ impl Policy {
     /// The policy of the scope that `request` was matched to.
     pub(super) fn of(request: &HttpRequest) -> Option<&'static Self> {
         request.app_data::<&'static Self>().copied()
-    }
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.audit {
-            AuditPolicy::Before(event) => write!(f, "audit {event:?}")?,
-            AuditPolicy::After(event) => write!(f, "audit {event:?} at its end")?,
-            AuditPolicy::No(why) => write!(f, "no audit ({why})")?,
-        }
-        match self.origin {
-            OriginCheck::Allowed => f.write_str(", origin checked")?,
-            OriginCheck::Any(why) => write!(f, ", any origin ({why})")?,
-        }
-        match self.calls {
-            Calls::Counted => f.write_str(", max_calls")?,
-            Calls::Uncounted(why) => write!(f, ", uncounted ({why})")?,
-        }
-        match self.caller {
-            Authentication::Credential => f.write_str(", credential")?,
-            Authentication::Session => f.write_str(", session")?,
-            Authentication::Handler(how) => write!(f, ", authenticated by {how}")?,
-            Authentication::No(why) => write!(f, ", nobody authenticated ({why})")?,
-        }
-        for (has, word) in [(self.cors, "CORS"), (self.head, "HEAD"), (self.while_stopping, "while stopping")] {
-            if has {
-                write!(f, ", {word}")?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -30,11 +30,11 @@ const SLOWEST: usize = 64 * 1024;
 
 /// Looks after a request, and after the answer to it.
 pub(super) async fn attend(
+    app: web::Data<App>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let connection = request.request().conn_data::<Connection>().cloned();
-    let (Some(connection), Some(app)) = (connection, request.app_data::<web::Data<App>>().cloned()) else {
+    let Some(connection) = request.request().conn_data::<Connection>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let underway = connection.begin(request.request());

@@ -34,7 +34,7 @@ pub(super) struct Socket {
 
 impl Socket {
     /// The socket that `request` came by.
-    pub(super) fn of(request: &HttpRequest) -> Option<Self> {
+    pub(super) fn new(request: &HttpRequest) -> Option<Self> {
         if request.extensions().contains::<Unattended>() {
             return None;
         }
@@ -99,7 +99,7 @@ fn ticks() -> Interval {
 
 /// Completes when the client of `request` has left.
 pub(super) fn left(request: &HttpRequest) -> impl Future<Output = ()> + use<> {
-    let socket = Socket::of(request);
+    let socket = Socket::new(request);
     async move {
         let Some(socket) = socket else { return std::future::pending().await };
         let mut ticks = ticks();
@@ -127,7 +127,7 @@ pub(super) struct Watched<S> {
 
 impl<S> Watched<S> {
     pub(super) fn new(request: &HttpRequest, body: S) -> Self {
-        Self { body, socket: Socket::of(request), ticks: ticks() }
+        Self { body, socket: Socket::new(request), ticks: ticks() }
     }
 }
 

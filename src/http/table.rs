@@ -7,8 +7,9 @@ use actix_web::{Resource, Scope};
 
 use crate::http::api::{idempotency, media};
 use crate::http::caller;
+use crate::http::error::READ;
 use crate::http::middleware::body::{self, Limit};
-use crate::http::middleware::{audit_trail, buffering, cors, drain, head, limits, origin};
+use crate::http::middleware::{audit_trail, drain, head, limits, origin};
 use crate::http::policy::Policy;
 use crate::http::public::fallback;
 
@@ -21,17 +22,17 @@ macro_rules! within {
             .wrap(from_fn(origin::check))
             .wrap(from_fn(audit_trail::reserve))
             .wrap(from_fn(limits::admit))
-            .wrap(from_fn(buffering::buffer))
+            .wrap(from_fn(body::buffer))
             .wrap(from_fn(drain::keep))
             .wrap(from_fn(head::head_as_get))
-            .wrap(from_fn(cors::allow))
+            .wrap(from_fn(origin::cors))
     };
 }
 
 /// The route table while it is written.
 pub(super) struct Table<'c> {
     config: &'c mut ServiceConfig,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
 }
 
 /// One route.
@@ -103,11 +104,6 @@ impl<'c> Table<'c> {
         self.rows.extend(part.rows);
         part.scope
     }
-
-    /// What was written.
-    pub(super) fn rows(self) -> Vec<Row> {
-        self.rows
-    }
 }
 
 impl Part {
@@ -122,6 +118,11 @@ impl Part {
         self.list(path, methods, body, false);
         self.scope = self.scope.service(resource(path, methods, body, build).wrap(from_fn(body::check)));
         self
+    }
+
+    /// A route that can only be read.
+    pub(super) fn read(self, path: &'static str, build: impl FnOnce(Resource) -> Resource) -> Self {
+        self.route(path, READ, Limit::None, build)
     }
 
     /// The same, where a request with an `Idempotency-Key` is carried out once.

@@ -1,5 +1,5 @@
 //! Makes the rows: always the same ones, and amounts that agree. How they are stored is in
-//! `schema`, the words are in `words`.
+//! `tables.sql`, the words are in `words.toml`.
 //!
 //! Amounts are counted in cents here. In the file they have SQLite's NUMERIC affinity, since the
 //! columns are DECIMAL: sums and comparisons are numeric, and the driver writes them with the two
@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use portico_actors::calendar::days as day;
 
 use super::dice::{DAY, Dice, date, timestamp};
-use super::words::{COLOURS, DEPARTMENTS, DOMAINS, METHODS, ONE, REGIONS, Region, STYLES, Shelf};
+use super::words::{Region, Shelf, Words};
 
 const CUSTOMERS: i64 = 2_000;
 const PRODUCTS: i64 = 300;
@@ -20,41 +20,47 @@ const OPENING: i64 = day(2021, 7, 1);
 const FIRST_ORDER: i64 = day(2023, 1, 1);
 /// The day on which all of it is looked at.
 const TODAY: i64 = day(2026, 1, 1);
+/// What one euro is worth in euro, in ten-thousandths.
+const ONE: i64 = 10_000;
 
 struct Product {
     price: i64,
     discontinued: Option<i64>,
 }
 
-struct Customer {
-    region: &'static Region,
+struct Customer<'w> {
+    region: &'w Region,
     created: i64,
 }
 
 /// Fills the tables of `connection`, inside one transaction of its caller.
-pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn fill(connection: &Connection, words: &Words) -> rusqlite::Result<()> {
     let mut dice = Dice::new(0x0050_6f72_7469_636f);
-    let shelves = categories(connection)?;
-    let products = products(connection, &mut dice, &shelves)?;
-    let customers = customers(connection, &mut dice)?;
-    orders(connection, &mut dice, &products, &customers)
+    let shelves = categories(connection, words)?;
+    let products = products(connection, &mut dice, words, &shelves)?;
+    let customers = customers(connection, &mut dice, words)?;
+    orders(connection, &mut dice, words, &products, &customers)
 }
 
 /// Cents as the number that SQLite is given.
-#[allow(clippy::cast_precision_loss)] // amounts are far below 2^53 cents
 fn amount(cents: i64) -> f64 {
-    cents as f64 / 100.0
+    ratio(cents, 100.0)
 }
 
-fn categories(connection: &Connection) -> rusqlite::Result<Vec<(i64, &'static Shelf)>> {
+#[allow(clippy::cast_precision_loss)] // amounts and rates are far below 2^53
+fn ratio(number: i64, of: f64) -> f64 {
+    number as f64 / of
+}
+
+fn categories<'w>(connection: &Connection, words: &'w Words) -> rusqlite::Result<Vec<(i64, &'w Shelf)>> {
     let mut insert = connection.prepare("INSERT INTO categories (id, parent_id, name) VALUES (?1, ?2, ?3)")?;
     let mut shelves = Vec::new();
     let mut id = 0;
-    for (department, goods) in DEPARTMENTS {
+    for department in &words.departments {
         id += 1;
         let parent = id;
-        insert.execute(params![parent, None::<i64>, department])?;
-        for shelf in *goods {
+        insert.execute(params![parent, None::<i64>, department.name])?;
+        for shelf in &department.shelves {
             id += 1;
             insert.execute(params![id, parent, shelf.name])?;
             shelves.push((id, shelf));
@@ -66,13 +72,14 @@ fn categories(connection: &Connection) -> rusqlite::Result<Vec<(i64, &'static Sh
 fn products(
     connection: &Connection,
     dice: &mut Dice,
-    shelves: &[(i64, &'static Shelf)],
+    words: &Words,
+    shelves: &[(i64, &Shelf)],
 ) -> rusqlite::Result<Vec<Product>> {
     let mut insert = connection.prepare("INSERT INTO products VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     let mut products = Vec::new();
     for id in 1..=PRODUCTS {
         let (category, shelf) = *dice.pick(shelves);
-        let (style, goods, material) = (dice.pick(STYLES), dice.pick(shelf.goods), dice.pick(shelf.materials));
+        let (style, goods, material) = (dice.pick(&words.styles), dice.pick(&shelf.goods), dice.pick(&shelf.materials));
         let (least, most) = shelf.prices;
         // Prices end in 0, 50, 90 or 99 cents.
         let price = dice.between(least / 100, most / 100 - 1) * 100 + *dice.pick(&[0, 50, 90, 99, 99]);
@@ -88,7 +95,7 @@ fn products(
             category,
             amount(price),
             amount(cost),
-            attributes(dice, shelf, material),
+            attributes(dice, words, shelf, material),
             discontinued.map(date),
         ])?;
         products.push(Product { price, discontinued });
@@ -96,36 +103,36 @@ fn products(
     Ok(products)
 }
 
-fn attributes(dice: &mut Dice, shelf: &Shelf, material: &str) -> String {
+fn attributes(dice: &mut Dice, words: &Words, shelf: &Shelf, material: &str) -> String {
     let weight = dice.between(shelf.weights.0, shelf.weights.1);
     let mut attributes = serde_json::json!({
-        "colour": dice.pick(COLOURS),
+        "colour": dice.pick(&words.colours),
         "material": material,
         "weight_g": weight,
     });
     if let Some(members) = attributes.as_object_mut()
         && !shelf.sizes.is_empty()
     {
-        members.insert("sizes".to_owned(), shelf.sizes.into());
+        members.insert("sizes".to_owned(), shelf.sizes.clone().into());
     }
     attributes.to_string()
 }
 
-fn customers(connection: &Connection, dice: &mut Dice) -> rusqlite::Result<Vec<Customer>> {
+fn customers<'w>(connection: &Connection, dice: &mut Dice, words: &'w Words) -> rusqlite::Result<Vec<Customer<'w>>> {
     let mut created: Vec<i64> = (0..CUSTOMERS).map(|_| dice.between(OPENING * DAY, (TODAY - 20) * DAY)).collect();
     created.sort_unstable();
     let mut insert = connection.prepare("INSERT INTO customers VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
     let mut customers = Vec::new();
     for (id, created) in (1_i64..).zip(created) {
         // The lower of two draws: the first regions have more customers.
-        let regions = i64::try_from(REGIONS.len()).unwrap_or(1);
+        let regions = i64::try_from(words.regions.len()).unwrap_or(1);
         let place = dice.between(0, regions - 1).min(dice.between(0, regions - 1));
-        let region = REGIONS.get(usize::try_from(place).unwrap_or(0)).unwrap_or(&REGIONS[0]);
-        let (first, first_ascii) = dice.pick(region.first_names);
-        let (last, last_ascii) = dice.pick(region.last_names);
-        let email = format!("{first_ascii}.{last_ascii}{id}@{}", dice.pick(DOMAINS));
+        let region = &words.regions[usize::try_from(place).unwrap_or(0)];
+        let (first, first_ascii) = dice.pick(&region.first_names);
+        let (last, last_ascii) = dice.pick(&region.last_names);
+        let email = format!("{first_ascii}.{last_ascii}{id}@{}", dice.pick(&words.domains));
         let born = (!dice.percent(18)).then(|| date(dice.between(day(1944, 1, 1), day(2006, 12, 31))));
-        let city = dice.pick(region.cities);
+        let city = dice.pick(&region.cities);
         insert.execute(params![
             id,
             first,
@@ -145,8 +152,9 @@ fn customers(connection: &Connection, dice: &mut Dice) -> rusqlite::Result<Vec<C
 fn orders(
     connection: &Connection,
     dice: &mut Dice,
+    words: &Words,
     products: &[Product],
-    customers: &[Customer],
+    customers: &[Customer<'_>],
 ) -> rusqlite::Result<()> {
     let mut insert_order = connection.prepare("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     let mut insert_line = connection.prepare("INSERT INTO order_lines VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
@@ -164,17 +172,17 @@ fn orders(
         let Some(customer) = usize::try_from(customer_id - 1).ok().and_then(|place| customers.get(place)) else {
             continue;
         };
-        let (currency, parity) = customer.region.currency;
-        let rate = if parity == ONE { ONE } else { parity * dice.between(970, 1_030) / 1_000 };
+        let (currency, parity) = &customer.region.currency;
+        let rate = if *parity == ONE { ONE } else { parity * dice.between(970, 1_030) / 1_000 };
         let (status, shipped) = fate(dice, ordered);
-        let note = dice.percent(9).then(|| *dice.pick(customer.region.notes));
+        let note = dice.percent(9).then(|| dice.pick(&customer.region.notes));
         insert_order.execute(params![
             id,
             customer_id,
             timestamp(ordered),
             status,
             currency,
-            rate_of(rate),
+            ratio(rate, 10_000.0),
             note,
             shipped.map(date),
         ])?;
@@ -196,17 +204,12 @@ fn orders(
             if part > 0 {
                 payment_id += 1;
                 let paid = (ordered + delay + dice.between(30, 5_400)).min(TODAY * DAY - 1);
-                let (method, reference) = (dice.pick(METHODS), dice.uuid());
+                let (method, reference) = (dice.pick(&words.methods), dice.uuid());
                 insert_payment.execute(params![payment_id, id, method, amount(part), timestamp(paid), reference])?;
             }
         }
     }
     Ok(())
-}
-
-#[allow(clippy::cast_precision_loss)] // rates are far below 2^53
-fn rate_of(ten_thousandths: i64) -> f64 {
-    ten_thousandths as f64 / 10_000.0
 }
 
 /// What became of an order by today, and the day it was shipped.

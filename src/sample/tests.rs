@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use super::{CONFIGURATION, Error, create};
+use super::{CONFIGURATION, create};
 use crate::config::Config;
 
 fn procedures() -> std::sync::Arc<[portico_actors::source::Declared]> {
@@ -116,7 +116,7 @@ fn decimals_sum_and_sort_as_numbers() {
 fn it_never_replaces_a_database_and_leaves_nothing_behind() {
     let (directory, path) = sample();
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(create(&path), Err(Error::File(error)) if error.kind() == std::io::ErrorKind::AlreadyExists));
+    assert!(create(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists));
     assert!(std::fs::read(&path).unwrap() == before);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(create(&directory.path().join("no such directory/shop.db")).is_err());

@@ -31,7 +31,7 @@ pub(super) fn run(demo: Demo, common: &Common) -> Result<(), Failure> {
     std::fs::create_dir_all(&demo.data_dir).map_err(io("the data directory cannot be made"))?;
     let shop = demo.data_dir.join("shop.db");
     if !shop.exists() {
-        sample::create(&shop).map_err(|error| io("the sample cannot be made")(std::io::Error::other(error)))?;
+        sample::create(&shop).map_err(io("the sample cannot be made"))?;
     }
     // Port 0 asks the system for a free one: the URLs need its number.
     let listener = TcpListener::bind(demo.listen)

@@ -2,6 +2,7 @@
 //! asked, and of whom, is for `sql` and `metadata`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpRequest, HttpResponse};
@@ -12,10 +13,8 @@ use portico_actors::reply::{Column, Part, Results};
 
 use crate::app::App;
 use crate::encode::{self, Arrow, Document, Lines};
-use crate::http::api::late_failure::LateFailure;
 use crate::http::api::media::{self, Form};
-use crate::http::middleware::recorder;
-use crate::http::middleware::recorder::CallRecorder;
+use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, error, socket};
 use portico_actors::shares::Room;
 
@@ -30,6 +29,20 @@ const HELD_PARTS: usize = 16;
 const HELD_OCTETS: usize = 4 * 1024 * 1024;
 /// Octets that are held back without being counted: most answers have fewer.
 const FREE: usize = 64 * 1024;
+
+/// Tells whoever keeps an answer of a failure behind its first byte, which no status shows.
+#[derive(Clone, Default)]
+pub(in crate::http) struct LateFailure(Arc<AtomicBool>);
+
+impl LateFailure {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(in crate::http) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Parts that are kept until it is known how their answer begins, counted for its caller.
 struct Held {
@@ -206,7 +219,7 @@ pub(in crate::http) async fn send(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use portico_actors::error::Kind;
     use portico_actors::reply::{Batch, Cell};

@@ -11,36 +11,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::fields::Fields;
 use crate::tools::TIMEOUT_SECONDS;
 
-/// A body that is a JSON object.
-pub(in crate::http) trait Body: Sized {
-    /// Reads all of its members.
-    ///
-    /// # Errors
-    /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
-    fn read(fields: Fields) -> Result<Self>;
-}
-
 /// Members that published clients send and that no service of this kind reads, each with its sender.
 const SENT_FOR_NOTHING: [(&str, &str); 1] =
     // Beside a statement whose names say it already.
     [("connection", "scripts of Node with axios, such as those that read Bullhorn by /query")];
 
-/// A type of members.
-trait Member: Sized {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self>;
-}
-
+/// A body that is a JSON object.
 macro_rules! body {
-    ($(#[$body:meta])* $name:ident { $($(#[$about:meta])* $member:ident as $word:tt: $kind:ty,)+ }) => {
+    ($(#[$body:meta])* $name:ident { $($(#[$about:meta])* $member:ident as $word:tt: $kind:ty = $read:path,)+ }) => {
         #[derive(JsonSchema)]
         $(#[$body])*
         pub(in crate::http) struct $name {
             $($(#[$about])* #[schemars(rename = $word)] pub(in crate::http) $member: $kind,)+
         }
 
-        impl Body for $name {
-            fn read(mut fields: Fields) -> Result<Self> {
-                let body = Self { $($member: <$kind as Member>::read(&mut fields, $word)?,)+ };
+        impl $name {
+            /// Reads all of its members.
+            ///
+            /// # Errors
+            /// The name of the first member that is missing, wrong, unknown or given twice, and the remedy.
+            pub(in crate::http) fn read(mut fields: Fields) -> Result<Self> {
+                let body = Self { $($member: $read(&mut fields, $word)?,)+ };
                 for (member, _) in SENT_FOR_NOTHING {
                     drop(fields.take(member));
                 }
@@ -57,20 +48,23 @@ body! {
     Script {
         /// The statements, separated by `;`. A name has one, two or three parts: `connection.schema.table`;
         /// `@name` stands for a value of `parameters`.
-        query as "query": String,
+        query as "query": String = Fields::required,
         /// The connection of names that do not say it.
-        default_catalog as "defaultCatalog": Option<String>,
+        default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for names that do not say it.
-        default_schema as "defaultSchema": Option<String>,
+        default_schema as "defaultSchema": Option<String> = Fields::string,
         /// The values of the placeholders.
-        parameters as "parameters": Option<Values>,
+        #[schemars(with = "Option<Values>")]
+        parameters as "parameters": Vec<Argument> = Fields::arguments,
         /// Tells the columns without a run.
-        schema_only as "schemaOnly": Option<bool>,
+        schema_only as "schemaOnly": Option<bool> = Fields::boolean,
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
-        dry_run as "dryRun": Option<bool>,
-        max_rows as "maxRows": Option<Rows>,
-        timeout as "timeout": Option<Seconds>,
+        dry_run as "dryRun": Option<bool> = Fields::boolean,
+        #[schemars(with = "Option<Rows>")]
+        max_rows as "maxRows": Option<u64> = rows,
+        #[schemars(with = "Option<Seconds>")]
+        timeout as "timeout": Option<u64> = seconds,
     }
 }
 
@@ -78,19 +72,22 @@ body! {
     /// One statement and many sets of values, in one transaction on one connection.
     Batch {
         /// The statement.
-        query as "query": String,
+        query as "query": String = Fields::required,
         /// The connection of names that do not say it.
-        default_catalog as "defaultCatalog": Option<String>,
+        default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for names that do not say it.
-        default_schema as "defaultSchema": Option<String>,
-        parameters as "parameters": Sets,
+        default_schema as "defaultSchema": Option<String> = Fields::string,
+        #[schemars(with = "Sets")]
+        parameters as "parameters": Vec<Vec<Argument>> = Fields::argument_sets,
         /// Tells the columns without a run.
-        schema_only as "schemaOnly": Option<bool>,
+        schema_only as "schemaOnly": Option<bool> = Fields::boolean,
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
-        dry_run as "dryRun": Option<bool>,
-        max_rows as "maxRows": Option<Rows>,
-        timeout as "timeout": Option<Seconds>,
+        dry_run as "dryRun": Option<bool> = Fields::boolean,
+        #[schemars(with = "Option<Rows>")]
+        max_rows as "maxRows": Option<u64> = rows,
+        #[schemars(with = "Option<Seconds>")]
+        timeout as "timeout": Option<u64> = seconds,
     }
 }
 
@@ -98,48 +95,39 @@ body! {
     /// A call of a function or procedure.
     Exec {
         /// Its name, of one, two or three parts: `connection.schema.procedure`.
-        procedure as "procedure": String,
+        procedure as "procedure": String = Fields::required,
         /// The connection of a name that does not say it.
-        default_catalog as "defaultCatalog": Option<String>,
+        default_catalog as "defaultCatalog": Option<String> = Fields::string,
         /// The schema that is searched first for a name that does not say it.
-        default_schema as "defaultSchema": Option<String>,
+        default_schema as "defaultSchema": Option<String> = Fields::string,
         /// The arguments.
-        parameters as "parameters": Option<Values>,
+        #[schemars(with = "Option<Values>")]
+        parameters as "parameters": Vec<Argument> = Fields::arguments,
         /// Runs all of it, answers as if it were kept, and undoes it. What a transaction does not hold is not
         /// undone: sequences go on.
-        dry_run as "dryRun": Option<bool>,
-        max_rows as "maxRows": Option<Rows>,
-        timeout as "timeout": Option<Seconds>,
+        dry_run as "dryRun": Option<bool> = Fields::boolean,
+        #[schemars(with = "Option<Rows>")]
+        max_rows as "maxRows": Option<u64> = rows,
+        #[schemars(with = "Option<Seconds>")]
+        timeout as "timeout": Option<u64> = seconds,
     }
 }
 
-impl Member for String {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        fields.required(name)
-    }
+fn rows(fields: &mut Fields, name: &'static str) -> Result<Option<u64>> {
+    fields.integer(name, 1..=u64::MAX)
 }
 
-impl Member for Option<String> {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        fields.string(name)
-    }
+fn seconds(fields: &mut Fields, name: &'static str) -> Result<Option<u64>> {
+    fields.integer(name, TIMEOUT_SECONDS)
 }
 
-impl Member for Option<bool> {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        fields.boolean(name)
-    }
+/// The time that a body gives, or the usual one, and the rows that it wants at most.
+pub(in crate::http) fn limits(timeout: Option<u64>, rows: Option<u64>) -> Limits {
+    Limits { timeout: timeout.map_or(Limits::DEFAULT_TIMEOUT, Duration::from_secs), rows }
 }
 
 /// Values by name or by position.
-#[derive(Default)]
-pub(in crate::http) struct Values(pub(in crate::http) Vec<Argument>);
-
-impl Member for Option<Values> {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        fields.arguments(name).map(|arguments| Some(Values(arguments)))
-    }
-}
+struct Values;
 
 impl JsonSchema for Values {
     fn schema_name() -> Cow<'static, str> {
@@ -174,85 +162,25 @@ impl JsonSchema for Given {
     }
 }
 
-/// One set of values for each run.
-pub(in crate::http) struct Sets(pub(in crate::http) Vec<Vec<Argument>>);
+/// The values of the placeholders, once for each run
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it is described and never made")]
+struct Sets(#[schemars(length(min = 1))] Vec<Values>);
 
-impl Member for Sets {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        fields.argument_sets(name).map(Self)
-    }
-}
+/// Seconds that a statement may take at the source, where it is cancelled then
+#[derive(JsonSchema)]
+#[schemars(extend(
+    "type" = "integer",
+    "minimum" = TIMEOUT_SECONDS.start(),
+    "maximum" = TIMEOUT_SECONDS.end(),
+    "default" = Limits::DEFAULT_TIMEOUT.as_secs(),
+))]
+struct Seconds;
 
-impl JsonSchema for Sets {
-    fn schema_name() -> Cow<'static, str> {
-        "Sets".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "The values of the placeholders, once for each run",
-            "type": "array",
-            "minItems": 1,
-            "items": generator.subschema_for::<Values>(),
-        })
-    }
-}
-
-/// How long a statement may take at the source.
-pub(in crate::http) struct Seconds(u64);
-
-impl Seconds {
-    /// The time that a body gives, or the usual one, and the rows that it wants at most.
-    pub(in crate::http) fn limit(given: Option<Self>, rows: Option<Rows>) -> Limits {
-        let timeout = given.map_or(Limits::DEFAULT_TIMEOUT, |Self(seconds)| Duration::from_secs(seconds));
-        Limits { timeout, rows: rows.map(|Rows(most)| most) }
-    }
-}
-
-impl Member for Option<Seconds> {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        Ok(fields.integer(name, TIMEOUT_SECONDS)?.map(Seconds))
-    }
-}
-
-impl JsonSchema for Seconds {
-    fn schema_name() -> Cow<'static, str> {
-        "Seconds".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Seconds that a statement may take at the source, where it is cancelled then",
-            "type": "integer",
-            "minimum": TIMEOUT_SECONDS.start(),
-            "maximum": TIMEOUT_SECONDS.end(),
-            "default": Limits::DEFAULT_TIMEOUT.as_secs(),
-        })
-    }
-}
-
-/// How many rows of each result are wanted at most.
-pub(in crate::http) struct Rows(u64);
-
-impl Member for Option<Rows> {
-    fn read(fields: &mut Fields, name: &'static str) -> Result<Self> {
-        Ok(fields.integer(name, 1..=u64::MAX)?.map(Rows))
-    }
-}
-
-impl JsonSchema for Rows {
-    fn schema_name() -> Cow<'static, str> {
-        "Rows".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Rows of each result at most; further ones are left out, as with JDBC's setMaxRows",
-            "type": "integer",
-            "minimum": 1,
-        })
-    }
-}
+/// Rows of each result at most; further ones are left out, as with JDBC's setMaxRows
+#[derive(JsonSchema)]
+#[schemars(extend("type" = "integer", "minimum" = 1))]
+struct Rows;
 
 #[cfg(test)]
 mod tests {

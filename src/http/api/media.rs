@@ -1,7 +1,6 @@
 //! In which form a result goes out: what `Accept` and `Accept-Encoding` ask for (RFC 9110 §12.5).
 //! The forms themselves are written in `encode`.
 
-use std::cmp::Reverse;
 use std::error::Error as StdError;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,6 +14,7 @@ use bytes::Bytes;
 
 use crate::app::App;
 use crate::encode::{LineForm, Packing};
+use crate::http::accept;
 
 /// A body below this many bytes is not worth compressing.
 const WORTH_COMPRESSING: u64 = 1024;
@@ -60,60 +60,17 @@ impl Form {
 
 /// The form that the client prefers; `None` where it takes none of ours.
 pub(in crate::http) fn choose(request: &HttpRequest) -> Option<Form> {
-    let accept: Vec<&str> = request.headers().get_all(header::ACCEPT).filter_map(|value| value.to_str().ok()).collect();
-    preferred(&accept.join(","))
-}
-
-fn preferred(accept: &str) -> Option<Form> {
-    let ranges: Vec<(usize, String, u16)> =
-        accept.split(',').filter(|range| !range.trim().is_empty()).enumerate().map(read_range).collect();
-    if ranges.is_empty() {
-        return Some(Form::Document);
-    }
-    let mut best = None;
-    for (order, (_, media)) in Form::ALL.into_iter().enumerate() {
-        let kind = media.split('/').next().unwrap_or_default();
-        // The most specific range decides.
-        let fitting = ranges.iter().filter_map(|(place, range, quality)| {
-            let specific = if range == media {
-                2
-            } else if range.strip_suffix("/*") == Some(kind) {
-                1
-            } else if range == "*/*" {
-                0
-            } else {
-                return None;
-            };
-            Some((specific, Reverse(*place), *quality))
-        });
-        if let Some((specific, place, quality)) = fitting.max()
-            && quality > 0
-        {
-            best = best.max(Some((quality, specific, place, Reverse(order))));
-        }
-    }
-    best.and_then(|(.., Reverse(order))| Form::ALL.get(order)).map(|(form, _)| *form)
-}
-
-/// A range's place, its media type and its quality in thousandths.
-fn read_range((place, range): (usize, &str)) -> (usize, String, u16) {
-    let mut pieces = range.split(';').map(str::trim);
-    let media = pieces.next().unwrap_or_default().to_ascii_lowercase();
-    let quality = pieces.find_map(|piece| piece.strip_prefix("q=").or_else(|| piece.strip_prefix("Q=")));
-    let thousandths = quality.map_or(1000, |quality| {
-        let (whole, fraction) = quality.split_once('.').unwrap_or((quality, ""));
-        let fraction: u16 = format!("{fraction:0<3}").get(..3).and_then(|digits| digits.parse().ok()).unwrap_or(0);
-        if whole == "0" { fraction } else { 1000 }
-    });
-    (place, media, thousandths)
+    let offered = Form::ALL.map(|(_, media)| media);
+    accept::preferred(request, &offered).and_then(|order| Form::ALL.get(order)).map(|(form, _)| *form)
 }
 
 /// Compresses answers for clients that ask for it, chunk by chunk, where that is switched on.
 pub(in crate::http) async fn compress(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let is_on = request.app_data::<web::Data<App>>().is_some_and(|app| app.config().server.compression);
+    let is_on = app.config().server.compression;
     let encoding = if is_on { encoding(&request) } else { ContentEncoding::Identity };
     let mut response = next.call(request).await?.map_into_boxed_body();
     let varies = if is_on { "accept, accept-encoding" } else { "accept" };
@@ -175,34 +132,5 @@ impl MessageBody for Compressed {
             *packing = None;
         }
         Poll::Ready(packed.transpose())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_wanted_form_is_chosen() {
-        let (csv, ndjson) = (Form::Lines(LineForm::Csv), Form::Lines(LineForm::Ndjson));
-        for (accept, expected) in [
-            ("", Some(Form::Document)),
-            ("*/*", Some(Form::Document)),
-            ("application/*", Some(Form::Document)),
-            ("text/html, application/xml;q=0.9, */*;q=0.8", Some(Form::Document)),
-            ("text/csv", Some(csv)),
-            ("TEXT/CSV ; q=0.5, application/json;q=0.4", Some(csv)),
-            ("text/*", Some(csv)),
-            ("application/x-ndjson, text/csv", Some(ndjson)),
-            ("text/csv, */*", Some(csv)),
-            ("text/csv;q=0.5, */*", Some(Form::Document)),
-            ("application/json;q=0, */*;q=0.1", Some(csv)),
-            (ARROW, Some(Form::Arrow)),
-            ("application/xml", None),
-            ("text/csv;q=0", None),
-            ("text/csv;q=0.000, text/plain", None),
-        ] {
-            assert_eq!(preferred(accept), expected, "{accept}");
-        }
     }
 }

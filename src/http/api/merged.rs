@@ -2,10 +2,9 @@
 //! fails takes nothing from the others; what failed is told behind the last row.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use portico_actors::call::Facet;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Result};
@@ -41,51 +40,36 @@ where
         };
         parts.map(move |part| (Arc::clone(&name), part))
     });
-    let merging =
-        Merging { columns: Some(Part::Columns(columns(facet))), parts: Some(Box::pin(parts)), failures: vec![] };
-    Results::new(
-        false,
-        stream::unfold(merging, |mut merging| async move { merging.next().await.map(|part| (part, merging)) }),
-    )
-}
-
-struct Merging {
-    columns: Option<Part>,
-    parts: Option<Pin<Box<dyn Stream<Item = (Arc<str>, Result<Part>)> + Send>>>,
-    failures: Vec<(Arc<str>, Error)>,
-}
-
-impl Merging {
-    async fn next(&mut self) -> Option<Result<Part>> {
-        if let Some(columns) = self.columns.take() {
-            return Some(Ok(columns));
-        }
-        while let Some((name, part)) = self.parts.as_mut()?.next().await {
+    let parts = Some(Box::pin(parts));
+    let rows = stream::unfold((parts, Vec::new()), |(parts, mut failures)| async move {
+        let mut parts = parts?;
+        while let Some((name, part)) = parts.next().await {
             match part {
-                Ok(rows @ Part::Rows(_)) => return Some(Ok(rows)),
+                Ok(rows @ Part::Rows(_)) => return Some((Ok(rows), (Some(parts), failures))),
                 // There is one of each for all of them.
                 Ok(Part::Columns(_) | Part::Done { .. }) => {}
-                Err(error) => self.failures.push((name, error)),
+                Err(error) => failures.push((name, error)),
             }
         }
-        self.parts = None;
-        Some(self.end())
-    }
+        Some((end(failures), (None, Vec::new())))
+    });
+    Results::new(false, stream::iter([Ok(Part::Columns(columns(facet)))]).chain(rows))
+}
 
-    fn end(&mut self) -> Result<Part> {
-        let mut failures = std::mem::take(&mut self.failures).into_iter();
-        let Some((name, first)) = failures.next() else { return Ok(Part::Done { affected: -1 }) };
-        let mut message = format!("{name} is missing here: {}", first.message);
-        for (name, error) in failures {
-            message.push_str(&format!("; {name}: {}", error.message));
-        }
-        let mut told = Error::new(first.kind, message).hint("give catalogName to ask one connection");
-        if let Some(delay) = first.get_retry_after() {
-            told = told.retry_after(delay);
-        }
-        Err(match first.cause() {
-            Some(cause) => told.because(cause),
-            None => told,
-        })
+/// What stands behind the last row.
+fn end(failures: Vec<(Arc<str>, Error)>) -> Result<Part> {
+    let mut failures = failures.into_iter();
+    let Some((name, first)) = failures.next() else { return Ok(Part::Done { affected: -1 }) };
+    let mut message = format!("{name} is missing here: {}", first.message);
+    for (name, error) in failures {
+        message.push_str(&format!("; {name}: {}", error.message));
     }
+    let mut told = Error::new(first.kind, message).hint("give catalogName to ask one connection");
+    if let Some(delay) = first.get_retry_after() {
+        told = told.retry_after(delay);
+    }
+    Err(match first.cause() {
+        Some(cause) => told.because(cause),
+        None => told,
+    })
 }

@@ -18,7 +18,6 @@ use crate::app::App;
 use crate::http::api::{answer, merged, parameters, routing};
 use crate::http::caller::Caller;
 use crate::http::error;
-use crate::http::middleware::body::Limit;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::table::Part;
 use crate::tools::arguments::narrow;
@@ -58,7 +57,7 @@ pub(in crate::http) fn routes(api: Part) -> Part {
     FACETS.into_iter().fold(api, |api, (path, facet)| {
         let handler =
             move |caller: Caller, request: HttpRequest, app: web::Data<App>| list(facet, caller, request, app);
-        api.route(path, error::READ, Limit::None, |resource| resource.get(handler))
+        api.read(path, |resource| resource.get(handler))
     })
 }
 

@@ -3,7 +3,6 @@
 pub(in crate::http) mod answer;
 pub(in crate::http) mod bodies;
 pub(in crate::http) mod idempotency;
-pub(in crate::http) mod late_failure;
 pub(in crate::http) mod media;
 pub(in crate::http) mod merged;
 pub(in crate::http) mod metadata;

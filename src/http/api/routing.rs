@@ -13,11 +13,9 @@ pub(in crate::http) fn choose<'a>(
     field: &str,
 ) -> Result<&'a Entry> {
     let find = |name: &str| reachable.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
-    let names = || names(reachable);
-    let unknown = |field: &str, name: &str| unknown(reachable, field, name);
     let mut addressed: Option<&Entry> = None;
     for name in named {
-        let entry = find(name).ok_or_else(|| unknown(field, name))?;
+        let entry = find(name).ok_or_else(|| unknown(reachable, field, name))?;
         match addressed {
             Some(other) if other.id != entry.id => {
                 return Err(Error::invalid(format!(
@@ -33,14 +31,14 @@ pub(in crate::http) fn choose<'a>(
         return Ok(entry);
     }
     if let Some(name) = default_catalog {
-        return find(name).ok_or_else(|| unknown("defaultCatalog", name));
+        return find(name).ok_or_else(|| unknown(reachable, "defaultCatalog", name));
     }
     match reachable {
         [only] => Ok(only),
         [] => Err(Error::forbidden("this credential opens no connection")),
         _ => Err(Error::invalid(format!("{field}: it is not clear which connection this addresses")).hint(format!(
             "write connection.schema.table, or give defaultCatalog; connections: {}",
-            names().join(", ")
+            names(reachable).join(", ")
         ))),
     }
 }

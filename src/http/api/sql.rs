@@ -14,7 +14,7 @@ use portico_actors::sql;
 
 use crate::app::App;
 use crate::fields::Fields;
-use crate::http::api::bodies::{Batch, Body, Exec, Script, Seconds, Sets};
+use crate::http::api::bodies::{Batch, Exec, Script, limits};
 use crate::http::api::{answer, media, parameters, routing};
 use crate::http::caller::Caller;
 use crate::http::middleware::body;
@@ -56,17 +56,17 @@ fn read_query(fields: Fields) -> Result<Asked> {
     let mode = if body.schema_only == Some(true) { Mode::Describe } else { Mode::Run };
     let sql = Sql {
         text: body.query,
-        parameters: body.parameters.unwrap_or_default().0,
+        parameters: body.parameters,
         default_schema: body.default_schema,
         dry_run: body.dry_run == Some(true),
         ..Sql::default()
     };
-    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout, body.max_rows))
+    script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
 }
 
 fn read_batch(fields: Fields) -> Result<Asked> {
     let body = Batch::read(fields)?;
-    let Sets(mut sets) = body.parameters;
+    let mut sets = body.parameters;
     let (mode, parameters) = if body.schema_only == Some(true) {
         // One set tells as much of the types as all of them.
         (Mode::Describe, sets.swap_remove(0))
@@ -80,7 +80,7 @@ fn read_batch(fields: Fields) -> Result<Asked> {
         dry_run: body.dry_run == Some(true),
         ..Sql::default()
     };
-    script(mode, sql, body.default_catalog, Seconds::limit(body.timeout, body.max_rows))
+    script(mode, sql, body.default_catalog, limits(body.timeout, body.max_rows))
 }
 
 fn script(mode: Mode, sql: Sql, default_catalog: Option<String>, limits: Limits) -> Result<Asked> {
@@ -94,10 +94,10 @@ fn read_exec(fields: Fields) -> Result<Asked> {
     Ok(Asked {
         named: if parts.len() == 3 { parts.into_iter().take(1).collect() } else { Vec::new() },
         default_catalog: body.default_catalog,
-        limits: Seconds::limit(body.timeout, body.max_rows),
+        limits: limits(body.timeout, body.max_rows),
         op: Op::Procedure(ProcedureCall {
             procedure: body.procedure,
-            arguments: body.parameters.unwrap_or_default().0,
+            arguments: body.parameters,
             default_schema: body.default_schema,
             overload: None,
             dry_run: body.dry_run == Some(true),

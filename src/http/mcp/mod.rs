@@ -1,6 +1,5 @@
 //! The MCP endpoint.
 
-pub(in crate::http) mod accept;
 pub(in crate::http) mod admission;
 pub(in crate::http) mod open_streams;
 pub(in crate::http) mod post;

@@ -40,7 +40,7 @@ impl OpenStreams {
 }
 
 /// The credential that something was begun with, and what it opened then.
-pub(in crate::http) struct AuthLease {
+struct AuthLease {
     app: web::Data<App>,
     credential: Credential,
     from: Option<IpAddr>,
@@ -49,20 +49,6 @@ pub(in crate::http) struct AuthLease {
 }
 
 impl AuthLease {
-    /// Of what `by` begins with `request` at `connection`.
-    ///
-    /// # Errors
-    /// The request has no credential.
-    pub(in crate::http) fn of(
-        request: &HttpRequest,
-        app: &web::Data<App>,
-        by: &Arc<Principal>,
-        connection: Uuid,
-    ) -> Result<Self> {
-        let (credential, from) = (caller::credential(request)?, peer::client(request, app));
-        Ok(Self { app: app.clone(), credential, from, by: Arc::clone(by), connection })
-    }
-
     /// Whether the caller is still who it was, and may do the same. Where nobody can tell, what was stays
     /// in force.
     async fn is_valid(&self) -> bool {
@@ -83,18 +69,23 @@ pub(in crate::http) struct StreamGuard {
 }
 
 impl StreamGuard {
-    /// The ground of a stream that is opened with `request`.
+    /// Of a stream that `by` opens with `request` at `connection`.
     ///
     /// # Errors
-    /// The principal has too many streams open.
-    pub(in crate::http) fn take(request: &HttpRequest, lease: AuthLease) -> Result<Self> {
+    /// The request has no credential, or the principal has too many streams open.
+    pub(in crate::http) fn take(
+        request: &HttpRequest,
+        app: &web::Data<App>,
+        by: &Arc<Principal>,
+        connection: Uuid,
+    ) -> Result<Self> {
+        let (credential, from) = (caller::credential(request)?, peer::client(request, app));
         let streams = request.app_data::<web::Data<OpenStreams>>();
         let streams = streams.ok_or_else(|| Error::internal("a route without its state"))?;
-        let app = &lease.app;
         Ok(Self {
-            _held: streams.take(&lease.by.subject, app.config().server.max_streams)?,
+            _held: streams.take(&by.subject, app.config().server.max_streams)?,
             closing: app.draining.child_token(),
-            lease: Rc::new(lease),
+            lease: Rc::new(AuthLease { app: app.clone(), credential, from, by: Arc::clone(by), connection }),
         })
     }
 

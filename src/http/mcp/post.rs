@@ -4,23 +4,22 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use futures_util::FutureExt;
 use portico_actors::error::{Error, Result};
 use portico_actors::principal::Validity;
 
 use crate::app::App;
 use crate::audit;
-use crate::http::mcp::accept::takes;
+use crate::http::accept::takes;
 use crate::http::mcp::request::{McpRequest, MessageRecorder, enter, refuse};
 use crate::http::mcp::{admission, sse, streams};
-use crate::http::middleware::body;
-use crate::http::middleware::limits::Prepared;
 use crate::http::middleware::recorder::CallRecorder;
+use crate::http::middleware::{body, limits};
 use crate::http::{error, socket};
 use crate::mcp::envelope::{self, Body, RpcError};
 use crate::mcp::extensions::tasks;
+use crate::mcp::model::Message;
 use crate::mcp::request_context::RequestContext;
 use crate::mcp::streams::progress_stream::ProgressStream;
 use crate::mcp::{self, Outcome, ParsedRequest};
@@ -39,16 +38,13 @@ pub(in crate::http) async fn post(
     };
     let streams = matches!(body, Body::One(_)) && takes(&request, sse::MEDIA_TYPE);
     let session = parsed.session.clone();
-    let message = match &body {
-        Body::One(message) => message.id().cloned(),
-        Body::Several(_) => None,
-    };
-    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(mcp_request.by()));
+    let message = single(&body).and_then(Message::id).cloned();
+    let (request_context, outbound) = RequestContext::begin(&parsed, streams, app.room(&mcp_request.by));
     let (mcp_request, request_context) = (Rc::new(mcp_request), Arc::new(request_context));
     let mut call = call(Rc::clone(&mcp_request), parsed, body, Arc::clone(&request_context), recorder);
     if let Some(message) = message.filter(|_| request_context.client_extends(tasks::EXTENSION)) {
         let (asked, validity) =
-            ((message, mcp_request.context(&request_context).owner()), mcp_request.validity().clone());
+            ((message, mcp_request.context(&request_context).owner()), mcp_request.by.validity.clone());
         let lost = async move { validity.lost().await };
         call = tasks::promote(app.tasks.clone(), call, Arc::clone(&request_context), asked, lost).boxed_local();
     }
@@ -61,7 +57,7 @@ pub(in crate::http) async fn post(
     };
     let mut response = respond(&request, &mcp_request, &id, outcome).await;
     if let Some(room) = request_context.take_room() {
-        response.extensions_mut().insert(Prepared(room));
+        limits::hold(&mut response.extensions_mut(), room);
     }
     response
 }
@@ -75,9 +71,7 @@ async fn take(
     recorder: &mut CallRecorder,
 ) -> Result<(McpRequest, ParsedRequest, Body), HttpResponse> {
     let mcp_request = enter(request, app, id, recorder).await?;
-    if let Some(response) = media_types(request, recorder) {
-        return Err(response);
-    }
+    media_types(request, recorder)?;
     let read = body::read(request, payload).await;
     let bytes = read.map_err(|refusal| refuse(&refusal, recorder))?;
     let request_context = RequestContext::default();
@@ -91,13 +85,8 @@ async fn take(
         recorder.finish(0, Some(&Error::invalid("envelope")));
         error::protocol(error::rpc_status(failure.status), &failure, id.as_ref())
     })?;
-    let message = match &read {
-        Body::One(message) => Some(message),
-        Body::Several(_) => None,
-    };
-    if let Some(response) = mcp_request.check_filter(message.and_then(|message| message.id()), recorder) {
-        return Err(response);
-    }
+    let message = single(&read);
+    mcp_request.check_filter(message.and_then(Message::id), recorder)?;
     let parsed = match (message, batches) {
         (None, Some(parsed)) => parsed,
         (None, None) => return Err(refuse(&Error::internal("a batch that is not taken"), recorder)),
@@ -106,6 +95,13 @@ async fn take(
         }
     };
     Ok((mcp_request, parsed, read))
+}
+
+fn single(body: &Body) -> Option<&Message> {
+    match body {
+        Body::One(message) => Some(message),
+        Body::Several(_) => None,
+    }
 }
 
 /// The work of answering, which can outlive the handler. Dropping it cancels it.
@@ -119,13 +115,10 @@ fn call(
     async move {
         // It can go on when its client has lost the stream, and the end of the service waits for it.
         let _running = mcp_request.app.begin();
-        let mut message_recorder = MessageRecorder::of(recorder);
+        let mut message_recorder = MessageRecorder::new(recorder);
         let (context, features) = (mcp_request.context(&request_context), mcp_request.app.features().as_ref());
         let (headers, summary) = (&mcp_request.headers, &mut message_recorder.summary);
-        let asked = match &body {
-            Body::One(message) => message.id().cloned(),
-            Body::Several(_) => None,
-        };
+        let asked = single(&body).and_then(Message::id).cloned();
         let answered = async {
             match body {
                 Body::One(message) => mcp::answer(&context, features, headers, &parsed, message, summary).await,
@@ -136,7 +129,7 @@ fn call(
         };
         let outcome = tokio::select! {
             biased;
-            () = mcp_request.validity().lost() => None,
+            () = mcp_request.by.validity.lost() => None,
             outcome = answered => Some(outcome),
         };
         let outcome = outcome.unwrap_or_else(|| {
@@ -192,20 +185,16 @@ async fn respond(
 /// Every method that the endpoint does not have.
 pub(in crate::http) async fn other(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    match enter(&request, &app, &id, &mut recorder).await {
-        Ok(_) => {
-            recorder.finish(0, Some(&Error::invalid("method")));
-            error::method_not_allowed("GET, POST, DELETE")
-        }
-        Err(response) => response,
+    if let Err(refused) = enter(&request, &app, &id, &mut recorder).await {
+        return refused;
     }
+    recorder.finish(0, Some(&Error::invalid("method")));
+    error::method_not_allowed("GET, POST, DELETE")
 }
 
 /// Refuses what the client sends or takes, if it is neither JSON nor a stream.
-fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Option<HttpResponse> {
-    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let refused = if !media.eq_ignore_ascii_case("application/json") {
+fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Result<(), HttpResponse> {
+    let refused = if !request.content_type().eq_ignore_ascii_case("application/json") {
         let failure = RpcError::envelope("Content-Type must be application/json");
         error::protocol(error::UNSUPPORTED_MEDIA_TYPE, &failure, None)
     } else if let Some(refusal) = body::coded(request) {
@@ -214,10 +203,10 @@ fn media_types(request: &HttpRequest, recorder: &mut CallRecorder) -> Option<Htt
     } else if !takes(request, "application/json") && !takes(request, sse::MEDIA_TYPE) {
         not_acceptable("Accept must allow application/json or text/event-stream")
     } else {
-        return None;
+        return Ok(());
     };
     recorder.finish(0, Some(&Error::invalid("media type")));
-    Some(refused)
+    Err(refused)
 }
 
 fn not_acceptable(message: &str) -> HttpResponse {

@@ -9,13 +9,13 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use portico_actors::call::Origin;
 use portico_actors::directory::Entry;
 use portico_actors::error::{Error, Kind, Result};
-use portico_actors::principal::{Principal, Validity};
+use portico_actors::principal::Principal;
 
 use crate::app::App;
 use crate::config::Connection;
 use crate::http::error;
 use crate::http::mcp::admission;
-use crate::http::mcp::open_streams::{AuthLease, StreamGuard};
+use crate::http::mcp::open_streams::StreamGuard;
 use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::mcp::envelope::{ResponseStatus, RpcError};
 use crate::mcp::model::Id;
@@ -28,7 +28,7 @@ use crate::tools::Filter;
 pub(in crate::http) struct McpRequest {
     pub(in crate::http) app: web::Data<App>,
     pub(in crate::http) headers: Headers,
-    by: Arc<Principal>,
+    pub(in crate::http) by: Arc<Principal>,
     entry: Entry,
     filter: Result<Filter>,
     everything: Filter,
@@ -90,17 +90,7 @@ impl McpRequest {
     /// # Errors
     /// The caller has too many streams open.
     pub(in crate::http) fn guard(&self, request: &HttpRequest) -> Result<StreamGuard> {
-        StreamGuard::take(request, AuthLease::of(request, &self.app, &self.by, self.entry.id)?)
-    }
-
-    /// The caller.
-    pub(in crate::http) fn by(&self) -> &Principal {
-        &self.by
-    }
-
-    /// Whether the caller is still let in.
-    pub(in crate::http) fn validity(&self) -> &Validity {
-        &self.by.validity
+        StreamGuard::take(request, &self.app, &self.by, self.entry.id)
     }
 
     /// Watches what the caller is shown of the connection, by the settings of each moment.
@@ -123,12 +113,16 @@ impl McpRequest {
     }
 
     /// Refuses a filter that says nothing, whatever the message is.
-    pub(in crate::http) fn check_filter(&self, id: Option<&Id>, recorder: &mut CallRecorder) -> Option<HttpResponse> {
-        let refusal = self.filter.as_ref().err()?;
+    pub(in crate::http) fn check_filter(
+        &self,
+        id: Option<&Id>,
+        recorder: &mut CallRecorder,
+    ) -> Result<(), HttpResponse> {
+        let Err(refusal) = &self.filter else { return Ok(()) };
         let hint = refusal.get_hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         let failure = RpcError::params(format!("{}{hint}", refusal.message), ResponseStatus::Malformed);
         recorder.finish(0, Some(refusal));
-        Some(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
+        Err(error::protocol(error::rpc_status(ResponseStatus::Malformed), &failure, id))
     }
 }
 
@@ -168,7 +162,7 @@ pub(in crate::http) struct MessageRecorder {
 }
 
 impl MessageRecorder {
-    pub(in crate::http) fn of(recorder: CallRecorder) -> Self {
+    pub(in crate::http) fn new(recorder: CallRecorder) -> Self {
         Self { summary: Summary::default(), answered: false, bytes: 0, recorder }
     }
 

@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::str::Utf8Error;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::http::header::{self, HeaderName, HeaderValue};
@@ -32,7 +32,7 @@ const COMMENT: Event = Event::Comment(ByteString::from_static("keep-alive"));
 /// A response that sends `events` as they come. Nothing is read ahead: the stream is asked for an
 /// event when the one before is on its way, so a slow reader costs one event and no more.
 pub(in crate::http) fn open(request: &HttpRequest, events: impl Stream<Item = ServerEvent> + 'static) -> HttpResponse {
-    response(request, Sse::from_stream(beating(request, events)))
+    response(request, Sse::from_stream(Beating::new(request, events, None)))
 }
 
 /// The same for a stream that can be taken up again, which tells its client when.
@@ -40,7 +40,7 @@ pub(in crate::http) fn open_resumable(
     request: &HttpRequest,
     events: impl Stream<Item = ServerEvent> + 'static,
 ) -> HttpResponse {
-    response(request, Sse::from_stream(beating(request, events)).with_retry_duration(RETRY))
+    response(request, Sse::from_stream(Beating::new(request, events, None)).with_retry_duration(RETRY))
 }
 
 /// The same for events that have no end of their own. The stream ends when its `guard` is gone.
@@ -49,8 +49,8 @@ pub(in crate::http) fn open_idle(
     events: impl Stream<Item = ServerEvent> + 'static,
     guard: StreamGuard,
 ) -> HttpResponse {
-    let lost = Some(guard.lost());
-    response(request, Sse::from_stream(Standing { beating: beating(request, events), guard, lost, checking: None }))
+    let standing = Standing { lost: Some(guard.lost()), guard, checking: None };
+    response(request, Sse::from_stream(Beating::new(request, events, Some(standing))))
 }
 
 fn response(request: &HttpRequest, stream: impl Responder) -> HttpResponse {
@@ -73,24 +73,45 @@ fn event(event: ServerEvent) -> Result<Event, Utf8Error> {
     Ok(data.into())
 }
 
-fn beating<S: Stream<Item = ServerEvent>>(request: &HttpRequest, events: S) -> Beating<S> {
-    let (socket, beats, open) = (Socket::of(request), interval(HEARTBEAT), Open::of(request));
-    Beating { events: Box::pin(events), socket, beats, _open: open }
-}
-
 /// Events, and heartbeats between them; it ends when the client is found to have left.
 struct Beating<S> {
     events: Pin<Box<S>>,
     socket: Option<Socket>,
     beats: Interval,
+    standing: Option<Standing>,
     _open: Option<Open>,
+}
+
+impl<S: Stream<Item = ServerEvent>> Beating<S> {
+    fn new(request: &HttpRequest, events: S, standing: Option<Standing>) -> Self {
+        let (socket, beats, open) = (Socket::new(request), interval(HEARTBEAT), Open::new(request));
+        Self { events: Box::pin(events), socket, beats, standing, _open: open }
+    }
+}
+
+/// What events without an end stand on: with each heartbeat it is looked whether the stream still has its guard.
+struct Standing {
+    guard: StreamGuard,
+    lost: Option<LocalBoxFuture<'static, ()>>,
+    checking: Option<LocalBoxFuture<'static, ()>>,
+}
+
+impl Standing {
+    /// Goes on finding out what ends the events.
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        for finding in [&mut self.lost, &mut self.checking] {
+            if finding.as_mut().is_some_and(|finding| finding.poll_unpin(cx).is_ready()) {
+                *finding = None;
+            }
+        }
+    }
 }
 
 /// Counts a stream among the open ones until it is dropped.
 struct Open(Traffic);
 
 impl Open {
-    fn of(request: &HttpRequest) -> Option<Self> {
+    fn new(request: &HttpRequest) -> Option<Self> {
         let traffic = request.app_data::<web::Data<App>>()?.metrics.traffic.clone();
         traffic.streams.inc();
         Some(Self(traffic))
@@ -107,41 +128,20 @@ impl<S: Stream<Item = ServerEvent>> Stream for Beating<S> {
     type Item = Result<Event, Utf8Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(standing) = &mut self.standing {
+            standing.poll(cx);
+        }
         if let Poll::Ready(next) = self.events.poll_next_unpin(cx) {
             return Poll::Ready(next.map(event));
         }
-        self.beats.poll_tick(cx).map(|_| {
-            let left = self.socket.as_ref().is_some_and(Socket::closed);
-            (!left).then_some(Ok(COMMENT))
-        })
-    }
-}
-
-/// Events without an end, and with each heartbeat a look at whether the stream still has its guard.
-struct Standing<S> {
-    beating: Beating<S>,
-    guard: StreamGuard,
-    lost: Option<LocalBoxFuture<'static, ()>>,
-    checking: Option<LocalBoxFuture<'static, ()>>,
-}
-
-impl<S: Stream<Item = ServerEvent>> Stream for Standing<S> {
-    type Item = Result<Event, Utf8Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        // What they find out ends the events.
-        if this.lost.as_mut().is_some_and(|lost| lost.poll_unpin(cx).is_ready()) {
-            this.lost = None;
+        ready!(self.beats.poll_tick(cx));
+        if self.socket.as_ref().is_some_and(Socket::closed) {
+            return Poll::Ready(None);
         }
-        if this.checking.as_mut().is_some_and(|checking| checking.poll_unpin(cx).is_ready()) {
-            this.checking = None;
+        if let Some(standing) = &mut self.standing {
+            standing.checking = Some(standing.guard.check());
         }
-        let next = this.beating.poll_next_unpin(cx);
-        if matches!(next, Poll::Ready(Some(Ok(Event::Comment(_))))) {
-            this.checking = Some(this.guard.check());
-        }
-        next
+        Poll::Ready(Some(Ok(COMMENT)))
     }
 }
 

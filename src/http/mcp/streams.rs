@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, rt, web};
 use futures_util::future::ready;
 use futures_util::{Stream, StreamExt};
 use portico_actors::error::Error;
 
 use crate::app::App;
-use crate::http::mcp::accept::allows;
+use crate::http::accept;
 use crate::http::mcp::request::{McpRequest, enter, refuse};
 use crate::http::mcp::sse;
 use crate::http::middleware::recorder::CallRecorder;
@@ -94,36 +94,35 @@ pub(in crate::http) fn name_session(response: &mut HttpResponse, session: &Sessi
 /// answer whose stream broke off.
 pub(in crate::http) async fn get(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
-        Ok(mcp_request) => Rc::new(mcp_request),
-        Err(response) => return response,
-    };
-    let accept = request.headers().get_all(header::ACCEPT).filter_map(|accept| accept.to_str().ok());
+    open(&request, &app, &id, &mut recorder).await.unwrap_or_else(|refused| refused)
+}
+
+async fn open(
+    request: &HttpRequest,
+    app: &web::Data<App>,
+    id: &str,
+    recorder: &mut CallRecorder,
+) -> Result<HttpResponse, HttpResponse> {
+    let mcp_request = Rc::new(enter_session(request, app, id, recorder).await?);
     // A client that takes just anything does not expect a stream without an end.
-    if !accept.into_iter().any(|accept| allows(accept, sse::MEDIA_TYPE, false)) {
+    if !accept::names(request, sse::MEDIA_TYPE) {
         recorder.finish(0, Some(&Error::invalid("Accept")));
         let failure = RpcError::envelope("Accept must name text/event-stream");
-        return error::protocol(error::NOT_ACCEPTABLE, &failure, None);
+        return Err(error::protocol(error::NOT_ACCEPTABLE, &failure, None));
     }
-    let session =
-        match mcp::find_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
-            Ok(session) => session,
-            Err(refusal) => return refuse(&refusal, &mut recorder),
-        };
+    let session = mcp::find_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session)
+        .map_err(|refusal| refuse(&refusal, recorder))?;
     let last = match &mcp_request.headers.last_event {
         Header::Absent => None,
         Header::One(id) if subscription::is_listening(id) => Some(id.as_str()),
-        other => return resume(&request, &mcp_request, other, session.as_deref(), &mut recorder),
+        other => return Ok(resume(request, &mcp_request, other, session.as_deref(), recorder)),
     };
-    let guard = match mcp_request.guard(&request) {
-        Ok(guard) => guard,
-        Err(refusal) => return refuse(&refusal, &mut recorder),
-    };
+    let guard = mcp_request.guard(request).map_err(|refusal| refuse(&refusal, recorder))?;
     recorder.note(|event| "listen".clone_into(&mut event.what));
     recorder.finish(0, None);
     let listening = session.map(|session| session.listen());
     let events = subscription::announcements(listening, mcp_request.changes().await, guard.closing(), last);
-    sse::open_idle(&request, events, guard)
+    Ok(sse::open_idle(request, events, guard))
 }
 
 /// The rest of the answer that `last` names.
@@ -159,18 +158,15 @@ fn resume(
 /// `DELETE /mcp/connections/{connectionId}`: ends a session.
 pub(in crate::http) async fn delete(request: HttpRequest, id: web::Path<String>, app: web::Data<App>) -> HttpResponse {
     let mut recorder = CallRecorder::begin(&request, &app);
-    let mcp_request = match enter_session(&request, &app, &id, &mut recorder).await {
-        Ok(mcp_request) => mcp_request,
-        Err(response) => return response,
+    let ended = async {
+        let mcp_request = enter_session(&request, &app, &id, &mut recorder).await?;
+        mcp::end_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session)
+            .map_err(|refusal| refuse(&refusal, &mut recorder))?;
+        recorder.note(|event| "end of session".clone_into(&mut event.what));
+        recorder.finish(0, None);
+        Ok(HttpResponse::NoContent().finish())
     };
-    match mcp::end_session(&mcp_request.context(&RequestContext::default()), &mcp_request.headers.session) {
-        Ok(()) => {
-            recorder.note(|event| "end of session".clone_into(&mut event.what));
-            recorder.finish(0, None);
-            HttpResponse::NoContent().finish()
-        }
-        Err(refusal) => refuse(&refusal, &mut recorder),
-    }
+    ended.await.unwrap_or_else(|refused| refused)
 }
 
 /// Lets a caller in whose method belongs to the 2025 revisions alone.
@@ -194,8 +190,6 @@ async fn enter_session(
             return Err(refuse(&refusal, recorder));
         }
     }
-    match mcp_request.check_filter(None, recorder) {
-        Some(response) => Err(response),
-        None => Ok(mcp_request),
-    }
+    mcp_request.check_filter(None, recorder)?;
+    Ok(mcp_request)
 }

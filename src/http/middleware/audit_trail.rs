@@ -17,6 +17,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use portico_actors::auth::accounts::session::Session;
+use portico_actors::call::RequestId;
 use portico_actors::error::Error;
 
 use crate::app::App;
@@ -55,7 +56,7 @@ impl AuditReservation {
     /// Notes why `request` was refused, for the record that tells of its status alone.
     pub(in crate::http) fn explain(request: &HttpRequest, refusal: &Error) {
         if let Some(reservation) = request.extensions().get::<Rc<Self>>() {
-            reservation.reason.replace(Some(reason(refusal)));
+            reservation.reason.replace(Some(audit::shortened(&refusal.message)));
         }
     }
 
@@ -81,11 +82,6 @@ impl AuditReservation {
             self.waiting.replace(Some(record()));
         }
     }
-}
-
-/// Why a request was turned away before it was anybody's call, in the words that it is answered with.
-fn reason(refusal: &Error) -> String {
-    audit::shortened(&refusal.message)
 }
 
 /// What a request says of itself before anything is known of its caller.
@@ -114,7 +110,7 @@ pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, re
     let Some(audit) = app.audit.as_deref().filter(|_| wanted) else { return };
     let recorded = audit.record(Record {
         request_id: Some(request_id::request_id(request).to_string()),
-        reason: Some(reason(refusal)),
+        reason: Some(audit::shortened(&refusal.message)),
         ..introduce(request, app).ended(refusal.kind.word())
     });
     // Where it cannot be recorded it is refused all the same.
@@ -126,17 +122,17 @@ pub(in crate::http) async fn record_refusal(request: &HttpRequest, app: &App, re
 /// Takes a place for each request of a known caller that the route wants recorded, and records those that nobody else
 /// gave an account of, such as what came from the page of a foreign origin.
 pub(in crate::http) async fn reserve(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = request.app_data::<web::Data<App>>().cloned();
     let policy = Policy::of(request.request());
     let recording = policy.map(|policy| policy.audit);
     let is_stranger = policy.is_some_and(|policy| matches!(policy.caller, Authentication::Credential))
         && authenticated::known(request.request()).is_none();
     let late = is_stranger || matches!(recording, Some(AuditPolicy::After(_)));
-    let watched = app.as_ref().filter(|_| !matches!(recording, Some(AuditPolicy::No(_))));
-    let Some((app, audit)) = watched.and_then(|app| Some((app, app.audit.as_ref()?))) else {
+    let is_recorded = !matches!(recording, Some(AuditPolicy::No(_)));
+    let Some(audit) = app.audit.as_ref().filter(|_| is_recorded) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let place = if late { Ok(None) } else { audit.reserve().await };
@@ -149,20 +145,18 @@ pub(in crate::http) async fn reserve(
     };
     request.extensions_mut().insert(Rc::clone(&reservation));
     let _on_disconnect = OnDisconnect { reservation: Rc::clone(&reservation), audit: Arc::clone(audit) };
-    let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), app));
+    let (id, said) = (request_id::request_id(request.request()), introduce(request.request(), &app));
     let response = next.call(request).await?.map_into_boxed_body();
     if !reservation.claimed.get() {
         reservation.keep(|| {
             let status = response.status();
             let session = response.request().extensions().get::<SignedIn>().map(|person| person.0.clone());
-            let outcome = if status.is_success() { "ok" } else { "refused" };
             Record {
-                request_id: Some(id.to_string()),
                 credential: session.as_ref().and_then(Session::credential),
                 principal: session.map(|session| session.email).unwrap_or_default(),
                 code: Some(status.as_u16().to_string()),
                 reason: reservation.reason.take(),
-                ..said.ended(outcome)
+                ..said.ended(if status.is_success() { "ok" } else { "refused" })
             }
         });
     }

@@ -1,6 +1,8 @@
 //! Reads a request's body up to its limit.
-
-use std::net::IpAddr;
+//!
+//! On the SQL API and on the MCP endpoint that is request buffering, as proxies call it: the caller is authenticated and
+//! the body read whole before anything else is taken for a request. Whoever sends slowly, or is nobody, holds no place
+//! of others.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -11,14 +13,14 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpMessage, HttpRequest};
 use futures_util::StreamExt;
 use portico_actors::error::{Error, Kind, Result};
-use portico_actors::principal::Principal;
+use portico_actors::principal::{Endpoint, Principal};
 
 use crate::app::App;
 use crate::http::middleware::limits::busy;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::policy::{Form, Policy};
-use crate::http::{error, peer};
-use portico_actors::shares::{Most, Room, Share, Short};
+use crate::http::policy::{Authentication, Form, Policy};
+use crate::http::{caller, error, peer};
+use portico_actors::shares::{Most, Room, Short};
 
 /// Bytes that are made room for before they came.
 const RESERVED: usize = 64 * 1024;
@@ -48,7 +50,7 @@ impl Limit {
 }
 
 /// The body of a request that was read before its handler was asked.
-pub(in crate::http) struct Received {
+struct Received {
     body: Result<Bytes>,
     /// What it takes of memory, counted for its caller.
     _room: Room<String>,
@@ -73,19 +75,17 @@ pub(in crate::http) async fn read(request: &HttpRequest, payload: Payload) -> Re
         let whom = if short == Short::Each { "from this address" } else { "of callers who are not known yet" };
         busy(&format!("as many requests {whom} as the service takes are worked on"))
     })?;
-    request.extensions_mut().insert(Stranger(place));
+    // It is held until the request was answered.
+    request.extensions_mut().insert(place);
     Ok(body)
 }
-
-/// The place of a request whose caller is not known yet, until it was answered.
-struct Stranger(#[allow(dead_code, reason = "it is held, not used")] Share<Option<IpAddr>>);
 
 /// Requests of callers who are not known yet that are worked on at once.
 const STRANGERS: Most = Most { each: 32, all: 256 };
 
 /// Reads the body of a request of `by`, whatever its route is, up to `server.max_body` and within what there is for
 /// the bodies of a principal and of all.
-pub(in crate::http) async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
+async fn receive(request: &HttpRequest, payload: Payload, app: &App, by: &Principal) -> Received {
     let config = app.config();
     let most = config.server.max_body;
     let all = config.server.bounds.max_bodies;
@@ -99,6 +99,28 @@ pub(in crate::http) async fn receive(request: &HttpRequest, payload: Payload, ap
     };
     let body = within(app, gather(request, payload, (most, remedy), grow)).await;
     Received { body, _room: room }
+}
+
+/// Authenticates the caller and reads the body, where the route wants both. What is wrong with either is told by the
+/// handler.
+pub(in crate::http) async fn buffer(
+    app: Data<App>,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    let policy = Policy::of(request.request()).filter(|policy| matches!(policy.caller, Authentication::Credential));
+    if let Some(policy) = policy {
+        let endpoint = if policy.form == Form::Mcp { Endpoint::Mcp } else { Endpoint::Api };
+        let known = caller::authenticate(request.request(), &app, endpoint).await;
+        if let Ok(by) = known
+            && request.method() == Method::POST
+        {
+            let payload = request.extract::<Payload>().await?;
+            let received = receive(request.request(), payload, &app, &by).await;
+            request.extensions_mut().insert(received);
+        }
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
 }
 
 /// What `body` comes to within `server.body_timeout`.
@@ -152,10 +174,11 @@ pub(in crate::http) fn coded(request: &HttpRequest) -> Option<Error> {
 
 /// Refuses a body in a content coding on the SQL API.
 pub(in crate::http) async fn uncoded(
+    app: Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let Some((refusal, app)) = coded(request.request()).zip(request.app_data::<Data<App>>().cloned()) else {
+    let Some(refusal) = coded(request.request()) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     CallRecorder::begin(request.request(), &app).finish(0, Some(&refusal));
@@ -168,18 +191,18 @@ pub(in crate::http) async fn uncoded(
 /// types without asking first. The MCP endpoint says so itself, behind its credential; the SQL API, where
 /// no browser shows a credential by itself, takes a body without a type too.
 pub(in crate::http) async fn check(
+    app: Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let limit = request.app_data::<Limit>().copied().filter(|_| request.method() == Method::POST);
     let own = Policy::of(request.request()).is_some_and(|policy| policy.form == Form::Mcp);
     let wanted = limit.filter(|_| !own).and_then(|limit| limit.media().zip(Some(limit)));
-    let given = request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
-    let refused = wanted.filter(|(media, limit)| match given {
-        Some(given) => !given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media),
-        None => !matches!(limit, Limit::MaxBody),
+    let is_typed = request.headers().contains_key(header::CONTENT_TYPE);
+    let refused = wanted.filter(|(media, limit)| {
+        (is_typed || !matches!(limit, Limit::MaxBody)) && !request.content_type().eq_ignore_ascii_case(media)
     });
-    let Some(((media, _), app)) = refused.zip(request.app_data::<Data<App>>().cloned()) else {
+    let Some((media, _)) = refused else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let refusal = Error::invalid(format!("Content-Type: the body must be {media}"));

@@ -1,12 +1,13 @@
 //! The bounds of the whole service: a request whose head is too large, or that comes while too many
 //! others are worked on, is told so before anything is done for it. Counts what comes and goes.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::middleware::Next;
 use actix_web::{HttpRequest, web};
@@ -21,28 +22,25 @@ use crate::http::middleware::timing::{SERVER_TIMING, Timing};
 use crate::http::policy::{Calls, Policy};
 use crate::http::{authenticated, error};
 use crate::observe::Traffic;
-use portico_actors::shares::{Room, Share, Short};
+use portico_actors::shares::Short;
 
 /// When a caller who was refused may come back: most requests are over by then.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Refuses a head that is too large, and counts what is answered.
 pub(in crate::http) async fn bound(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let Some(app) = request.app_data::<web::Data<App>>().cloned() else {
-        return Ok(next.call(request).await?.map_into_boxed_body());
-    };
     let timing = Timing::of(request.request());
     let traffic = &app.metrics.traffic;
     let mut response = match oversized(request.request(), &app) {
         None => {
             let mut response = next.call(request).await?.map_into_boxed_body();
-            let slot = response.response_mut().extensions_mut().remove::<Slot>();
-            let prepared = response.response_mut().extensions_mut().remove::<Prepared>();
-            let sent = Sent { traffic: traffic.clone(), _slot: slot, _prepared: prepared };
-            response.map_body(|_, body| BoxBody::new(Counted { body, sent }))
+            let held = response.response_mut().extensions_mut().remove::<Held>();
+            let traffic = traffic.clone();
+            response.map_body(|_, body| BoxBody::new(Counted { body, traffic, _held: held }))
         }
         Some(refusal) => {
             traffic.refused.inc();
@@ -61,23 +59,24 @@ pub(in crate::http) async fn bound(
     Ok(response)
 }
 
-/// A place among the requests that are worked on; it is given back with the body.
-struct Slot(#[allow(dead_code, reason = "it is held, not used")] Share<String>);
+/// What is given back with the body of an answer.
+#[derive(Default)]
+struct Held(Vec<Box<dyn Any>>);
 
-/// What an answer takes of memory; it is given back with the body.
-pub(in crate::http) struct Prepared(
-    #[allow(dead_code, reason = "it is held, not used")] pub(in crate::http) Room<String>,
-);
+/// Holds `what` until the answer with these extensions was sent, such as a place or what it takes of memory.
+pub(in crate::http) fn hold(answer: &mut Extensions, what: impl Any) {
+    answer.get_or_insert_with(Held::default).0.push(Box::new(what));
+}
 
 /// Takes a place for a request of a route whose requests count, or refuses it. Whoever was not let in is told so and
 /// needs none.
 pub(in crate::http) async fn admit(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let counted = !Policy::of(request.request()).is_some_and(|policy| matches!(policy.calls, Calls::Uncounted(_)));
-    let app = request.app_data::<web::Data<App>>().filter(|_| counted).cloned();
-    let Some((app, by)) = app.zip(authenticated::known(request.request())) else {
+    let Some(by) = authenticated::known(request.request()).filter(|_| counted) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let slot = match app.slot(&by) {
@@ -96,7 +95,7 @@ pub(in crate::http) async fn admit(
     let streams = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == sse::MEDIA_TYPE);
     // A stream may stay open for days, and mostly nothing is done for it.
     if !streams {
-        response.response_mut().extensions_mut().insert(Slot(slot));
+        hold(&mut response.response_mut().extensions_mut(), slot);
     }
     Ok(response)
 }
@@ -122,16 +121,11 @@ fn oversized(request: &HttpRequest, app: &App) -> Option<Error> {
     })
 }
 
-/// A body whose bytes are counted. Its slot is given back with it.
+/// A body whose bytes are counted.
 struct Counted {
     body: BoxBody,
-    sent: Sent,
-}
-
-struct Sent {
     traffic: Traffic,
-    _slot: Option<Slot>,
-    _prepared: Option<Prepared>,
+    _held: Option<Held>,
 }
 
 impl MessageBody for Counted {
@@ -144,7 +138,7 @@ impl MessageBody for Counted {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let next = Pin::new(&mut self.body).poll_next(cx);
         if let Poll::Ready(Some(Ok(bytes))) = &next {
-            self.sent.traffic.sent.inc_by(bytes.len() as u64);
+            self.traffic.sent.inc_by(bytes.len() as u64);
         }
         next
     }

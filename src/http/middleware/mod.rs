@@ -2,11 +2,8 @@
 
 pub(in crate::http) mod audit_trail;
 pub(in crate::http) mod body;
-pub(in crate::http) mod buffering;
-pub(in crate::http) mod cors;
 pub(in crate::http) mod drain;
 pub(in crate::http) mod head;
-pub(in crate::http) mod host;
 pub(in crate::http) mod limits;
 pub(in crate::http) mod origin;
 pub(in crate::http) mod path;

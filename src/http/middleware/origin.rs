@@ -1,11 +1,15 @@
 //! Browsers say which page a request comes from; only pages of allowed origins may call (MCP,
 //! transports §Security: DNS rebinding). What is no browser sends no `Origin` and passes.
+//!
+//! What a browser needs to let such a page call is told it (Fetch, §3.2 CORS protocol). Cookies are never sent along:
+//! these pages bring a token.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header;
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::web;
+use actix_web::{HttpResponse, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
@@ -13,32 +17,42 @@ use crate::http::error;
 use crate::http::middleware::recorder;
 use crate::http::policy::{OriginCheck, Policy};
 
+/// Methods of the paths that pages may call.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
+/// Headers of answers that a page may read, besides those that every page may.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, \
+     Server-Timing",
+);
+/// Seconds that a browser may remember what it was told: an origin that is taken from the list is
+/// refused by its next request all the same.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
 /// Refuses a request from a page of a foreign origin, where the route wants it.
 pub(in crate::http) async fn check(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
     let policy = Policy::of(request.request());
     let open = policy.is_some_and(|policy| matches!(policy.origin, OriginCheck::Any(_)));
     let allowed = open
-        || request.headers().get_all(header::ORIGIN).all(|origin| {
-            origin
-                .to_str()
-                .is_ok_and(|origin| request.app_data::<web::Data<App>>().is_some_and(|app| is_allowed(origin, app)))
-        });
+        || request
+            .headers()
+            .get_all(header::ORIGIN)
+            .all(|origin| origin.to_str().is_ok_and(|origin| is_allowed(origin, &app)));
     if !allowed {
         let refusal = Error::forbidden("the Origin header names a page that may not call this service")
             .hint("an administrator can add it to server.allowed_origins");
         recorder::refused(request.request(), &refusal);
         let response = error::refusal(request.request(), &refusal);
-        debug_assert_eq!(response.status(), error::FORBIDDEN);
         return Ok(request.into_response(response));
     }
     Ok(next.call(request).await?.map_into_boxed_body())
 }
 
 /// Whether pages of `origin` may call.
-pub(in crate::http) fn is_allowed(origin: &str, app: &App) -> bool {
+fn is_allowed(origin: &str, app: &App) -> bool {
     let config = app.config();
     let server = &config.server;
     origin.eq_ignore_ascii_case(&server.public_url)
@@ -56,6 +70,56 @@ fn is_loopback(origin: &str) -> bool {
         _ => authority,
     };
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Answers the questions that a browser asks before a call, and marks answers as readable: where a page
+/// of another origin has something to do, which is not at people's own pages.
+pub(in crate::http) async fn cors(
+    app: web::Data<App>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> actix_web::Result<ServiceResponse<BoxBody>> {
+    if !Policy::of(request.request()).is_some_and(|policy| policy.cors) {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
+    let allowed = allowed_origin(&request, &app);
+    let asks_first =
+        request.method() == Method::OPTIONS && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let mut response = match &allowed {
+        Some(_) if asks_first => {
+            let asked = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+            request.into_response(preflight(asked))
+        }
+        _ => next.call(request).await?.map_into_boxed_body(),
+    };
+    let headers = response.headers_mut();
+    // What is kept of one origin's answer is not for another's.
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    if let Some(origin) = allowed {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+    Ok(response)
+}
+
+/// The request's origin, if it is one alone and may call.
+fn allowed_origin(request: &ServiceRequest, app: &App) -> Option<HeaderValue> {
+    let mut given = request.headers().get_all(header::ORIGIN);
+    let origin = given.next().filter(|_| given.next().is_none())?;
+    origin.to_str().is_ok_and(|text| is_allowed(text, app)).then(|| origin.clone())
+}
+
+/// The answer to a preflight request. Which headers a call has depends on its tool (`Mcp-Param-…`), and
+/// none of them opens anything by itself, so that all that are `asked` for are allowed.
+fn preflight(asked: Option<HeaderValue>) -> HttpResponse {
+    let mut response = HttpResponse::NoContent();
+    response.insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, METHODS));
+    response.insert_header((header::ACCESS_CONTROL_MAX_AGE, MAX_AGE));
+    response.append_header((header::VARY, "access-control-request-method, access-control-request-headers"));
+    if let Some(asked) = asked {
+        response.insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, asked));
+    }
+    response.finish()
 }
 
 #[cfg(test)]

@@ -1,6 +1,12 @@
 //! A request's target as everybody reads it alike: a path in its normal form (RFC 3986 §6.2.2), and in
 //! HTTP/1 one host (RFC 9112 §3.2). Whatever could be read in two ways is refused before anything
 //! looks at it. Query strings are not judged here.
+//!
+//! Where only programs of this machine can reach us, the host has to be ours: a page of another site can have its own
+//! name resolve to this machine (DNS rebinding), and then counts as ours to its browser. Whoever names a host that is
+//! not ours is told so.
+
+use std::net::IpAddr;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,28 +16,27 @@ use actix_web::{HttpRequest, web};
 use portico_actors::error::Error;
 
 use crate::app::App;
+use crate::http::connection::Connection;
 use crate::http::error;
-use crate::http::middleware::{audit_trail, host, recorder};
+use crate::http::middleware::{audit_trail, recorder};
 
 /// Refuses what is not in its normal form or names another host, and leaves a record of it.
 pub(in crate::http) async fn check(
+    app: web::Data<App>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let app = request.app_data::<web::Data<App>>().cloned();
     let malformed = fault(request.path()).or_else(|| fault_of_host(request.request()));
     let malformed = malformed.map(|refusal| (error::status(refusal.kind), refusal));
-    let misdirected = || Some((error::MISDIRECTED, host::foreign(&request, app.as_deref()?)?));
+    let misdirected = || Some((error::MISDIRECTED, foreign(&request, &app)?));
     let Some((status, refusal)) = malformed.or_else(misdirected) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
     let id = recorder::request_id(request.request());
     recorder::refused(request.request(), &refusal);
-    if let Some(app) = &app {
-        app.metrics.traffic.refused.inc();
-        audit_trail::record_refusal(request.request(), app, &refusal).await;
-        app.metrics.traffic.responded(status.as_u16());
-    }
+    app.metrics.traffic.refused.inc();
+    audit_trail::record_refusal(request.request(), &app, &refusal).await;
+    app.metrics.traffic.responded(status.as_u16());
     let mut response = error::with_status(status, &refusal, id);
     // Where its body ends, if it has one, is of no interest.
     error::close(&mut response);
@@ -120,6 +125,46 @@ fn fault_of_host(request: &HttpRequest) -> Option<Error> {
     })
 }
 
+/// What is wrong with the host of a request that came to a loopback listener.
+fn foreign(request: &ServiceRequest, app: &App) -> Option<Error> {
+    // Browsers do not reach a Unix socket.
+    if !request.request().conn_data::<Connection>()?.on_loopback() {
+        return None;
+    }
+    let authority = match request.uri().authority() {
+        Some(authority) => authority.as_str(),
+        // Only HTTP/1.0 leaves it out, and no browser does.
+        None => request.headers().get(header::HOST)?.to_str().unwrap_or_default(),
+    };
+    let host = host(authority);
+    let config = app.config();
+    let server = &config.server;
+    let public = server.public_url.split_once("://").map_or("", |(_, authority)| authority);
+    let is_ours = is_loopback(host)
+        || host.eq_ignore_ascii_case(self::host(public))
+        || server.allowed_hosts.iter().any(|allowed| host.eq_ignore_ascii_case(allowed));
+    (!is_ours).then(|| {
+        Error::invalid("Host: this service is not known by that name")
+            .hint("use the host of its public address; an administrator can add others to server.allowed_hosts")
+    })
+}
+
+/// The host of `host:port`, without the dot that ends a whole name.
+fn host(authority: &str) -> &str {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Names that are this machine wherever they are looked up (RFC 6761 §6.3), and its addresses.
+fn is_loopback(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +219,28 @@ mod tests {
             "/a\"",
         ] {
             assert!(fault(path).is_some_and(|fault| fault.message.starts_with("path: ")), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_this_machine_everywhere_is_loopback() {
+        for ours in ["localhost", "LOCALHOST:8787", "localhost.:1", "127.0.0.1:80", "127.9.9.9", "[::1]:8787", "[::1]"]
+        {
+            assert!(is_loopback(host(ours)), "{ours}");
+        }
+        for other in [
+            "",
+            "localhost.evil.example",
+            "evil.example:8787",
+            "127.0.0.1.nip.io",
+            "0.0.0.0:8787",
+            "10.0.0.1",
+            "[::]",
+            "user@localhost",
+            "localhost:x",
+            "2130706433",
+        ] {
+            assert!(!is_loopback(host(other)), "{other}");
         }
     }
 }

@@ -13,9 +13,6 @@ use crate::http::quota;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-#[derive(Clone, Copy)]
-struct Identified(RequestId);
-
 /// Gives every request an id, and every answer the same one. One that the client sent is kept, if
 /// it is one alone and fit for headers and logs.
 pub(in crate::http) async fn identify(
@@ -26,7 +23,7 @@ pub(in crate::http) async fn identify(
     let given = given.next().filter(|_| given.next().is_none());
     let given = given.and_then(|id| RequestId::from_client(id.to_str().ok()?));
     let id = given.unwrap_or_else(RequestId::fresh);
-    request.extensions_mut().insert(Identified(id));
+    request.extensions_mut().insert(id);
     let span = Span::begin(request.request());
     let mut response = next.call(request).await?;
     span.responded(response.request(), response.status());
@@ -50,5 +47,5 @@ pub(in crate::http) fn path(request: &HttpRequest) -> String {
 
 /// The id of `request`.
 pub(in crate::http) fn request_id(request: &HttpRequest) -> RequestId {
-    request.extensions().get::<Identified>().map_or_else(RequestId::fresh, |identified| identified.0)
+    request.extensions().get::<RequestId>().copied().unwrap_or_else(RequestId::fresh)
 }

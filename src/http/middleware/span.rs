@@ -34,9 +34,6 @@ struct Known {
     response: Option<(Option<String>, u16)>,
 }
 
-/// What a request carries of it.
-struct Carried(Rc<Span>);
-
 impl Span {
     /// Of a request that has arrived.
     pub(in crate::http) fn begin(request: &HttpRequest) -> Rc<Self> {
@@ -44,13 +41,13 @@ impl Span {
         let parent = parent(request);
         let method = METHODS.into_iter().find(|method| *method == request.method().as_str());
         let span = Rc::new(Self { parent, trace: traces.join(parent), traces, method, known: RefCell::default() });
-        request.extensions_mut().insert(Carried(Rc::clone(&span)));
+        request.extensions_mut().insert(Rc::clone(&span));
         span
     }
 
     /// The one that `request` began.
     pub(in crate::http) fn of(request: &HttpRequest) -> Rc<Self> {
-        let found = request.extensions().get::<Carried>().map(|carried| Rc::clone(&carried.0));
+        let found = request.extensions().get::<Rc<Self>>().cloned();
         found.unwrap_or_else(|| Self::begin(request))
     }
 

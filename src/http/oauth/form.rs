@@ -8,20 +8,24 @@ use portico_actors::auth::{ClientProof, GrantError};
 use secrecy::SecretString;
 
 use crate::app::App;
+use crate::http::form::Form;
 use crate::http::middleware::body;
 use crate::http::{caller, peer};
 
 /// How large a form may be.
 pub(in crate::http) const LIMIT: body::Limit = body::Limit::Form(16 * 1024);
 
-/// Reads the form that `request` sends.
+/// Reads the form that `request` sends; its parameters are given at most once (§3.2).
 pub(in crate::http) async fn read(request: &HttpRequest, payload: web::Payload) -> Result<Form, GrantError> {
     let invalid = |description: String| GrantError::new("invalid_request", description);
     if let Some(refusal) = body::coded(request) {
         return Err(invalid(refusal.message));
     }
-    let bytes = body::read(request, payload).await.map_err(|refusal| invalid(refusal.message))?;
-    Form::parse(body::text(&bytes).map_err(|error| invalid(error.message))?)
+    let form = Form::read(request, payload).await.map_err(|refusal| invalid(refusal.message))?;
+    match form.repeated() {
+        Some(name) => Err(invalid(format!("{name:?} is given twice"))),
+        None => Ok(form),
+    }
 }
 
 /// The proof of a client that has to have a secret.
@@ -34,11 +38,7 @@ pub(in crate::http) fn proof(
 
 /// The client's name, and its secret if it has one, from the header or from the form, but not from
 /// both (§2.3).
-pub(in crate::http) fn client(
-    request: &HttpRequest,
-    app: &App,
-    form: &mut Form,
-) -> Result<ClientCredential, GrantError> {
+pub(in crate::http) fn client(request: &HttpRequest, app: &App, form: &Form) -> Result<ClientCredential, GrantError> {
     let invalid = |description: &str| GrantError::new("invalid_client", description);
     let from = peer::client(request, app);
     let (name, secret) = (form.take("client_id"), form.take("client_secret"));
@@ -77,26 +77,4 @@ pub(in crate::http) fn client(
     // A client without a secret may still name itself by header; an empty one is none.
     let secret = Some(decode(&basic_secret)).filter(|secret| !secret.is_empty());
     Ok(ClientCredential { from, client_id, secret: secret.map(SecretString::from) })
-}
-
-/// The parameters of a form, each at most once (§3.2).
-pub(in crate::http) struct Form(Vec<(String, String)>);
-
-impl Form {
-    fn parse(text: &str) -> Result<Self, GrantError> {
-        let mut parameters: Vec<(String, String)> = Vec::new();
-        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            if parameters.iter().any(|(known, _)| *known == name) {
-                return Err(GrantError::new("invalid_request", format!("{name:?} is given twice")));
-            }
-            parameters.push((name.into_owned(), value.into_owned()));
-        }
-        Ok(Self(parameters))
-    }
-
-    /// Takes a parameter; an empty one counts as absent (§3.1).
-    pub(in crate::http) fn take(&mut self, name: &str) -> Option<String> {
-        let index = self.0.iter().position(|(known, _)| known == name)?;
-        Some(self.0.swap_remove(index).1).filter(|value| !value.is_empty())
-    }
 }

@@ -1,5 +1,5 @@
 //! `POST /oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what they answer (RFC 6749, RFC 7009,
-//! RFC 7662). How a form is read is `oauth_form.rs`'s.
+//! RFC 7662). How a form is read is `form.rs`'s.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use portico_actors::auth::oauth::authorization::{Redemption, Refresh};
 use portico_actors::auth::{
     AccessToken, CLIENT_ID_PREFIX, Exchange, Grant, GrantError, Introspect, Introspection, Revoke,
 };
-use portico_actors::error::{Error, Kind, bounded};
+use portico_actors::error::{Error, bounded};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::audit;
 use crate::http::error;
+use crate::http::form::Form;
 use crate::http::mcp::admission;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::oauth::form::{self, Form};
+use crate::http::oauth::form;
 
 /// A successful answer of the token endpoint (RFC 6749 §5.1).
 #[derive(Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub(in crate::http) struct TokenAnswer {
 }
 
 /// What a token opens now (RFC 7662 §2.2): `active` alone where that is nothing.
-#[derive(Default, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Introspection")]
 pub(in crate::http) struct Described {
     active: bool,
@@ -80,32 +80,26 @@ pub(in crate::http) enum Audience {
 
 /// `POST /oauth/token`.
 pub(in crate::http) async fn token(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
-    let mut recorder = CallRecorder::begin(&request, &app);
-    let result = async {
-        let asked = asked(&request, &app, form::read(&request, payload).await?)?;
-        exchange(asked, &request, &app, &mut recorder).await
-    };
-    let result = result.await.map(|(token, refresh)| {
-        Some(TokenAnswer {
+    answer(&request, payload, &app, async |form, recorder| {
+        let (token, refresh) = exchange(&request, &app, form, recorder).await?;
+        Ok(Some(TokenAnswer {
             access_token: token.token.expose_secret().to_owned(),
             token_type: "Bearer",
             expires_in: token.expires_in.as_secs(),
             scope: token.scope.into(),
             refresh_token: refresh.map(|refresh| refresh.expose_secret().to_owned()),
-        })
-    });
-    answer(result, recorder)
+        }))
+    })
+    .await
 }
 
 /// `POST /oauth/revoke` (RFC 7009): a token that is none any more is as good as revoked.
 pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload, app: web::Data<App>) -> HttpResponse {
-    let mut recorder = CallRecorder::begin(&request, &app);
-    let result = async {
-        let mut form = form::read(&request, payload).await?;
-        let client = form::client(&request, &app, &mut form)?;
+    answer(&request, payload, &app, async |form, recorder| {
+        let client = form::client(&request, &app, form)?;
         recorder.note_claim(&client.client_id);
         let (name, has_secret) = (client.client_id.clone(), client.secret.is_some());
-        let token = shown(&mut form)?;
+        let token = shown(form)?;
         let door = recorder::door(&request, &app, None);
         if client.client_id.starts_with(CLIENT_ID_PREFIX) {
             let client = form::proof(client)?;
@@ -117,10 +111,9 @@ pub(in crate::http) async fn revoke(request: HttpRequest, payload: web::Payload,
         if has_secret {
             recorder.note(|event| event.subject = name);
         }
-        Ok(())
-    };
-    let result = result.await.map(|()| None::<Value>);
-    answer(result, recorder)
+        Ok(None::<()>)
+    })
+    .await
 }
 
 /// `POST /oauth/introspect` (RFC 7662).
@@ -129,21 +122,16 @@ pub(in crate::http) async fn introspect(
     payload: web::Payload,
     app: web::Data<App>,
 ) -> HttpResponse {
-    let mut recorder = CallRecorder::begin(&request, &app);
-    let result = async {
-        let mut form = form::read(&request, payload).await?;
-        let client = form::proof(form::client(&request, &app, &mut form)?)?;
+    answer(&request, payload, &app, async |form, recorder| {
+        let client = form::proof(form::client(&request, &app, form)?)?;
         recorder.note_claim(&client.client_id);
         let name = client.client_id.clone();
-        let token = shown(&mut form)?;
-        let described = app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))?;
+        let token = shown(form)?;
+        let token = app.auth.send(Introspect { client, token }).await.unwrap_or_else(|_| Err(away()))?;
         recorder.note(|event| event.subject = name);
-        Ok(described)
-    };
-    let result = result.await.map(|token| {
-        Some(token.map_or_else(Described::default, |token| Described { active: true, token: Some(described(token)) }))
-    });
-    answer(result, recorder)
+        Ok(Some(Described { active: token.is_some(), token: token.map(described) }))
+    })
+    .await
 }
 
 fn described(token: Introspection) -> DescribedToken {
@@ -168,9 +156,16 @@ fn described(token: Introspection) -> DescribedToken {
     }
 }
 
-/// The response: a document or nothing, or what went wrong (RFC 6749 §5).
-fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut recorder: CallRecorder) -> HttpResponse {
-    match result {
+/// Runs the work behind a form, and answers with its document or nothing, or with what went wrong (RFC 6749 §5).
+async fn answer<T: Serialize>(
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &App,
+    work: impl AsyncFnOnce(&Form, &mut CallRecorder) -> Result<Option<T>, GrantError>,
+) -> HttpResponse {
+    let mut recorder = CallRecorder::begin(request, app);
+    let result = async { work(&form::read(request, payload).await?, &mut recorder).await };
+    match result.await {
         Ok(document) => {
             recorder.finish(0, None);
             let mut response = HttpResponse::Ok();
@@ -185,7 +180,7 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut recorder: Cal
                 request.code = Some(refusal.code.to_owned());
                 request.reason = Some(audit::shortened(&refusal.description));
             });
-            recorder.finish(0, Some(&Error::new(kind(&refusal), refusal.code)));
+            recorder.finish(0, Some(&Error::new(error::oauth_kind(refusal.code), refusal.code)));
             let mut response = error::begin_oauth(&refusal);
             response.insert_header((header::CACHE_CONTROL, "no-store"));
             // A client that authenticated with a header is told the scheme (RFC 6749 §5.2).
@@ -197,17 +192,6 @@ fn answer<T: Serialize>(result: Result<Option<T>, GrantError>, mut recorder: Cal
     }
 }
 
-/// What kind of failure a refusal is.
-fn kind(refusal: &GrantError) -> Kind {
-    match refusal.code {
-        "invalid_client" => Kind::Unauthenticated,
-        "temporarily_unavailable" => Kind::Busy,
-        "service_unavailable" => Kind::Unavailable,
-        "server_error" => Kind::Internal,
-        _ => Kind::Invalid,
-    }
-}
-
 /// Nobody answers: whoever judges credentials is being started anew.
 fn away() -> GrantError {
     GrantError::new("service_unavailable", "no client can be recognised at the moment; try again")
@@ -215,45 +199,61 @@ fn away() -> GrantError {
 
 /// The token that a form asks about. Its `token_type_hint` can be left aside: there is one place to
 /// look (RFC 7009 §2.1).
-fn shown(form: &mut Form) -> Result<SecretString, GrantError> {
+fn shown(form: &Form) -> Result<SecretString, GrantError> {
     let token = form.take("token").ok_or_else(|| GrantError::new("invalid_request", "token is missing"))?;
     Ok(SecretString::from(token))
 }
 
-/// What is offered for a token.
-enum Asked {
-    /// A service account's own credentials.
-    Machine(Grant),
-    /// The code that a person's agreement led to.
-    Code(Redemption),
-    /// The refresh token of such an agreement.
-    Refresh(Refresh),
-}
-
-/// The access token, and the refresh token for the next one where there is one.
+/// The access token, and the refresh token for the next one where there is one: for a service account's own
+/// credentials, for the code that a person's agreement led to, or for the refresh token of such an agreement.
 async fn exchange(
-    asked: Asked,
     request: &HttpRequest,
     app: &App,
+    form: &Form,
     recorder: &mut CallRecorder,
 ) -> Result<(AccessToken, Option<SecretString>), GrantError> {
+    let need = |name: &str| {
+        let missing = || GrantError::new("invalid_request", format!("{name} is missing"));
+        form.take(name).ok_or_else(missing)
+    };
     let people = app.people.at(recorder::door(request, app, None));
-    let issued = match asked {
-        Asked::Machine(grant) => {
-            let Grant::ClientCredentials { client, .. } = &grant;
+    let issued = match need("grant_type")?.as_str() {
+        "client_credentials" => {
+            let client = form::proof(form::client(request, app, form)?)?;
             let name = client.client_id.clone();
             recorder.note_claim(&name);
+            let (scope, resource) = (form.take("scope"), resource(app, form));
+            let grant = Grant::ClientCredentials { client, scope, resource };
             let token = app.auth.send(Exchange(grant)).await.unwrap_or_else(|_| Err(away()))?;
             recorder.note(|event| event.subject = name);
             return Ok((token, None));
         }
-        Asked::Code(redemption) => {
+        "authorization_code" => {
+            let redemption = Redemption {
+                client: form::client(request, app, form)?,
+                code: need("code")?.into(),
+                redirect_uri: need("redirect_uri")?,
+                verifier: need("code_verifier")?.into(),
+                resource: resource(app, form),
+            };
             note_client(recorder, &redemption.client.client_id);
             people.redeem(redemption).await?
         }
-        Asked::Refresh(refresh) => {
+        "refresh_token" => {
+            let refresh = Refresh {
+                client: form::client(request, app, form)?,
+                token: need("refresh_token")?.into(),
+                scope: form.take("scope"),
+                resource: resource(app, form),
+            };
             note_client(recorder, &refresh.client.client_id);
             people.refresh(refresh).await?
+        }
+        _ => {
+            return Err(GrantError::new(
+                "unsupported_grant_type",
+                "grant_type must be authorization_code, refresh_token or client_credentials",
+            ));
         }
     };
     recorder.note(|event| event.subject.clone_from(&issued.subject));
@@ -261,7 +261,7 @@ async fn exchange(
 }
 
 /// The resource that a token is asked for.
-fn resource(app: &App, form: &mut Form) -> Option<String> {
+fn resource(app: &App, form: &Form) -> Option<String> {
     form.take("resource").map(|asked| admission::resource(app, &asked))
 }
 
@@ -269,34 +269,4 @@ fn resource(app: &App, form: &mut Form) -> Option<String> {
 fn note_client(recorder: &mut CallRecorder, client_id: &str) {
     recorder.note_claim(client_id);
     recorder.record(|request| request.client = Some(client_id.to_owned()));
-}
-
-fn asked(request: &HttpRequest, app: &App, mut form: Form) -> Result<Asked, GrantError> {
-    let missing = |name: &str| GrantError::new("invalid_request", format!("{name} is missing"));
-    let kind = form.take("grant_type").ok_or_else(|| missing("grant_type"))?;
-    let need = |form: &mut Form, name: &str| form.take(name).ok_or_else(|| missing(name));
-    match kind.as_str() {
-        "client_credentials" => {
-            let client = form::proof(form::client(request, app, &mut form)?)?;
-            let (scope, resource) = (form.take("scope"), resource(app, &mut form));
-            Ok(Asked::Machine(Grant::ClientCredentials { client, scope, resource }))
-        }
-        "authorization_code" => Ok(Asked::Code(Redemption {
-            client: form::client(request, app, &mut form)?,
-            code: need(&mut form, "code")?.into(),
-            redirect_uri: need(&mut form, "redirect_uri")?,
-            verifier: need(&mut form, "code_verifier")?.into(),
-            resource: resource(app, &mut form),
-        })),
-        "refresh_token" => Ok(Asked::Refresh(Refresh {
-            client: form::client(request, app, &mut form)?,
-            token: need(&mut form, "refresh_token")?.into(),
-            scope: form.take("scope"),
-            resource: resource(app, &mut form),
-        })),
-        _ => Err(GrantError::new(
-            "unsupported_grant_type",
-            "grant_type must be authorization_code, refresh_token or client_credentials",
-        )),
-    }
 }

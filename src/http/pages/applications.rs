@@ -2,50 +2,31 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use portico_actors::error::Error;
-use uuid::Uuid;
+use portico_actors::auth::oauth::authorization::Consent;
 
-use crate::http::pages::account::ApplicationRow;
-use crate::http::pages::browser::Visitor;
-use crate::http::pages::form::Form;
 use crate::http::pages::page::{self, State};
+use crate::http::pages::view::View;
 
 #[derive(Template)]
 #[template(path = "applications.html")]
 struct Applications<'a> {
-    email: &'a str,
-    administers: bool,
-    rows: Vec<ApplicationRow>,
-    csrf: String,
+    view: View<'a>,
+    consents: Vec<Consent>,
 }
 
 /// `GET /users/applications`.
 pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |recorder| {
-        let Some(visitor) = Visitor::find(&request, &app).await? else {
-            return Ok(page::go("/sign-in?next=/users/applications", &[]));
-        };
-        recorder.note(|event| event.subject.clone_from(&visitor.session.email));
+    page::signed_in(&request, &app, "/users/applications", async |visitor| {
         let consents = visitor.people.consents(&visitor.secret).await?;
-        let rows = consents.into_iter().map(|consent| ApplicationRow::of(&app, consent));
-        page::show(&Applications {
-            email: &visitor.session.email,
-            administers: visitor.session.administers(),
-            rows: rows.collect(),
-            csrf: visitor.token(),
-        })
+        page::show(&Applications { view: View { app: &app, visitor }, consents })
     })
     .await
 }
 
 /// `POST /users/applications/revoke`.
 pub(super) async fn revoke(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |recorder| {
-        let form = Form::read(&request, payload).await?;
-        let visitor = Visitor::of_form(&request, &app, &form).await?;
-        recorder.note(|event| event.subject.clone_from(&visitor.session.email));
-        let id = Uuid::try_parse(form.need("id")?).map_err(|_| Error::invalid("id: this is none"))?;
-        visitor.people.revoke_consent(&visitor.secret, id).await?;
+    page::of_form(&request, payload, &app, async |visitor, form| {
+        visitor.people.revoke_consent(&visitor.secret, form.id()?).await?;
         Ok(page::go("/users/applications", &[]))
     })
     .await

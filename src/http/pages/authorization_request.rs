@@ -13,10 +13,10 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::client_document::Documents;
 use crate::http::error;
+use crate::http::form::Form;
 use crate::http::mcp::admission;
 use crate::http::middleware::recorder;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::form::Form;
 use crate::http::pages::page;
 
 /// The person did not agree (RFC 6749 §4.1.2.1).
@@ -56,20 +56,6 @@ pub(super) struct RedirectTarget {
     pub(super) redirect_uri: String,
     state: Option<String>,
     issuer: String,
-}
-
-/// Why a request is not in order.
-enum Rejection {
-    /// For the person: nobody knows who asks.
-    Page(Error),
-    /// For the client: its code and its words (RFC 6749 §4.1.2.1).
-    Client(Box<(Client, RedirectTarget)>, &'static str, String),
-}
-
-impl From<Error> for Rejection {
-    fn from(error: Error) -> Self {
-        Self::Page(error)
-    }
 }
 
 impl RedirectTarget {
@@ -139,13 +125,15 @@ pub(super) async fn again(
         Some(visitor) => visitor.people.clone(),
         None => app.people.at(recorder::door(request, app, None)),
     };
-    match judge(query, app, &people).await {
-        Ok(ask) => Ok(Ok(ask)),
-        Err(Rejection::Page(error)) => Err(error),
-        Err(Rejection::Client(known, code, description)) => {
-            let (client, answer) = *known;
-            answer.fail(request, &client, visitor, (code, &description)).await.map(Err)
-        }
+    if query.len() > LONGEST_REQUEST {
+        return Err(Error::invalid("the request of the application is too long"));
+    }
+    let form = Form::parse(query);
+    let client = client(&form, app, &people).await?;
+    let answer = answer_of(&form, &client, app)?;
+    match RequestedGrant::read(&form, app) {
+        Ok(wanted) => Ok(Ok(AuthorizationRequest { client, answer, wanted })),
+        Err((code, description)) => answer.fail(request, &client, visitor, (code, &description)).await.map(Err),
     }
 }
 
@@ -159,19 +147,6 @@ async fn vouched_for(client: &Client, visitor: Option<&Visitor>) -> Result<bool>
             let given = visitor.people.grants(&visitor.secret).await?;
             Ok(given.iter().any(|grant| grant.client_id == client.client_id))
         }
-    }
-}
-
-async fn judge(query: &str, app: &App, people: &Accounts) -> std::result::Result<AuthorizationRequest, Rejection> {
-    if query.len() > LONGEST_REQUEST {
-        return Err(Error::invalid("the request of the application is too long").into());
-    }
-    let form = Form::parse(query);
-    let client = client(&form, app, people).await?;
-    let answer = answer_of(&form, &client, app)?;
-    match RequestedGrant::read(&form, app) {
-        Ok(wanted) => Ok(AuthorizationRequest { client, answer, wanted }),
-        Err((code, description)) => Err(Rejection::Client(Box::new((client, answer)), code, description)),
     }
 }
 

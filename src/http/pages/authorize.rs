@@ -4,9 +4,9 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use crate::client_document::Documents;
+use crate::http::form::Form;
 use crate::http::pages::authorization_request::again;
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::form::Form;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::{consent, sign_in};
 
@@ -18,7 +18,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         let next = format!("/authorize?{}", form.encode());
         // For strangers nothing is fetched: whose address it is, is found out once somebody has signed in.
         if visitor.is_none() && form.exact("client_id").is_some_and(Documents::is_address) {
-            return sign_in::show(&request, &app, &next, None);
+            return sign_in::show(&request, &app, &next, None, "", None);
         }
         let ask = match again(&request, request.query_string(), &app, visitor.as_ref()).await? {
             Ok(ask) => ask,
@@ -29,7 +29,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
                 recorder.note_session(&visitor.session);
                 consent::show(&app, &ask, &visitor, request.query_string())
             }
-            None => sign_in::show(&request, &app, &next, Some(&ask.client.name)),
+            None => sign_in::show(&request, &app, &next, Some(&ask.client.name), "", None),
         }
     })
     .await

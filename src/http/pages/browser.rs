@@ -11,8 +11,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
 use crate::http::authenticated::SignedIn;
+use crate::http::form::Form;
 use crate::http::middleware::recorder;
-use crate::http::pages::form::Form;
 use crate::http::peer;
 
 /// What a cookie is for.

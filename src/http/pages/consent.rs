@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::error;
+use crate::http::form::Form;
 use crate::http::pages::authorization_request::{self, AuthorizationRequest};
 use crate::http::pages::browser::Visitor;
-use crate::http::pages::form::Form;
 use crate::http::pages::page::{self, State};
 use crate::http::pages::sign_in;
 
@@ -64,19 +64,24 @@ pub(super) fn places_of(app: &App, rights: &Rights) -> Vec<ConnectionChoice> {
 #[derive(Template)]
 #[template(path = "consent.html")]
 struct Consent<'a> {
-    client: &'a str,
-    /// Where the application describes itself, if it does: its host is all that is certain.
-    publisher: Option<String>,
-    registered: bool,
-    host: String,
-    local: bool,
-    email: &'a str,
+    ask: &'a AuthorizationRequest,
+    visitor: &'a Visitor,
     scopes: Vec<ScopeChoice>,
     places: Vec<ConnectionChoice>,
-    /// Whether the request named one connection.
-    single: bool,
+    /// The whole request, which comes back with the decision.
     request: &'a str,
-    csrf: String,
+}
+
+impl Consent<'_> {
+    /// Where the application describes itself, if it does: its host is all that is certain.
+    fn publisher(&self) -> Option<&str> {
+        let client = &self.ask.client;
+        (client.kind == ClientKind::Document).then(|| client.client_id.split('/').nth(2).unwrap_or_default())
+    }
+
+    fn is_registered(&self) -> bool {
+        self.ask.client.kind == ClientKind::Registered
+    }
 }
 
 /// The connections that can be given to this client.
@@ -89,21 +94,8 @@ fn places(app: &App, ask: &AuthorizationRequest, visitor: &Visitor) -> Vec<Conne
 /// The consent page.
 pub(super) fn show(app: &App, ask: &AuthorizationRequest, visitor: &Visitor, request: &str) -> Result<HttpResponse> {
     let most = ask.wanted.scope.min(visitor.session.rights.widest());
-    let publisher = (ask.client.kind == ClientKind::Document)
-        .then(|| ask.client.client_id.split('/').nth(2).unwrap_or_default().to_owned());
-    let page = Consent {
-        client: &ask.client.name,
-        publisher,
-        registered: ask.client.kind == ClientKind::Registered,
-        host: ask.answer.host(),
-        local: ask.answer.is_local(),
-        email: &visitor.session.email,
-        scopes: choices(most, ask.wanted.usual.min(most)),
-        places: places(app, ask, visitor),
-        single: ask.wanted.connection.is_some(),
-        request,
-        csrf: visitor.token(),
-    };
+    let (scopes, places) = (choices(most, ask.wanted.usual.min(most)), places(app, ask, visitor));
+    let page = Consent { ask, visitor, scopes, places, request };
     page::show_as(error::OK, &page, &ask.answer.policy_source(), &[])
 }
 

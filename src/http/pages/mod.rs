@@ -7,51 +7,52 @@ mod authorization_request;
 mod authorize;
 mod browser;
 mod consent;
-pub(super) mod form;
 mod page;
 mod sign_in;
 mod users;
+mod view;
 
 use crate::http::middleware::body::Limit;
 use crate::http::table::Table;
 use crate::http::{error, policy};
+
+/// How large a form may be.
+const FORM: Limit = Limit::Form(64 * 1024);
 
 /// The pages' part of the route table.
 pub(super) fn routes(table: &mut Table<'_>) {
     let read = Limit::None;
     table
         .scope(&policy::AUTHORIZE, "/authorize", |authorize| {
-            authorize
-                .route("", "GET, HEAD, POST", form::LIMIT, |page| page.get(authorize::get).post(authorize::post))
-                .route("/decision", "POST", form::LIMIT, |form| form.post(consent::decide))
+            authorize.route("", "GET, HEAD, POST", FORM, |page| page.get(authorize::get).post(authorize::post)).route(
+                "/decision",
+                "POST",
+                FORM,
+                |form| form.post(consent::decide),
+            )
         })
-        .route(&policy::SIGN_IN, "/sign-in", "GET, HEAD, POST", form::LIMIT, |page| {
-            page.get(sign_in::get).post(sign_in::post)
-        })
-        .route(&policy::SIGN_IN, "/sign-out", "POST", form::LIMIT, |form| form.post(sign_in::out))
+        .route(&policy::SIGN_IN, "/sign-in", "GET, HEAD, POST", FORM, |page| page.get(sign_in::get).post(sign_in::post))
+        .route(&policy::SIGN_IN, "/sign-out", "POST", FORM, |form| form.post(sign_in::out))
         .route(&policy::PAGES, "/account", error::READ, read, |page| page.get(account::get))
         .scope(&policy::CHANGES, "/account", |account| {
             account
-                .route("/tokens", "POST", form::LIMIT, |form| form.post(account::create))
-                .route("/tokens/revoke", "POST", form::LIMIT, |form| form.post(account::revoke))
-                .route("/applications/revoke", "POST", form::LIMIT, |form| form.post(account::revoke_application))
+                .route("/tokens", "POST", FORM, |form| form.post(account::create))
+                .route("/tokens/revoke", "POST", FORM, |form| form.post(account::revoke))
+                .route("/applications/revoke", "POST", FORM, |form| form.post(account::revoke_application))
         })
         .route(&policy::PAGES, "/users", error::READ, read, |page| page.get(users::get))
         .route(&policy::PAGES, "/users/applications", error::READ, read, |page| page.get(applications::get))
         .scope(&policy::CHANGES, "/users", |users| {
             users
-                .route("/accounts", "POST", form::LIMIT, |form| form.post(users::create_account))
-                .route("/accounts/change", "POST", form::LIMIT, |form| form.post(users::change_account))
-                .route("/people", "POST", form::LIMIT, |form| form.post(users::add_user))
-                .route("/people/change", "POST", form::LIMIT, |form| form.post(users::change_user))
-                .route("/applications/revoke", "POST", form::LIMIT, |form| form.post(applications::revoke))
+                .route("/accounts", "POST", FORM, |form| form.post(users::create_account))
+                .route("/accounts/change", "POST", FORM, |form| form.post(users::change_account))
+                .route("/people", "POST", FORM, |form| form.post(users::add_user))
+                .route("/people/change", "POST", FORM, |form| form.post(users::change_user))
+                .route("/applications/revoke", "POST", FORM, |form| form.post(applications::revoke))
         })
         .scope(&policy::PUBLIC, "/assets", |assets| {
-            assets.route("/portico.css", error::READ, read, |file| file.get(page::stylesheet)).route(
-                "/icon.svg",
-                error::READ,
-                read,
-                |file| file.get(page::icon),
-            )
+            assets
+                .read("/portico.css", |file| file.get(page::stylesheet))
+                .read("/icon.svg", |file| file.get(page::icon))
         });
 }

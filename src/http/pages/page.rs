@@ -9,8 +9,9 @@ use portico_actors::error::{Error, Kind, Result};
 use crate::app::App;
 use crate::http::authenticated::SignedIn;
 use crate::http::error;
+use crate::http::form::Form;
 use crate::http::middleware::recorder::{self, CallRecorder};
-use crate::http::pages::browser::{Cookie, Ended};
+use crate::http::pages::browser::{Cookie, Ended, Visitor};
 
 const STYLESHEET: &str = include_str!("../../../templates/portico.css");
 const ICON: &str = include_str!("../../../templates/icon.svg");
@@ -29,7 +30,7 @@ struct Failed<'a> {
 
 /// The headers of every page: kept nowhere, framed nowhere, fetching nothing from elsewhere.
 /// `destination` is where the page's form may lead besides this service.
-fn headers(response: &mut HttpResponseBuilder, destination: &str) {
+fn headers(response: &mut HttpResponseBuilder, destination: &str, cookies: &[String]) {
     let policy = format!(
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'{destination}; frame-ancestors 'none'"
     );
@@ -40,6 +41,9 @@ fn headers(response: &mut HttpResponseBuilder, destination: &str) {
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
         .insert_header(("cross-origin-opener-policy", "same-origin"))
         .insert_header((header::CACHE_CONTROL, "no-store"));
+    for cookie in cookies {
+        response.append_header((header::SET_COOKIE, cookie.as_str()));
+    }
 }
 
 /// A page.
@@ -56,20 +60,14 @@ pub(super) fn show_as(
 ) -> Result<HttpResponse> {
     let html = template.render().map_err(Error::internal)?;
     let mut response = HttpResponse::build(status);
-    headers(&mut response, destination);
-    for cookie in cookies {
-        response.append_header((header::SET_COOKIE, cookie.as_str()));
-    }
+    headers(&mut response, destination, cookies);
     Ok(response.content_type("text/html; charset=utf-8").body(html))
 }
 
 /// Sends the browser on, by GET whatever it did here (RFC 9700 §4.12).
 pub(super) fn go(location: &str, cookies: &[String]) -> HttpResponse {
     let mut response = HttpResponse::SeeOther();
-    headers(&mut response, "");
-    for cookie in cookies {
-        response.append_header((header::SET_COOKIE, cookie.as_str()));
-    }
+    headers(&mut response, "", cookies);
     response.insert_header((header::LOCATION, location)).finish()
 }
 
@@ -100,6 +98,39 @@ pub(super) async fn answer(
         cleared.for_each(|value| response.headers_mut().append(header::SET_COOKIE, value));
     }
     response
+}
+
+/// Runs the work behind a page of somebody who is signed in. Others sign in first, and come back to `path`.
+pub(super) async fn signed_in(
+    request: &HttpRequest,
+    app: &App,
+    path: &str,
+    work: impl AsyncFnOnce(&Visitor) -> Result<HttpResponse>,
+) -> HttpResponse {
+    answer(request, app, async |recorder| {
+        let Some(visitor) = Visitor::find(request, app).await? else {
+            return Ok(go(&format!("/sign-in?next={path}"), &[]));
+        };
+        recorder.note_session(&visitor.session);
+        work(&visitor).await
+    })
+    .await
+}
+
+/// Runs the work behind a form that somebody who is signed in has sent from our own page.
+pub(super) async fn of_form(
+    request: &HttpRequest,
+    payload: web::Payload,
+    app: &App,
+    work: impl AsyncFnOnce(&Visitor, &Form) -> Result<HttpResponse>,
+) -> HttpResponse {
+    answer(request, app, async |recorder| {
+        let form = Form::read(request, payload).await?;
+        let visitor = Visitor::of_form(request, app, &form).await?;
+        recorder.note_session(&visitor.session);
+        work(&visitor, &form).await
+    })
+    .await
 }
 
 fn failed(request: &HttpRequest, failure: &Error) -> HttpResponse {

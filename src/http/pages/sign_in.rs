@@ -8,8 +8,8 @@ use portico_actors::error::{Error, Kind, Result};
 use secrecy::SecretString;
 
 use crate::app::App;
+use crate::http::form::Form;
 use crate::http::pages::browser::{Cookie, Visitor, check_origin, check_token};
-use crate::http::pages::form::Form;
 use crate::http::pages::page::{self, State};
 use crate::http::{error, peer};
 
@@ -29,18 +29,14 @@ struct SignIn<'a> {
     failure: Option<&'a str>,
 }
 
-/// The sign-in page; `next` is where it leads.
-pub(super) fn show(request: &HttpRequest, app: &App, next: &str, client: Option<&str>) -> Result<HttpResponse> {
-    render(request, app, next, client, "", None)
-}
-
 /// The sign-in page's address that leads on to `next`.
 pub(super) fn path(next: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
     format!("/sign-in?{query}")
 }
 
-fn render(
+/// The sign-in page; `next` is where it leads.
+pub(super) fn show(
     request: &HttpRequest,
     app: &App,
     next: &str,
@@ -71,7 +67,7 @@ pub(super) async fn get(request: HttpRequest, app: State) -> HttpResponse {
         if Visitor::find(&request, &app).await?.is_some() {
             return Ok(page::go(next, &[]));
         }
-        show(&request, &app, next, None)
+        show(&request, &app, next, None, "", None)
     })
     .await
 }
@@ -99,7 +95,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
                 let message = "This browser sent no cookie. Allow cookies for this site and try again.";
                 // The page is shown all the same; the sign-in has failed.
                 recorder.finish(0, Some(&Error::forbidden("the browser sent no cookie with the form")));
-                return render(&request, &app, next, None, "", Some((Kind::Forbidden, message)));
+                return show(&request, &app, next, None, "", Some((Kind::Forbidden, message)));
             }
         }
         let from = peer::client(&request, &app);
@@ -116,7 +112,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
             Err(failure) if failure.kind == Kind::Unauthenticated => {
                 recorder.finish(0, Some(&failure));
                 let message = "That address and that password or token do not belong together.";
-                render(&request, &app, next, None, email, Some((failure.kind, message)))
+                show(&request, &app, next, None, email, Some((failure.kind, message)))
             }
             Err(failure) => Err(failure),
         }
@@ -131,10 +127,7 @@ pub(super) async fn post(request: HttpRequest, payload: web::Payload, app: State
 
 /// `POST /sign-out`: with `everywhere`, every session of the person.
 pub(super) async fn out(request: HttpRequest, payload: web::Payload, app: State) -> HttpResponse {
-    page::answer(&request, &app, async |recorder| {
-        let form = Form::read(&request, payload).await?;
-        let visitor = Visitor::of_form(&request, &app, &form).await?;
-        recorder.note_session(&visitor.session);
+    page::of_form(&request, payload, &app, async |visitor, form| {
         app.people.sign_out(&visitor.secret, form.get("everywhere").is_some()).await?;
         Ok(page::go("/sign-in", &Cookie::Session.clear(&app)))
     })

@@ -7,8 +7,7 @@ use portico_actors::principal::{Endpoint, Scope};
 
 use crate::app::App;
 use crate::config::MetricsAccess;
-use crate::http::middleware::recorder;
-use crate::http::middleware::recorder::CallRecorder;
+use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::public::fallback;
 use crate::http::{caller, error};
 use crate::observe::metrics::CONTENT_TYPE;

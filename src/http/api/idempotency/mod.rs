@@ -25,13 +25,12 @@ use portico_actors::principal::{Endpoint, Principal};
 
 use crate::app::App;
 use crate::config::Connection;
+use crate::http::api::answer::LateFailure;
 pub(in crate::http) use crate::http::api::idempotency::store::IdempotencyStore;
-use crate::http::api::idempotency::store::{Claim, Key, LARGEST, Lookup, StoredResponse};
-use crate::http::api::late_failure::LateFailure;
+use crate::http::api::idempotency::store::{Claim, Key, LARGEST, Lookup, State, StoredResponse};
 use crate::http::api::sql::{self, Admitted};
-use crate::http::middleware::limits::Prepared;
-use crate::http::middleware::recorder;
-use crate::http::middleware::recorder::CallRecorder;
+use crate::http::middleware::limits;
+use crate::http::middleware::recorder::{self, CallRecorder};
 use crate::http::{caller, error, socket};
 use portico_actors::shares::Room;
 
@@ -42,15 +41,14 @@ const LONGEST_KEY: usize = 255;
 
 /// Carries out a request under a key once.
 pub(in crate::http) async fn once(
+    app: web::Data<App>,
+    memory: web::Data<IdempotencyStore>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> actix_web::Result<ServiceResponse<BoxBody>> {
-    let keyed = request.headers().contains_key(KEY);
-    let state =
-        (request.app_data::<web::Data<App>>().cloned(), request.app_data::<web::Data<IdempotencyStore>>().cloned());
-    let (true, (Some(app), Some(memory))) = (keyed, state) else {
+    if !request.headers().contains_key(KEY) {
         return Ok(next.call(request).await?.map_into_boxed_body());
-    };
+    }
     // Whoever is not let in is told so by the handler.
     let Ok(by) = caller::authenticate(request.request(), &app, Endpoint::Api).await else {
         return Ok(next.call(request).await?.map_into_boxed_body());
@@ -58,19 +56,17 @@ pub(in crate::http) async fn once(
     let mut recorder = CallRecorder::begin(request.request(), &app);
     recorder.note_caller(&by);
     let payload = request.extract::<web::Payload>().await?;
-    let claimed = match claim(request.request(), payload, &by, &app, &memory).await {
-        Ok((found, admitted)) => {
-            recorder.note_connection(&app, &admitted.entry, &by);
-            (found, admitted)
-        }
+    let (found, admitted) = match claim(request.request(), payload, &by, &app, &memory).await {
+        Ok(claimed) => claimed,
         Err(refusal) => {
             recorder.finish(0, Some(&refusal));
             let response = error::api(&refusal, recorder::request_id(request.request()), None);
             return Ok(request.into_response(response));
         }
     };
-    let answered = match claimed {
-        (Lookup::Nothing(claim), admitted) => {
+    recorder.note_connection(&app, &admitted.entry, &by);
+    let answered = match found {
+        Lookup::Nothing(claim) => {
             // The handler tells of the end itself.
             recorder.forget();
             request.extensions_mut().insert(admitted);
@@ -80,17 +76,17 @@ pub(in crate::http) async fn once(
                 .await
                 .map_err(|_| actix_web::error::ErrorInternalServerError("the request ended without an answer"))?;
         }
-        (Lookup::Kept(stored), _) => Ok(stored),
-        (Lookup::Running, _) => Err((
+        Lookup::Known(State::Kept(stored)) => Ok(stored),
+        Lookup::Known(State::Running) => Err((
             error::CONFLICT,
             Error::invalid("Idempotency-Key: the first request with this key is still running")
                 .retry_after(std::time::Duration::from_secs(1)),
         )),
-        (Lookup::Different, _) => Err((
+        Lookup::Different => Err((
             error::UNPROCESSABLE,
             Error::invalid("Idempotency-Key: this key was used for another request").hint("use a new key"),
         )),
-        (Lookup::NotKept, _) => Err((
+        Lookup::Known(State::NotKept) => Err((
             error::CONFLICT,
             Error::invalid(format!(
                 "Idempotency-Key: the first request with this key ran, but its answer was not kept: it had more than {LARGEST} bytes, or as many were in answers as the service prepares at once"
@@ -133,10 +129,10 @@ async fn claim(
     };
     let (admitted, body) = sql::admit(by, request, payload, app).await?;
     let accept: Vec<&[u8]> = request.headers().get_all(header::ACCEPT).map(HeaderValue::as_bytes).collect();
-    let digest = memory.digests.0.hash_one((request.path(), request.query_string(), accept, &body));
+    let digest = memory.digests.hash_one((request.path(), request.query_string(), accept, &body));
     let connection = app.connection(admitted.entry.id)?;
     let standing = standing(by, &connection)?;
-    Ok((IdempotencyStore::find(memory, Key::of(&by.subject, &standing, &key), digest), admitted))
+    Ok((IdempotencyStore::find(memory, Key::new(&by.subject, &standing, &key), digest), admitted))
 }
 
 /// All that the answer depends on besides the request: what the caller may do, who they are in the database,
@@ -175,7 +171,7 @@ async fn run<B: MessageBody + 'static>(
                     let content_type = content_type.unwrap_or(HeaderValue::from_static("application/json"));
                     claim.keep(StoredResponse { status: head.status(), content_type, body: body.clone() });
                 }
-                head.extensions_mut().insert(Prepared(room));
+                limits::hold(&mut head.extensions_mut(), room);
                 return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
             }
             Some(Err(error)) => break Some(error),
@@ -195,6 +191,6 @@ async fn run<B: MessageBody + 'static>(
         None => Box::pin(stream::poll_fn(move |cx| Pin::new(&mut body).poll_next(cx))),
     };
     let whole = stream::iter([Ok(gathered.freeze())]).chain(more);
-    head.extensions_mut().insert(Prepared(room));
+    limits::hold(&mut head.extensions_mut(), room);
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(BodyStream::new(whole)))))
 }

@@ -35,7 +35,7 @@ pub(super) struct Key {
 
 impl Key {
     /// Of `word`, used by `subject` in that standing.
-    pub(super) fn of(subject: &str, standing: &str, word: &str) -> Self {
+    pub(super) fn new(subject: &str, standing: &str, word: &str) -> Self {
         let mut whole = Sha256::new();
         for piece in [subject, standing, word] {
             // With its length in front, no piece can pass for the end of another.
@@ -58,19 +58,20 @@ pub(super) struct StoredResponse {
 pub(super) enum Lookup {
     /// Nothing: whoever asked carries the request out.
     Nothing(Claim),
-    /// Its answer.
-    Kept(StoredResponse),
-    /// Its request has not ended yet.
-    Running,
     /// It belongs to a request that is not this one.
     Different,
-    /// Its answer was too large.
-    NotKept,
+    /// What became of its request.
+    Known(State),
 }
 
-enum State {
+/// What became of the request with a key.
+#[derive(Clone)]
+pub(super) enum State {
+    /// It has not ended yet.
     Running,
+    /// It has an answer.
     Kept(StoredResponse),
+    /// Its answer was too large.
     NotKept,
 }
 
@@ -85,14 +86,11 @@ impl Entry {
     }
 }
 
-/// What keys and bodies are digested with.
-#[derive(Clone, Default)]
-pub(super) struct Digests(pub(super) RandomState);
-
 /// Everything that is kept.
 #[derive(Default)]
 pub(in crate::http) struct IdempotencyStore {
-    pub(super) digests: Digests,
+    /// What bodies are digested with.
+    pub(super) digests: RandomState,
     responses: Mutex<Responses>,
 }
 
@@ -125,9 +123,7 @@ impl IdempotencyStore {
         responses.forget_old(Instant::now());
         match responses.entries.get(&key) {
             Some(entry) if entry.digest != digest => Lookup::Different,
-            Some(Entry { state: State::Running, .. }) => Lookup::Running,
-            Some(Entry { state: State::NotKept, .. }) => Lookup::NotKept,
-            Some(Entry { state: State::Kept(stored), .. }) => Lookup::Kept(stored.clone()),
+            Some(entry) => Lookup::Known(entry.state.clone()),
             None => {
                 responses.entries.insert(key, Entry { digest, state: State::Running });
                 Lookup::Nothing(Claim { memory: memory.clone(), key: Some(key) })
@@ -231,7 +227,7 @@ mod tests {
     use super::*;
 
     fn key(subject: &str, key: usize) -> Key {
-        Key::of(subject, "", &key.to_string())
+        Key::new(subject, "", &key.to_string())
     }
 
     fn keep(memory: &web::Data<IdempotencyStore>, key: Key, size: usize) {
@@ -243,9 +239,9 @@ mod tests {
 
     #[test]
     fn a_key_is_its_callers_alone_and_as_small_as_any() {
-        let key = Key::of("ann", "read", "1");
+        let key = Key::new("ann", "read", "1");
         for other in [("bob", "read", "1"), ("ann", "write", "1"), ("ann", "read", "2"), ("annread", "", "1")] {
-            assert_ne!(key, Key::of(other.0, other.1, other.2), "{other:?}");
+            assert_ne!(key, Key::new(other.0, other.1, other.2), "{other:?}");
         }
         assert_eq!(size_of::<Key>(), 64);
     }
@@ -259,25 +255,25 @@ mod tests {
         }
         assert_eq!(memory.responses().ended.len(), MOST_PER_CALLER + 1);
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
             "pushed out by another caller"
         );
         assert!(matches!(IdempotencyStore::find(&memory, key("busy", 9), 1), Lookup::Nothing(_)));
-        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), Lookup::Kept(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("busy", 10), 1), Lookup::Known(State::Kept(_))));
         for number in 0..100 {
             keep(&memory, key("large", number), LARGEST);
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
             "pushed out by large answers"
         );
-        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), Lookup::Kept(_)));
+        assert!(matches!(IdempotencyStore::find(&memory, key("large", 99), 1), Lookup::Known(State::Kept(_))));
         // Many together fill it, and those who have most make room.
         for caller in 0..20 {
             (0..8).for_each(|number| keep(&memory, key(&format!("caller {caller}"), number), LARGEST));
         }
         assert!(
-            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Kept(_)),
+            matches!(IdempotencyStore::find(&memory, key("other", 0), 1), Lookup::Known(State::Kept(_))),
             "pushed out by many others"
         );
         let responses = memory.responses();

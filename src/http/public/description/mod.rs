@@ -1,25 +1,107 @@
-//! `/openapi.json` and `/docs`: the service as `OpenAPI` 3.1 describes it, put together from the types
-//! and tables that it runs on. What is served is in the route table.
+//! `/openapi.json` and `/docs`: the service as `OpenAPI` 3.1 describes it. `templates/openapi.json` has its words; what
+//! the types and tables that the service runs on say is put in here. What is served is in the route table.
 
-mod failures;
-mod page;
-mod paths;
 mod schemas;
 mod shapes;
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use askama::Template;
+use portico_actors::call::{Facet, Limits};
+use portico_actors::error::Kind;
+use portico_actors::reply::{Column, DataType};
+use portico_actors::source::catalog::columns;
 use serde_json::{Value, json};
 
-use crate::http::error::ApiFailure;
-use crate::http::public::description::failures::failures;
-use crate::http::public::description::schemas::Components;
+use crate::encode::{ErrorBody, write_schema};
+use crate::http::api::metadata;
+use crate::http::error::{self, ApiFailure};
+use crate::tools::TIMEOUT_SECONDS;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
-static PAGE: LazyLock<String> = LazyLock::new(|| page::render(&DOCUMENT));
+static PAGE: LazyLock<String> = LazyLock::new(|| Page { document: &DOCUMENT }.render().unwrap_or_default());
+
+/// Every kind of failure that an answer may have.
+const KINDS: [Kind; 11] = [
+    Kind::Invalid,
+    Kind::Unauthenticated,
+    Kind::Forbidden,
+    Kind::NotFound,
+    Kind::Rejected,
+    Kind::Conflict,
+    Kind::TimedOut,
+    Kind::Busy,
+    Kind::Unavailable,
+    Kind::TooLarge,
+    Kind::Internal,
+];
+
+/// What is put into the document.
+#[derive(Template)]
+#[template(path = "openapi.json", escape = "none")]
+struct Document {
+    version: &'static str,
+    license: &'static str,
+    timeouts: RangeInclusive<u64>,
+    default_timeout: u64,
+    /// The example of a statement's result.
+    result: Value,
+    facets: Vec<FacetListing>,
+    responses: Vec<FailureResponse>,
+    schemas: Value,
+}
+
+/// The rows of one facet of a catalogue.
+struct FacetListing {
+    name: &'static str,
+    columns: String,
+    filters: Vec<(&'static str, &'static str)>,
+    example: Value,
+}
+
+/// What the SQL API answers under one status when it fails.
+struct FailureResponse {
+    status: u16,
+    meaning: String,
+    example: Value,
+    has_delay: bool,
+}
+
+/// The document as a page: plain HTML with its style inside, without a script.
+#[derive(Template)]
+#[template(path = "docs.html")]
+struct Page {
+    document: &'static Value,
+}
+
+impl Page {
+    fn text<'v>(&self, value: &'v Value) -> &'v str {
+        value.as_str().unwrap_or_default()
+    }
+
+    fn members<'v>(&self, value: &'v Value) -> impl Iterator<Item = (&'v String, &'v Value)> {
+        value.as_object().into_iter().flatten()
+    }
+
+    fn items<'v>(&self, value: &'v Value) -> &'v [Value] {
+        value.as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What an answer means: a failure that several paths have says it in one place.
+    fn meaning<'v>(&'v self, status: &str, response: &'v Value) -> &'v str {
+        let shared = &self.document["components"]["responses"][status]["description"];
+        response["description"].as_str().unwrap_or_else(|| self.text(shared))
+    }
+
+    fn pretty(&self, value: &Value) -> String {
+        serde_json::to_string_pretty(value).unwrap_or_default()
+    }
+}
 
 /// `GET /openapi.json`.
 pub(in crate::http) async fn openapi() -> HttpResponse {
@@ -40,27 +122,69 @@ pub(in crate::http) async fn docs() -> HttpResponse {
 }
 
 fn document() -> Value {
-    let mut components = Components::new();
-    let paths = paths::all(&mut components);
-    let responses = failures(&components.answer::<ApiFailure>());
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Portico",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "SQL and metadata over HTTP in front of your databases, and what belongs to it.",
-            "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
-        },
-        "servers": [{"url": "/"}],
-        "security": [{"basic": []}, {"bearer": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "basic": {"type": "http", "scheme": "basic", "description": "E-mail address and personal access token"},
-                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-            },
-            "schemas": components.finish(),
-            "responses": responses,
-        },
-    })
+    let columns = [Column::computed("id", DataType::Integer), Column::computed("name", DataType::Varchar)];
+    let document = Document {
+        version: env!("CARGO_PKG_VERSION"),
+        license: env!("CARGO_PKG_LICENSE"),
+        timeouts: TIMEOUT_SECONDS,
+        default_timeout: Limits::DEFAULT_TIMEOUT.as_secs(),
+        result: result(&columns, &json!([1, "Łukasz"])),
+        facets: metadata::FACETS.into_iter().map(listing).collect(),
+        responses: failures(),
+        schemas: Value::Object(schemas::all()),
+    };
+    // What the template makes of it is JSON, whatever it holds: the tests read it.
+    document.render().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+fn listing((path, facet): (&'static str, Facet)) -> FacetListing {
+    let columns = columns(facet);
+    let labels: Vec<&str> = columns.iter().map(|column| column.label.as_str()).collect();
+    let value = |column: &Column| match (column.data_type, column.label.as_str()) {
+        (DataType::Boolean, _) => json!(false),
+        (DataType::Integer | DataType::BigInt, _) => json!(1),
+        (_, label) if label.ends_with("_CATALOG") || label.ends_with("_CAT") => json!("shop"),
+        (_, label) if label.ends_with("_SCHEMA") || label.ends_with("_SCHEM") => json!("main"),
+        (_, label) if label.ends_with("_NAME") => json!("orders"),
+        _ => Value::Null,
+    };
+    FacetListing {
+        name: path.trim_start_matches('/'),
+        columns: labels.join(", "),
+        filters: metadata::filters_of(facet),
+        example: result(&columns, &columns.iter().map(value).collect()),
+    }
+}
+
+/// One result with these columns, as the service itself writes them.
+fn result(columns: &[Column], row: &Value) -> Value {
+    let mut schema = Vec::new();
+    write_schema(&mut schema, columns);
+    let schema: Value = serde_json::from_slice(&schema).unwrap_or_default();
+    json!({"results": [{"schema": schema, "rows": [row], "affectedRows": -1}]})
+}
+
+/// The kinds of failure, under their statuses.
+fn failures() -> Vec<FailureResponse> {
+    let mut statuses: BTreeMap<u16, Vec<Kind>> = BTreeMap::new();
+    for kind in KINDS {
+        statuses.entry(error::numbers(kind).1).or_default().push(kind);
+    }
+    let response = |(status, kinds): (u16, Vec<Kind>)| {
+        let words: Vec<String> = kinds.iter().map(|kind| format!("{} {}", error::code(*kind), kind.word())).collect();
+        let error = ErrorBody {
+            code: error::code(kinds[0]),
+            message: format!("what is {} here", kinds[0].word()),
+            sql_state: None,
+            hint: None,
+            request_id: "0198b7a4-5b0e-7c3d-9a44-2f6d1c0e8b11".to_owned(),
+        };
+        FailureResponse {
+            status,
+            meaning: words.join(", "),
+            example: serde_json::to_value(ApiFailure { error }).unwrap_or_default(),
+            has_delay: kinds.iter().any(|kind| matches!(kind, Kind::Busy | Kind::Unavailable)),
+        }
+    };
+    statuses.into_iter().map(response).collect()
 }

@@ -13,7 +13,7 @@ pub(super) struct Document {
     /// One for each statement, or one for each set of values of a batch.
     results: Vec<ResultSet>,
     /// Everything was undone.
-    #[schemars(schema_with = "always", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool", extend("const" = true), skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
     /// What failed after the first byte. Rows in front of it are whole.
     #[schemars(with = "ErrorBody", skip_serializing_if = "Option::is_none")]
@@ -48,10 +48,6 @@ struct Key {
     alg: String,
     #[schemars(rename = "use")]
     usage: String,
-}
-
-fn always(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "boolean", "const": true})
 }
 
 fn rows(_: &mut SchemaGenerator) -> Schema {

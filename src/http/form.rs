@@ -2,19 +2,17 @@
 
 use actix_web::{HttpRequest, web};
 use portico_actors::error::{Error, Result};
+use uuid::Uuid;
 
 use crate::http::middleware::body;
 
-/// How large a form may be.
-pub(super) const LIMIT: body::Limit = body::Limit::Form(64 * 1024);
-
 /// Names and values.
 #[derive(Clone, Debug, Default)]
-pub(in crate::http) struct Form(Vec<(String, String)>);
+pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
     /// Reads `name=value&…`.
-    pub(in crate::http) fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
@@ -25,13 +23,18 @@ impl Form {
     }
 
     /// The value of `name`, without the white space around it; empty counts as absent (RFC 6749 §3.1).
-    pub(in crate::http) fn get(&self, name: &str) -> Option<&str> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
     /// A value that has to be there.
     pub(super) fn need(&self, name: &str) -> Result<&str> {
         self.get(name).ok_or_else(|| Error::invalid(format!("{name} is missing: fill it in")))
+    }
+
+    /// Which of the things on the page a form is about.
+    pub(super) fn id(&self) -> Result<Uuid> {
+        Uuid::try_parse(self.need("id")?).map_err(|_| Error::invalid("id is no UUID"))
     }
 
     /// Every value of `name` that is not empty.
@@ -46,6 +49,18 @@ impl Form {
             .find(|(known, _)| known == name)
             .map(|(_, value)| value.as_str())
             .filter(|value| !value.is_empty())
+    }
+
+    /// The same, for who keeps it.
+    pub(super) fn take(&self, name: &str) -> Option<String> {
+        self.exact(name).map(str::to_owned)
+    }
+
+    /// The first name that was given before.
+    pub(super) fn repeated(&self) -> Option<&str> {
+        let is_known = |place: usize, name: &str| self.0[..place].iter().any(|(known, _)| known == name);
+        let mut names = self.0.iter().map(|(name, _)| name.as_str()).enumerate();
+        names.find(|(place, name)| is_known(*place, name)).map(|(_, name)| name)
     }
 
     /// Whether `name` is given more than once.

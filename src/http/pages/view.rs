@@ -1,0 +1,76 @@
+//! What the pages of somebody who is signed in have in common: whom they are shown to, what they say of rights and of
+//! times, and what their forms choose among.
+
+use portico_actors::auth::clock::Timestamp;
+use portico_actors::error::{Error, Result};
+use portico_actors::principal::{Rights, Scope};
+
+use crate::app::App;
+use crate::http::form::Form;
+use crate::http::pages::browser::Visitor;
+use crate::http::pages::consent::{self, ConnectionChoice, ScopeChoice};
+
+/// Whom a page is shown to.
+pub(super) struct View<'a> {
+    pub(super) app: &'a App,
+    pub(super) visitor: &'a Visitor,
+}
+
+/// A secret that is shown this once.
+pub(super) struct Fresh {
+    /// What it is, for people.
+    pub(super) what: String,
+    /// Names and values, the secret among them.
+    pub(super) values: Vec<(&'static str, String)>,
+}
+
+impl View<'_> {
+    /// The scopes that the person can give.
+    pub(super) fn scopes(&self) -> Vec<ScopeChoice> {
+        consent::choices(self.visitor.session.rights.widest(), Scope::Read)
+    }
+
+    /// The connections that the person reaches.
+    pub(super) fn places(&self) -> Vec<ConnectionChoice> {
+        consent::places_of(self.app, &self.visitor.session.rights)
+    }
+
+    /// The connections within `rights`, for people.
+    pub(super) fn reach(&self, rights: &Rights) -> String {
+        let entries = self.app.directory.list();
+        rights.describe(|id| {
+            entries.iter().find(|entry| entry.id == id).map_or_else(|| id.to_string(), |it| it.name.to_string())
+        })
+    }
+
+    /// A time to the minute, for people.
+    pub(super) fn when(&self, time: Timestamp) -> String {
+        let text = time.to_string();
+        match (text.get(..10), text.get(11..16)) {
+            (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+            _ => text,
+        }
+    }
+
+    /// The same of what may never be.
+    pub(super) fn when_if(&self, time: Option<Timestamp>) -> String {
+        time.map_or_else(|| "never".to_owned(), |time| self.when(time))
+    }
+}
+
+/// The scope that a form chooses.
+pub(super) fn scope(form: &Form) -> Result<Scope> {
+    Scope::from_word(form.need("scope")?).ok_or_else(|| Error::invalid("scope: choose one of those offered"))
+}
+
+/// All connections, or those that are ticked, up to whatever scope.
+pub(super) fn reach(form: &Form, offered: &[ConnectionChoice]) -> Result<Rights> {
+    if form.need("reach")? == "all" {
+        return Ok(Rights::ALL);
+    }
+    let chosen = consent::chosen(form, offered)?;
+    if chosen.is_empty() {
+        return Err(Error::invalid("choose at least one connection, or all of them").hint("go back and choose"));
+    }
+    Ok(Rights::only(chosen, Scope::Admin))
+}
