@@ -25,7 +25,7 @@ enum Tool<'a> {
 impl Tool<'_> {
     fn name(&self) -> &str {
         match self {
-            Self::Fixed(tool) => tool.name,
+            Self::Fixed(tool) => tool.name(),
             Self::Own(tool) => &tool.name,
             Self::Made(tool) => &tool.name,
         }
@@ -33,7 +33,7 @@ impl Tool<'_> {
 
     fn kind(&self) -> Type {
         match self {
-            Self::Fixed(tool) => tool.kind,
+            Self::Fixed(tool) => tool.kind(),
             Self::Own(_) => Type::Sql,
             Self::Made(_) => Type::Source,
         }
@@ -49,7 +49,7 @@ impl Tool<'_> {
 
     fn writes(&self) -> bool {
         match self {
-            Self::Fixed(tool) => tool.writes,
+            Self::Fixed(tool) => tool.writes(),
             Self::Own(tool) => tool.writes(),
             Self::Made(tool) => !tool.procedure.reads_only,
         }
@@ -115,18 +115,11 @@ pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result
         let error = Error::forbidden(format!("the tool {name} may change data, which needs the scope write"));
         return Err(Unresolved::Refused(error.needs("write")));
     }
-    let fields = parse(arguments)?;
-    tool.call(offer, fields).map_err(Unresolved::Refused)
+    let fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
+    fields.and_then(|fields| tool.call(offer, fields)).map_err(Unresolved::Refused)
 }
 
 /// The names of the tools that every connection has.
 pub fn fixed_names() -> impl Iterator<Item = &'static str> {
-    DEFINITIONS.iter().map(|tool| tool.name)
-}
-
-fn parse(arguments: Option<&str>) -> Result<Fields, Unresolved> {
-    match arguments {
-        None => Ok(Fields::default()),
-        Some(text) => Fields::parse(text, "arguments").map_err(Unresolved::Refused),
-    }
+    DEFINITIONS.iter().map(Definition::name)
 }
