@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::mcp::era::Era;
 use crate::mcp::extensions::tasks::TaskPromotion;
-use crate::mcp::lock::lock;
 use crate::mcp::logging::{self, Level};
+use crate::mcp::model::{Id, lock};
 use crate::mcp::sessions::Session;
-use crate::mcp::streams::progress::{Progress, ProgressToken};
+use crate::mcp::streams::progress::Progress;
 use portico_actors::shares::Room;
 
 /// Messages of one request that wait to be sent, at most. Log messages beyond that are dropped: a
@@ -28,7 +28,7 @@ pub struct ParsedRequest {
     /// The session that it belongs to.
     pub session: Option<Arc<Session>>,
     /// The name under which the caller wants to hear of its progress; only calls have any.
-    pub token: Option<ProgressToken>,
+    pub token: Option<Id>,
     /// From which severity on the caller wants log messages of this request alone.
     pub(super) level: Option<Level>,
     /// What the client can do, as far as it has declared that.
@@ -90,7 +90,7 @@ impl LogSink {
 pub struct RequestContext {
     /// Counts what a call reads.
     pub progress: Arc<Progress>,
-    pub(super) token: Option<ProgressToken>,
+    pub(super) token: Option<Id>,
     pub(super) sink: LogSink,
     capabilities: Value,
     /// Whether what is offered tells its progress itself.
@@ -127,17 +127,16 @@ impl ResultMemory<'_> {
 impl RequestContext {
     /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
     /// what is sent before goes to the session's listening stream, if there is one.
-    pub(crate) fn begin(parsed: &ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
+    pub(crate) fn begin(parsed: ParsedRequest, streams: bool, room: Room<String>) -> (Self, OutboundMessages) {
         let (sender, outbound) = mpsc::channel(WAITING);
+        let ParsedRequest { era, session, token, level, capabilities } = parsed;
         let request = Self {
-            progress: Arc::default(),
-            token: parsed.token.clone().filter(|_| streams),
-            sink: LogSink { level: parsed.level, session: parsed.session.clone(), outbound: streams.then_some(sender) },
-            capabilities: parsed.capabilities.clone(),
-            reports_progress: AtomicBool::new(false),
-            promotion: Mutex::default(),
-            era: parsed.era,
+            token: token.filter(|_| streams),
+            sink: LogSink { level, session, outbound: streams.then_some(sender) },
+            capabilities,
+            era,
             room: Mutex::new(Some(room)),
+            ..Self::default()
         };
         (request, outbound)
     }
@@ -186,13 +185,13 @@ impl RequestContext {
     }
 
     /// The token under which the client wants to hear of progress.
-    pub fn token(&self) -> Option<&ProgressToken> {
+    pub fn token(&self) -> Option<&Id> {
         self.token.as_ref()
     }
 
     /// The session that the request belongs to.
-    pub fn session(&self) -> Option<&Session> {
-        self.sink.session.as_deref()
+    pub fn session(&self) -> Option<&Arc<Session>> {
+        self.sink.session.as_ref()
     }
 
     /// How the request is served.

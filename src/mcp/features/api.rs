@@ -5,25 +5,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::future::LocalBoxFuture;
+use async_trait::async_trait;
 use portico_actors::error::Error;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::mcp::context::Context;
+use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
 use crate::mcp::extensions::tasks::TaskSupport;
 use crate::mcp::features::{Digests, ToolList};
-use crate::mcp::summary::Summary;
 
 /// Why a request has no result.
 #[derive(Debug)]
 pub enum RequestError {
     /// An error of the protocol.
     Protocol(RpcError),
-    /// The caller's scope does not reach.
-    Scope(Error),
-    /// What the caller can mend: the tool's failure.
+    /// What the caller can mend: the tool's failure. Where the caller's scope does not reach, the transport says so.
     Tool(Error),
 }
 
@@ -34,7 +31,7 @@ impl From<RpcError> for RequestError {
 }
 
 /// What becomes of a request.
-pub type FeatureFuture<'a, T> = LocalBoxFuture<'a, Result<T, RequestError>>;
+pub type Answer<T> = Result<T, RequestError>;
 
 /// The result of a request that may need more from the client first.
 #[derive(Debug)]
@@ -109,6 +106,7 @@ pub struct CompletionRequest {
 }
 
 /// What is offered at one address.
+#[async_trait(?Send)]
 pub trait Features: Send + Sync {
     /// The server capabilities that are declared, an object; those of the protocol's own utilities
     /// are among them.
@@ -118,12 +116,7 @@ pub trait Features: Send + Sync {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList>;
 
     /// Calls a tool. `summary` is told what the log should say.
-    fn call<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome>;
+    async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
 
     /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
     /// gives [`ToolOutcome::InputRequired`] does not: what is asked for in rounds is asked before there is a task.
@@ -138,37 +131,32 @@ pub trait Features: Send + Sync {
     }
 
     /// Every resource, as it is listed.
-    fn resources<'a>(&'a self, context: &'a Context<'a>, summary: &'a mut Summary) -> FeatureFuture<'a, Vec<Value>>;
+    async fn resources(&self, context: &Context<'_>, summary: &mut Summary) -> Answer<Vec<Value>>;
 
     /// Every template of resources, as it is listed.
     fn templates(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Reads a resource.
-    fn read<'a>(
-        &'a self,
-        context: &'a Context<'a>,
-        asked: FeatureRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, ToolOutcome>;
+    async fn read(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
 
     /// Every prompt, as it is listed.
     fn prompts(&self, context: &Context<'_>) -> Vec<Value>;
 
     /// Fills a prompt. Its arguments are texts.
-    fn prompt<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn prompt(
+        &self,
+        context: &Context<'_>,
         asked: FeatureRequest,
         arguments: BTreeMap<String, String>,
-    ) -> FeatureFuture<'a, ToolOutcome>;
+    ) -> Answer<ToolOutcome>;
 
     /// The values that fit what is being typed.
-    fn complete<'a>(
-        &'a self,
-        context: &'a Context<'a>,
+    async fn complete(
+        &self,
+        context: &Context<'_>,
         completion: CompletionRequest,
-        summary: &'a mut Summary,
-    ) -> FeatureFuture<'a, Vec<String>>;
+        summary: &mut Summary,
+    ) -> Answer<Vec<String>>;
 
     /// What the caller's lists hold now, as numbers that differ when they do.
     fn digests(&self, context: &Context<'_>) -> Digests;

@@ -25,12 +25,8 @@ impl ListKind {
     }
 
     /// The notification that tells of its change.
-    pub const fn notification(self) -> &'static str {
-        match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Resources => "notifications/resources/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-        }
+    pub fn notification(self) -> String {
+        format!("notifications/{}/list_changed", self.capability())
     }
 
     /// The server capability whose `listChanged` says that it is told of.

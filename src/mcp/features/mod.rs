@@ -7,8 +7,8 @@ mod tool_list;
 pub(super) mod tool_result;
 
 pub use api::{
-    ClientInput, CompletionRequest, CompletionTarget, FeatureFuture, FeatureRequest, Features, InputRequest,
-    InputRequired, RequestError, ToolOutcome,
+    Answer, ClientInput, CompletionRequest, CompletionTarget, FeatureRequest, Features, InputRequest, InputRequired,
+    RequestError, ToolOutcome,
 };
 pub use lists::{Digests, ListKind, UNKNOWN};
 pub use tool_list::ToolList;

@@ -8,14 +8,10 @@ use portico_actors::error::{Error, bounded};
 use crate::encode::Table;
 
 fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
-    let text = serde_json::Value::from(text);
-    let mut result = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}]");
-    if let Some(structured) = structured {
-        result.push_str(",\"structuredContent\":");
-        result.push_str(structured);
-    }
-    let _ = write!(result, ",\"isError\":{is_error}}}");
-    result
+    // A text is always a valid JSON string.
+    let text = serde_json::to_string(text).unwrap_or_default();
+    let (member, structured) = structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
+    format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}]{member}{structured},\"isError\":{is_error}}}")
 }
 
 /// A table, as `structuredContent` and as text.

@@ -2,20 +2,20 @@
 //! is the table's matter.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use portico_actors::shares::{Most, Room, Shares};
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::owner::Owner;
-use super::pending_requests::{PeerResponse, PendingRequest, PendingRequests};
-use crate::mcp::lock::lock;
 use crate::mcp::logging::Level;
+use crate::mcp::model::lock;
 use crate::mcp::streams::replay::ReplayBuffer;
 
 /// The revision whose streams begin with an event that gives an id, and can be taken up again.
@@ -31,6 +31,9 @@ pub(super) const RECORDINGS: usize = 4;
 /// Bytes of complete answers that all sessions keep together.
 pub(super) const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
+/// A result, or an error object.
+pub type PeerResponse = Result<Value, Value>;
+
 /// One session.
 #[derive(Debug)]
 pub struct Session {
@@ -41,8 +44,8 @@ pub struct Session {
     capabilities: Box<str>,
     /// From which severity on the client wants log messages; none until it says so.
     level: Mutex<Option<Level>>,
-    /// Requests of ours that the client has not answered yet.
-    pending: Arc<PendingRequests>,
+    /// Who waits for the client's answers, by the ids of our requests.
+    pending: Mutex<HashMap<String, oneshot::Sender<PeerResponse>>>,
     /// Resources that the client has subscribed to.
     watched: Mutex<BTreeMap<String, u64>>,
     /// Messages for the listening stream.
@@ -55,17 +58,16 @@ pub struct Session {
     running: Mutex<HashMap<String, (u64, CancellationToken)>>,
     /// Which of its listening streams is the one that is told; older ones end.
     listening: watch::Sender<u64>,
-    /// Open streams that listen.
-    listeners: AtomicUsize,
-    /// Answers that can be taken up again, with the bytes that are counted for each.
+    /// Answers that can be taken up again.
     recordings: Mutex<VecDeque<Recorded>>,
     /// Names its streams and events.
     numbers: AtomicU64,
-    kept: Arc<AtomicUsize>,
+    /// Counts the bytes of the answers that are kept.
+    kept: Shares<()>,
 }
 
 impl Session {
-    pub(super) fn new(owner: Owner, version: &'static str, capabilities: Value, kept: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(owner: Owner, version: &'static str, capabilities: Value, kept: Shares<()>) -> Self {
         Self {
             // 122 random bits in 32 hexadecimal digits.
             id: Uuid::new_v4().simple().to_string(),
@@ -73,7 +75,7 @@ impl Session {
             version,
             capabilities: capabilities.to_string().into(),
             level: Mutex::new(None),
-            pending: Arc::default(),
+            pending: Mutex::default(),
             watched: Mutex::default(),
             announced: Mutex::default(),
             announcing: Notify::new(),
@@ -81,7 +83,6 @@ impl Session {
             over: CancellationToken::new(),
             running: Mutex::default(),
             listening: watch::Sender::new(0),
-            listeners: AtomicUsize::new(0),
             recordings: Mutex::default(),
             numbers: AtomicU64::new(1),
             kept,
@@ -96,7 +97,7 @@ impl Session {
     /// It is over: its streams end, and what runs in it is cancelled.
     pub(super) fn finish(&self) {
         self.over.cancel();
-        self.pending.close();
+        lock(&self.pending).clear();
     }
 
     pub(super) fn owner(&self) -> &Owner {
@@ -128,14 +129,27 @@ impl Session {
         *lock(&self.level) = Some(level);
     }
 
-    /// Begins a request to the client.
-    pub fn ask(&self) -> PendingRequest {
-        self.pending.ask(format!("portico-{}", self.number()))
+    /// Begins a request to the client: its id, and what its answer comes by, which ends with the session.
+    pub fn ask(&self) -> (String, oneshot::Receiver<PeerResponse>) {
+        let (sender, answer) = oneshot::channel();
+        let id = format!("portico-{}", self.number());
+        let mut pending = lock(&self.pending);
+        pending.retain(|_, waiting| !waiting.is_closed());
+        pending.insert(id.clone(), sender);
+        (id, answer)
     }
 
-    /// The client has answered our request `id`.
+    /// The client has answered our request `id`; where nobody waits for that, it is ignored.
     pub fn answered(&self, id: &str, answer: PeerResponse) {
-        self.pending.answer(id, answer);
+        if let Some(waiting) = lock(&self.pending).remove(id) {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// How many wait for the client's answers.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.pending).len()
     }
 
     /// The client wants to hear when the resource `uri` changes, whose `version` it knows. Whether
@@ -161,20 +175,16 @@ impl Session {
     /// The resources that differ from what the client knows of them, where `version` tells how
     /// often one has changed. From now on it knows them.
     pub fn changed(&self, version: impl Fn(&str) -> Option<u64>) -> Vec<String> {
-        let mut changed = Vec::new();
-        for (uri, known) in lock(&self.watched).iter_mut() {
+        let told = |(uri, known): (&String, &mut u64)| {
             let now = version(uri).unwrap_or(*known);
-            if now != *known {
-                *known = now;
-                changed.push(uri.clone());
-            }
-        }
-        changed
+            (std::mem::replace(known, now) != now).then(|| uri.clone())
+        };
+        lock(&self.watched).iter_mut().filter_map(told).collect()
     }
 
     /// Sends a message on the stream that listens, if there is one.
     pub fn announce(&self, message: Bytes) {
-        if self.listeners.load(Ordering::Relaxed) == 0 {
+        if self.listening.receiver_count() == 0 {
             return;
         }
         let mut announced = lock(&self.announced);
@@ -198,7 +208,7 @@ impl Session {
 
     /// Whether something runs or listens in it.
     pub(super) fn is_in_use(&self) -> bool {
-        self.listeners.load(Ordering::Relaxed) > 0 || !lock(&self.running).is_empty()
+        self.listening.receiver_count() > 0 || !lock(&self.running).is_empty()
     }
 
     /// When it was last used, as far as that is over.
@@ -233,67 +243,46 @@ impl Session {
     /// Opens a stream that is told of changes. The one before it ends: no message is ever sent on
     /// two streams.
     pub fn listen(self: &Arc<Self>) -> ListeningStream {
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        let mut generation = 0;
-        self.listening.send_modify(|current| {
-            *current += 1;
-            generation = *current;
-        });
-        ListeningStream { session: Arc::clone(self), generation }
+        let mut newest = self.listening.subscribe();
+        self.listening.send_modify(|generation| *generation += 1);
+        let generation = *newest.borrow_and_update();
+        ListeningStream { session: Arc::clone(self), generation, newest }
     }
 
     /// Begins to record an answer to `owner`.
     pub fn record(&self, owner: Owner) -> Arc<ReplayBuffer> {
         let recording = ReplayBuffer::begin(self.number());
+        let room = self.kept.room((), Most { each: KEPT_BYTES, all: KEPT_BYTES });
         let mut recordings = lock(&self.recordings);
-        recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, bytes: 0 });
-        while recordings.len() > RECORDINGS {
-            self.release(recordings.pop_front());
+        recordings.push_back(Recorded { recording: Arc::clone(&recording), owner, room });
+        if recordings.len() > RECORDINGS {
+            recordings.pop_front();
         }
         recording
     }
 
     /// The answer is complete: whether there is room to keep it for who lost its stream.
     pub fn keep(&self, recording: &ReplayBuffer) -> bool {
-        let bytes = recording.bytes();
         let mut recordings = lock(&self.recordings);
-        let Some(kept) = recordings.iter_mut().find(|kept| kept.recording.stream() == recording.stream()) else {
-            return false;
-        };
-        kept.bytes = bytes;
-        let before = self.kept.fetch_add(bytes, Ordering::Relaxed);
+        let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream()));
+        let has_room = kept.is_some_and(|kept| kept.room.grow(recording.bytes()).is_ok());
         drop(recordings);
-        if before + bytes > KEPT_BYTES {
+        if !has_room {
             self.forget(recording);
-            return false;
         }
-        true
+        has_room
     }
 
     /// The answer is kept no longer. Who follows it already still gets it whole.
     pub fn forget(&self, recording: &ReplayBuffer) {
-        let mut recordings = lock(&self.recordings);
-        let index = recordings.iter().position(|kept| kept.recording.stream() == recording.stream());
-        let gone = index.and_then(|index| recordings.remove(index));
-        self.release(gone);
+        lock(&self.recordings).retain(|kept| !kept.is(recording.stream()));
     }
 
     /// The recording of the answer with this name, if `owner` may see it.
     pub fn recording(&self, stream: u64, owner: &Owner) -> Option<Arc<ReplayBuffer>> {
         let recordings = lock(&self.recordings);
-        let kept = recordings.iter().find(|kept| kept.recording.stream() == stream)?;
+        let kept = recordings.iter().find(|kept| kept.is(stream))?;
         kept.owner.shares_with(owner).then(|| Arc::clone(&kept.recording))
-    }
-
-    fn release(&self, gone: Option<Recorded>) {
-        self.kept.fetch_sub(gone.map_or(0, |gone| gone.bytes), Ordering::Relaxed);
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let bytes: usize = lock(&self.recordings).iter().map(|kept| kept.bytes).sum();
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -308,8 +297,14 @@ struct Recorded {
     recording: Arc<ReplayBuffer>,
     /// Whom it was answered to.
     owner: Owner,
-    /// What is counted of it.
-    bytes: usize,
+    /// What is counted of it, once it is complete.
+    room: Room<()>,
+}
+
+impl Recorded {
+    fn is(&self, stream: u64) -> bool {
+        self.recording.stream() == stream
+    }
 }
 
 /// A request that runs in a session, until it is dropped.
@@ -344,6 +339,7 @@ impl Drop for RunningRequest {
 pub struct ListeningStream {
     session: Arc<Session>,
     generation: u64,
+    newest: watch::Receiver<u64>,
 }
 
 impl ListeningStream {
@@ -364,18 +360,17 @@ impl ListeningStream {
 
     /// Completes when another stream has taken its place, or the session is over.
     pub async fn over(&self) {
-        let mut current = self.session.listening.subscribe();
+        let mut newest = self.newest.clone();
         tokio::select! {
             () = self.session.over() => {}
             // The sender is a member of the session: this cannot fail.
-            _ = current.wait_for(|current| *current != self.generation) => {}
+            _ = newest.wait_for(|newest| *newest != self.generation) => {}
         }
     }
 }
 
 impl Drop for ListeningStream {
     fn drop(&mut self) {
-        self.session.listeners.fetch_sub(1, Ordering::Relaxed);
         self.session.touch();
     }
 }

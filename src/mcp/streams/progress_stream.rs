@@ -12,8 +12,8 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use crate::mcp::call::Outcome;
 use crate::mcp::envelope::ResponseStatus;
-use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::{OutboundMessage, OutboundMessages, RequestContext};
 
 /// The least time between two notifications of one call.

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::subscription::TaskSubscription;
-use super::support::EXTENSION;
-use super::task::Task;
+use super::table::EXTENSION;
+use super::task::{Task, TaskSubscription};
 use crate::fields::Fields;
 use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
-use crate::mcp::features::RequestError;
+use crate::mcp::features::Answer;
 use crate::mcp::streams::subscription::Subscription;
 
 /// The parameter that names a task.
@@ -23,13 +22,13 @@ fn declared(context: &Context<'_>) -> Result<(), RpcError> {
 }
 
 /// `tasks/get`.
-pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn get(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, _) = named(call, params)?;
     Ok(MethodResult::Complete(found(call, &id)?.details()))
 }
 
 /// `tasks/update`.
-pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, mut fields) = named(call, params)?;
     let given = fields.take("inputResponses");
     let answers = given
@@ -41,14 +40,14 @@ pub(in crate::mcp) fn update(call: &MethodCall<'_>, params: Params) -> Result<Me
 }
 
 /// `tasks/cancel`.
-pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Result<MethodResult, RequestError> {
+pub(in crate::mcp) fn cancel(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
     let (id, _) = named(call, params)?;
     found(call, &id)?.cancel();
     Ok(MethodResult::nothing())
 }
 
 /// The id of the task that a request names, and its other parameters.
-fn named(call: &MethodCall<'_>, params: Params) -> Result<(String, Fields), RequestError> {
+fn named(call: &MethodCall<'_>, params: Params) -> Answer<(String, Fields)> {
     if !call.context.tasks.are_on() {
         return Err(call.unknown());
     }

@@ -12,14 +12,12 @@ use futures_util::future::LocalBoxFuture;
 use portico_actors::error::{Error, Kind};
 use tokio::time::{Sleep, sleep};
 
-use super::support::{EXTENSION, TaskPromotion, TaskSupport};
-use super::table::Tasks;
-use super::task::Task;
-use crate::mcp::call::MethodCall;
+use super::table::{EXTENSION, TaskSupport, Tasks};
+use super::task::{Task, TaskPromotion};
+use crate::mcp::call::{MethodCall, Outcome};
 use crate::mcp::envelope::{self, ResponseStatus, RpcError};
 use crate::mcp::features::{FeatureRequest, RequestError};
 use crate::mcp::model::Id;
-use crate::mcp::outcome::Outcome;
 use crate::mcp::request_context::RequestContext;
 use crate::mcp::rim::stateless;
 use crate::mcp::sessions::Owner;
@@ -88,7 +86,7 @@ pub async fn promote(
         },
     };
     std::mem::forget(unannounced);
-    let handle = envelope::success(&id, &stateless::task(task.handle()));
+    let handle = envelope::success(&id, &stateless::with_type(task.handle(), "task"));
     tokio::task::spawn_local(async move {
         let work = tokio::task::spawn_local(work(tasks.clone(), Arc::clone(&task), call, gone));
         if work.await.is_err() {

@@ -5,9 +5,25 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::task::Task;
-use crate::mcp::lock::lock;
+use crate::mcp::model::lock;
 use crate::mcp::sessions::Owner;
 use crate::mcp::streams::progress::Progress;
+
+/// The extension's identifier, under `extensions` of both sides' capabilities.
+pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// How a tool stands to tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskSupport {
+    /// Its calls are never tasks.
+    Never,
+    /// A call becomes one when it takes long.
+    WhenSlow,
+    /// A call becomes one unless it is done at once.
+    AtOnce,
+    /// The same, and clients that do not know tasks cannot call it.
+    Required,
+}
 
 /// Tasks of all callers on all connections. Each running one holds a place for its record in the
 /// audit trail, whose queue is longer.
