@@ -25,4 +25,4 @@ pub use packing::Packing;
 pub use rest::{Caps, Rest};
 pub use stream::Encoded;
 pub use table::{Table, tabulate};
-pub use text::Format;
+pub use text::{FORMATS, Format};

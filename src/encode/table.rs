@@ -25,8 +25,8 @@ pub struct Table {
 
 /// Reads the first result of `results` up to `caps`. At the cap, and at a second result, the
 /// statement is stopped at the source; one that writes is read to its end instead, or its work would
-/// be undone. `progress` is told the number of rows read by now, and of the bytes that they take; where it
-/// fails, this does.
+/// be undone. `progress` is told the number of rows read by now, and how many bytes it has become more; where
+/// it fails, this does.
 pub async fn tabulate(
     mut results: Results,
     caps: Caps,
@@ -47,8 +47,9 @@ pub async fn tabulate(
                 }
             }
             Part::Rows(batch) if affected.is_none() && cut.is_none() => {
+                let before = reading.json.len();
                 cut = reading.read(batch.as_ref())?;
-                progress(reading.count, reading.json.len() - reading.head)?;
+                progress(reading.count, reading.json.len() - before)?;
                 if cut.is_some() && !writes {
                     break;
                 }

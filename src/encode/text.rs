@@ -20,17 +20,8 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
-    /// Reads the word of the `format` argument.
-    pub fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "json" => Some(Self::Json),
-            "csv" => Some(Self::Csv),
-            "markdown" => Some(Self::Markdown),
-            _ => None,
-        }
-    }
-}
+/// The words of the `format` argument.
+pub const FORMATS: [(&str, Format); 3] = [("json", Format::Json), ("csv", Format::Csv), ("markdown", Format::Markdown)];
 
 /// Gathers the text block row by row.
 pub(super) struct TextTable {

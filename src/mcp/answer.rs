@@ -79,7 +79,7 @@ pub fn find_session(context: &Context<'_>, header: &Header) -> Result<Option<Arc
 pub fn end_session(context: &Context<'_>, header: &Header) -> Result<(), Error> {
     let session = find_session(context, header)?
         .ok_or_else(|| Error::invalid("the header Mcp-Session-Id is missing").hint("it names the session to end"))?;
-    context.sessions.end(session.id(), &context.owner());
+    context.sessions.end(&session.id, &context.owner());
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub async fn answer(
     summary.what.clone_from(&method);
     summary.parent = params.meta.traceparent.as_deref().and_then(TraceParent::parse);
     summary.trace = summary.parent.and_then(|parent| context.traces.join(Some(parent)));
-    let call = MethodCall { context, features, headers, era: context.request.era(), id: &id, method: &method };
+    let call = MethodCall { context, features, headers, id: &id, method: &method };
     let Some(session) = session else {
         return respond(&call, params, summary).await;
     };
@@ -132,12 +132,12 @@ pub async fn answer(
 
 async fn respond(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Outcome {
     let id = call.id;
-    let method = methods::find(call.method, call.era);
+    let method = methods::find(call.method, call.context.request.era);
     let result = match checked(call, method, &params) {
         Ok(method) => handled(call, method, params, summary).await,
         Err(refusal) => Err(refusal),
     };
-    let complete = |result: String| match call.era {
+    let complete = |result: String| match call.context.request.era {
         Era::Stateless => stateless::complete(result, method.is_some_and(|method| method.cacheable)),
         Era::Session => result,
     };
@@ -169,7 +169,7 @@ fn checked(
     method: Option<&'static Method>,
     params: &Params,
 ) -> Result<&'static Method, RequestError> {
-    if call.era == Era::Session {
+    if call.context.request.era == Era::Session {
         return method.ok_or_else(|| call.unknown());
     }
     stateless::check(call.method, &params.meta, call.headers)?;

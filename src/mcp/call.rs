@@ -22,7 +22,6 @@ pub(super) struct MethodCall<'a> {
     /// What is offered here.
     pub(super) features: &'a dyn Features,
     pub(super) headers: &'a Headers,
-    pub(super) era: Era,
     pub(super) id: &'a Id,
     pub(super) method: &'a str,
 }
@@ -30,7 +29,7 @@ pub(super) struct MethodCall<'a> {
 impl MethodCall<'_> {
     /// The refusal of a method that is not served here.
     pub(super) fn unknown(&self) -> RequestError {
-        let status = match self.era {
+        let status = match self.context.request.era {
             Era::Stateless => ResponseStatus::Unknown,
             Era::Session => ResponseStatus::Answered,
         };

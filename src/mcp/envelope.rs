@@ -144,7 +144,8 @@ pub(super) fn invalid_params(message: impl Into<String>) -> RpcError {
 
 /// The whole response with `result`, a JSON object.
 pub fn success(id: &Id, result: &str) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}", id.as_json()).into_bytes()
+    // Results may be large: this takes the room for the whole at once.
+    ["{\"jsonrpc\":\"2.0\",\"id\":", id.as_json(), ",\"result\":", result, "}"].concat().into_bytes()
 }
 
 /// A whole notification with `params`, a JSON object.
@@ -200,15 +201,18 @@ pub fn read_body(body: &[u8], batches: bool) -> Result<Body, (Option<Id>, RpcErr
 /// The failure, and the id where it could be read.
 pub fn read(body: &[u8]) -> Result<Message, (Option<Id>, RpcError)> {
     let text = std::str::from_utf8(body).map_err(|_| (None, RpcError::parse("the body is not UTF-8")))?;
-    let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
-    match raw.get().as_bytes().first() {
-        Some(b'{') => {}
-        Some(b'[') => return Err((None, RpcError::envelope("batches are not taken; send each message by itself"))),
-        _ => return Err((None, RpcError::envelope("the body must be one JSON-RPC message, an object"))),
+    let invalid = |error| (None, RpcError::parse(format!("the body is not valid JSON: {error}")));
+    if !text.trim_ascii_start().starts_with('{') {
+        let other: &RawValue = serde_json::from_str(text).map_err(invalid)?;
+        return Err((
+            None,
+            RpcError::envelope(match other.get().as_bytes().first() {
+                Some(b'[') => "batches are not taken; send each message by itself",
+                _ => "the body must be one JSON-RPC message, an object",
+            }),
+        ));
     }
-    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get())
-        .map_err(|error| (None, RpcError::parse(format!("the body is not valid JSON: {error}"))))?;
+    let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).map_err(invalid)?;
     let id = members.get("id").map(|raw| Id::read(raw));
     let known = id.clone().flatten();
     let refuse = |message: &str| (known.clone(), RpcError::envelope(message));

@@ -33,10 +33,10 @@ pub(super) fn list_tools(call: &MethodCall<'_>, params: Params) -> Answer<Method
 pub(super) async fn call_tool(call: &MethodCall<'_>, params: Params, summary: &mut Summary) -> Answer<MethodResult> {
     let (asked, bound) = read_request(call, "name", params)?;
     summary.what.clone_from(&asked.name);
-    if call.era == Era::Stateless {
+    if call.context.request.era == Era::Stateless {
         let mirrored = call.features.mirrored(&asked.name);
         stateless::check_arguments(&mirrored, asked.arguments.as_deref(), call.headers)?;
-        tasks::prepare(call, &asked)?;
+        tasks::prepare(call.context);
     }
     input::outcome(call, &bound, call.features.call(call.context, asked, summary).await?)
 }
@@ -93,8 +93,9 @@ pub(super) async fn complete(call: &MethodCall<'_>, params: Params, summary: &mu
 
 /// `subscriptions/listen`.
 pub(super) fn listen(call: &MethodCall<'_>, params: Params) -> Answer<MethodResult> {
-    let subscription = Subscription::read(call.id, params?, &call.features.capabilities())?;
-    Ok(MethodResult::Listening(tasks::follow(call.context, subscription)?))
+    let tasks = |ids| tasks::listen(call.context, ids);
+    let subscription = Subscription::read(call.id, params?, &call.features.capabilities(), tasks)?;
+    Ok(MethodResult::Listening(subscription))
 }
 
 fn cursor(params: Params) -> Result<Option<String>, RpcError> {

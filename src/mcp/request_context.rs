@@ -90,6 +90,7 @@ impl LogSink {
 pub struct RequestContext {
     /// Counts what a call reads.
     pub progress: Arc<Progress>,
+    /// Under which name the client wants to hear of progress.
     pub(super) token: Option<Id>,
     pub(super) sink: LogSink,
     capabilities: Value,
@@ -97,32 +98,14 @@ pub struct RequestContext {
     pub(super) reports_progress: AtomicBool,
     /// Whether the call becomes a task.
     promotion: Mutex<TaskPromotion>,
-    era: Era,
+    /// How the request is served.
+    pub era: Era,
     /// For what is prepared to answer; without bounds where there is none.
     room: Mutex<Option<Room<String>>>,
 }
 
-/// One result that is prepared.
-pub(super) struct ResultMemory<'x> {
-    request: &'x RequestContext,
-    octets: usize,
-}
-
 /// What is kept of a result's rows at once: they, their text, and both in the answer.
 const COPIES: usize = 3;
-
-impl ResultMemory<'_> {
-    /// The rows of the result have so many octets by now.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`]: there is no room for them.
-    pub(super) fn grow_to(&mut self, octets: usize) -> Result<()> {
-        let more = octets.saturating_sub(self.octets);
-        self.octets = octets;
-        let mut room = lock(&self.request.room);
-        room.as_mut().map_or(Ok(()), |room| room.prepare(more * COPIES))
-    }
-}
 
 impl RequestContext {
     /// Of the message that `parsed` is about. Where `streams` is false its answer is one body:
@@ -141,9 +124,12 @@ impl RequestContext {
         (request, outbound)
     }
 
-    /// Counts a result that is prepared.
-    pub(super) fn result_memory(&self) -> ResultMemory<'_> {
-        ResultMemory { request: self, octets: 0 }
+    /// Takes room for so many more octets of a result's rows.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`](portico_actors::error::Kind::Busy): there is none for them.
+    pub(super) fn prepare(&self, octets: usize) -> Result<()> {
+        lock(&self.room).as_mut().map_or(Ok(()), |room| room.prepare(octets * COPIES))
     }
 
     /// What was taken for the answer, which goes with it.
@@ -179,24 +165,9 @@ impl RequestContext {
         }))
     }
 
-    /// Whether what is offered tells its progress itself.
-    pub(super) fn reports_own_progress(&self) -> bool {
-        self.reports_progress.load(Ordering::Relaxed)
-    }
-
-    /// The token under which the client wants to hear of progress.
-    pub fn token(&self) -> Option<&Id> {
-        self.token.as_ref()
-    }
-
     /// The session that the request belongs to.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.sink.session.as_ref()
-    }
-
-    /// How the request is served.
-    pub fn era(&self) -> Era {
-        self.era
     }
 
     /// Whether the client has declared the capability `name`.
@@ -209,8 +180,13 @@ impl RequestContext {
         self.capabilities.get("extensions").and_then(|all| all.get(name)).is_some_and(Value::is_object)
     }
 
+    /// Under which name the client hears of progress that is not told by what is offered.
+    pub(super) fn own_token(&self) -> Option<&Id> {
+        self.token.as_ref().filter(|_| !self.reports_progress.load(Ordering::Relaxed))
+    }
+
     /// Decides whether the call becomes a task.
-    pub(super) fn promote(&self, promotion: TaskPromotion) {
+    pub fn promote(&self, promotion: TaskPromotion) {
         *lock(&self.promotion) = promotion;
     }
 

@@ -6,7 +6,7 @@ use portico_actors::error::{Error, Kind, Result};
 use super::briefing::{briefing, executing};
 use super::kind::Operation;
 use super::offer::{Offer, Resolved, caps, timeout};
-use crate::encode::{Caps, Format, Rest};
+use crate::encode::{Caps, FORMATS, Format, Rest};
 use crate::fields::Fields;
 
 /// Reads the arguments of the tool with `operation`.
@@ -100,10 +100,7 @@ fn asked_caps(fields: &mut Fields, offer: &Offer<'_>, rest: Rest) -> Result<Caps
 }
 
 fn format(fields: &mut Fields) -> Result<Format> {
-    match fields.string("format")? {
-        None => Ok(Format::Json),
-        Some(word) => {
-            Format::from_word(&word).ok_or_else(|| Error::invalid("format: give \"json\", \"csv\" or \"markdown\""))
-        }
-    }
+    let Some(word) = fields.string("format")? else { return Ok(Format::Json) };
+    let known = FORMATS.into_iter().find(|(known, _)| *known == word);
+    known.map(|(_, format)| format).ok_or_else(|| Error::invalid("format: give \"json\", \"csv\" or \"markdown\""))
 }

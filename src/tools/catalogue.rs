@@ -9,7 +9,7 @@ use super::arguments;
 use super::definitions::{DEFINITIONS, Definition};
 use super::filter::Filter;
 use super::kind::{Operation, Type};
-use super::offer::{Offer, Resolved, Unresolved, caps};
+use super::offer::{Offer, Resolved, caps};
 use super::own_tools::OwnTool;
 use super::source_tools::{self, SourceTool};
 use crate::encode::{Format, Rest};
@@ -101,22 +101,23 @@ pub fn list(offer: &Offer<'_>, filter: &Filter) -> Vec<Value> {
 }
 
 /// Understands a call of the tool `name`.
-pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved, Unresolved> {
+///
+/// # Errors
+/// [`Kind::NotFound`](portico_actors::error::Kind::NotFound): there is no such tool here. Others: the arguments are
+/// wrong, or the caller may not use it.
+pub fn resolve(offer: &Offer<'_>, name: &str, arguments: Option<&str>) -> Result<Resolved> {
     let Some(tool) = catalogue(offer).find(|tool| tool.name() == name) else {
         let tools: Vec<Tool<'_>> = catalogue(offer).collect();
-        let error = Error::not_found(format!("there is no tool {name:?} on this connection"));
-        let offered = near::nearest(name, tools.iter().map(Tool::name));
-        return Err(Unresolved::Unknown(match near::did_you_mean(&offered) {
-            Some(hint) => error.hint(hint),
-            None => error.hint("tools/list lists what there is"),
-        }));
+        let hint = near::did_you_mean(&near::nearest(name, tools.iter().map(Tool::name)));
+        return Err(Error::not_found(format!("there is no tool {name:?} on this connection"))
+            .hint(hint.unwrap_or_else(|| "tools/list lists what there is".to_owned())));
     };
     if tool.writes() && !offer.may_write() {
         let error = Error::forbidden(format!("the tool {name} may change data, which needs the scope write"));
-        return Err(Unresolved::Refused(error.needs("write")));
+        return Err(error.needs("write"));
     }
     let fields = arguments.map_or_else(|| Ok(Fields::default()), |text| Fields::parse(text, "arguments"));
-    fields.and_then(|fields| tool.call(offer, fields)).map_err(Unresolved::Refused)
+    tool.call(offer, fields?)
 }
 
 /// The names of the tools that every connection has.

@@ -2,7 +2,6 @@
 //! the administrator's prompts.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,12 +17,12 @@ use crate::encode::{self, Table};
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::{self, RpcError, params_error};
 use crate::mcp::features::{
-    Answer, CompletionRequest, Digests, FeatureRequest, Features, ListKind, RequestError, ToolList, ToolListCache,
-    ToolListKey, ToolOutcome, UNKNOWN, tool_result,
+    Answer, CompletionRequest, Digests, FeatureRequest, Features, RequestError, ToolList, ToolListCache, ToolListKey,
+    ToolOutcome, UNKNOWN, digest, tool_result,
 };
 use crate::mcp::logging::Level;
 use crate::mcp::model::present;
-use crate::tools::{self, Offer, Unresolved};
+use crate::tools::{self, Offer};
 
 /// The features of every configured connection; which one it is, the context says.
 #[derive(Debug, Default)]
@@ -90,23 +89,11 @@ impl Features for ConnectionFeatures {
     }
 
     fn digests(&self, context: &Context<'_>) -> Digests {
-        ListKind::ALL.map(|list| {
-            let mut hasher = DefaultHasher::new();
-            match list {
-                ListKind::Resources => match context.entry.profile() {
-                    Some(profile) => profile.tables.hash(&mut hasher),
-                    None => return UNKNOWN,
-                },
-                ListKind::Tools => return self.tools(context).digest,
-                // They change with the configuration.
-                ListKind::Prompts => {
-                    for prompt in &self.prompts(context) {
-                        prompt.to_string().hash(&mut hasher);
-                    }
-                }
-            }
-            hasher.finish()
-        })
+        let tables = context.entry.profile().map_or(UNKNOWN, |profile| digest(&profile.tables));
+        // They change with the configuration.
+        let prompts: Vec<String> = self.prompts(context).iter().map(Value::to_string).collect();
+        // In the order of `ListKind::ALL`.
+        [self.tools(context).digest, tables, digest(&prompts)]
     }
 }
 
@@ -133,14 +120,13 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
     let arguments = asked.arguments.as_deref();
     let profile = context.entry.profile();
     let understand = |offer: &Offer<'_>| tools::resolve(offer, &asked.name, arguments);
-    let resolved = match with_offer(context, profile.as_deref(), understand) {
-        Ok(resolved) => resolved,
-        Err(Unresolved::Unknown(error)) => {
+    let resolved = with_offer(context, profile.as_deref(), understand).map_err(|error| match error.kind {
+        Kind::NotFound => {
             summary.failure = Some(Kind::NotFound);
-            return Err(params_error(error).into());
+            params_error(error).into()
         }
-        Err(Unresolved::Refused(error)) => return Err(failed(error, summary)),
-    };
+        _ => failed(error, summary),
+    })?;
     let (caps, format) = (resolved.caps, resolved.format);
     summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
     summary.operation = Some(resolved.operation.word());
@@ -153,10 +139,9 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
         Ok(Reply::Results(results)) => {
             summary.class = results.class;
             let queued = results.queued;
-            let mut room = context.request.result_memory();
             let read = |rows, octets| {
                 context.request.progress.read(rows);
-                room.grow_to(octets)
+                context.request.prepare(octets)
             };
             let table = encode::tabulate(results, caps, format, read).await;
             summary.queued = Some(queued);

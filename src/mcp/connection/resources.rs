@@ -67,7 +67,7 @@ pub(in crate::mcp) async fn read(
     given: &str,
     summary: &mut Summary,
 ) -> Result<String, RpcError> {
-    let unknown = || RpcError::resource(given, context.request.era() == Era::Stateless);
+    let unknown = || RpcError::resource(given, context.request.era == Era::Stateless);
     let (schema, table) = place(given, &context.entry.name).ok_or_else(unknown)?;
     let narrow = Narrow { schema: Some(literal(&schema)), table: Some(literal(&table)), ..Narrow::default() };
     let found = rows(context, Facet::Tables, narrow.clone(), MOST_COLUMNS, summary).await?;
@@ -94,10 +94,9 @@ pub(in crate::mcp) async fn rows(
     let op = Op::Describe(facet, narrow);
     let reply = context.directory.ask(context.entry, summary.origin(context.origin), by, op, Limits::default()).await;
     let caps = Caps { rows: most, bytes: MOST_BYTES, rows_bound: most, rest: Rest::Narrow };
-    let mut room = context.request.result_memory();
     let table = match reply {
         Ok(Reply::Results(results)) => {
-            encode::tabulate(results, caps, Format::Json, |_, octets| room.grow_to(octets)).await
+            encode::tabulate(results, caps, Format::Json, |_, octets| context.request.prepare(octets)).await
         }
         Ok(Reply::Text(_)) => Err(Error::internal("a listing answered with words")),
         Err(error) => Err(error),

@@ -12,8 +12,7 @@ use tokio::sync::watch;
 
 use crate::mcp::context::{Context, Summary};
 use crate::mcp::envelope::RpcError;
-use crate::mcp::extensions::tasks::TaskSupport;
-use crate::mcp::features::{Digests, ToolList};
+use crate::mcp::features::ToolList;
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -105,6 +104,52 @@ pub struct CompletionRequest {
     pub known: BTreeMap<String, String>,
 }
 
+/// A list that a client may keep and has to be told about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// `tools/list`.
+    Tools,
+    /// `resources/list`, and what its resources hold.
+    Resources,
+    /// `prompts/list`.
+    Prompts,
+}
+
+impl ListKind {
+    /// All of them, in the order of their [`Digests`].
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+
+    /// The member of `subscriptions/listen` that asks for it.
+    pub const fn subscription(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Resources => "resourcesListChanged",
+            Self::Prompts => "promptsListChanged",
+        }
+    }
+
+    /// The notification that tells of its change.
+    pub fn notification(self) -> String {
+        format!("notifications/{}/list_changed", self.capability())
+    }
+
+    /// The server capability whose `listChanged` says that it is told of.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// The digest of a list that nobody can read now: it is no change, and what is read next is
+/// compared with what was told before.
+pub const UNKNOWN: u64 = 0;
+
+/// What each of [`ListKind::ALL`] holds for one caller, as one number each.
+pub type Digests = [u64; ListKind::ALL.len()];
+
 /// What is offered at one address.
 #[async_trait(?Send)]
 pub trait Features: Send + Sync {
@@ -117,12 +162,6 @@ pub trait Features: Send + Sync {
 
     /// Calls a tool. `summary` is told what the log should say.
     async fn call(&self, context: &Context<'_>, asked: FeatureRequest, summary: &mut Summary) -> Answer<ToolOutcome>;
-
-    /// Whether the call that `asked` is about becomes a task, for a client that knows tasks. One that
-    /// gives [`ToolOutcome::InputRequired`] does not: what is asked for in rounds is asked before there is a task.
-    fn task_support(&self, _asked: &FeatureRequest) -> TaskSupport {
-        TaskSupport::WhenSlow
-    }
 
     /// The arguments of the tool `name` that are mirrored in headers: the header's name behind
     /// `Mcp-Param-`, and the argument's (MCP 2026-07-28, transports §Custom Headers).

@@ -7,11 +7,19 @@ use portico_actors::error::{Error, bounded};
 
 use crate::encode::Table;
 
+/// Octets that a result is given besides: its envelope adds to it.
+const ROOM: usize = 512;
+
 fn result(text: &str, structured: Option<&str>, is_error: bool) -> String {
     // A text is always a valid JSON string.
     let text = serde_json::to_string(text).unwrap_or_default();
     let (member, structured) = structured.map_or(("", ""), |structured| (",\"structuredContent\":", structured));
-    format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}]{member}{structured},\"isError\":{is_error}}}")
+    let mut result = String::with_capacity(text.len() + structured.len() + ROOM);
+    let end = if is_error { ",\"isError\":true}" } else { ",\"isError\":false}" };
+    for piece in ["{\"content\":[{\"type\":\"text\",\"text\":", &text, "}]", member, structured, end] {
+        result.push_str(piece);
+    }
+    result
 }
 
 /// A table, as `structuredContent` and as text.

@@ -24,11 +24,11 @@ const VERSION: &str = "2025-03-26";
 pub fn receive_batch(context: &Context<'_>, headers: &Headers) -> Result<Option<ParsedRequest>> {
     let session = find_session(context, &headers.session)?;
     let statement = match &headers.version {
-        Header::Absent => session.as_ref().map(|session| session.version()),
+        Header::Absent => session.as_ref().map(|session| session.version),
         Header::One(version) => Some(version.as_str()),
         Header::Invalid => None,
     };
-    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version() == VERSION);
+    let taken = statement == Some(VERSION) && session.as_ref().is_none_or(|session| session.version == VERSION);
     Ok(taken.then(|| ParsedRequest::quiet(Era::Session, session)))
 }
 

@@ -37,9 +37,11 @@ pub type PeerResponse = Result<Value, Value>;
 /// One session.
 #[derive(Debug)]
 pub struct Session {
-    id: String,
-    owner: Owner,
-    version: &'static str,
+    /// What the client sends as `Mcp-Session-Id`.
+    pub id: String,
+    pub(super) owner: Owner,
+    /// The revision that was negotiated.
+    pub version: &'static str,
     /// What the client declared in its handshake, as JSON text: as values it could take many times the room.
     capabilities: Box<str>,
     /// From which severity on the client wants log messages; none until it says so.
@@ -100,20 +102,6 @@ impl Session {
         lock(&self.pending).clear();
     }
 
-    pub(super) fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
-    /// What the client sends as `Mcp-Session-Id`.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The revision that was negotiated.
-    pub fn version(&self) -> &'static str {
-        self.version
-    }
-
     /// What the client declared in its handshake, an object.
     pub fn capabilities(&self) -> Value {
         serde_json::from_str(&self.capabilities).unwrap_or_default()
@@ -156,15 +144,13 @@ impl Session {
     /// there is room for it.
     pub fn subscribe(&self, uri: &str, version: u64) -> bool {
         let mut watched = lock(&self.watched);
-        if watched.len() >= WATCHED && !watched.contains_key(uri) {
-            return false;
+        let others = || watched.keys().filter(|known| *known != uri);
+        let bytes: usize = others().map(String::len).sum();
+        let fits = others().count() < WATCHED && bytes + uri.len() <= WATCHED_BYTES;
+        if fits {
+            watched.insert(uri.to_owned(), version);
         }
-        let bytes: usize = watched.keys().filter(|known| *known != uri).map(String::len).sum();
-        if bytes + uri.len() > WATCHED_BYTES {
-            return false;
-        }
-        watched.insert(uri.to_owned(), version);
-        true
+        fits
     }
 
     /// The client no longer wants to hear of the resource `uri`.
@@ -264,7 +250,7 @@ impl Session {
     /// The answer is complete: whether there is room to keep it for who lost its stream.
     pub fn keep(&self, recording: &ReplayBuffer) -> bool {
         let mut recordings = lock(&self.recordings);
-        let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream()));
+        let kept = recordings.iter_mut().find(|kept| kept.is(recording.stream));
         let has_room = kept.is_some_and(|kept| kept.room.grow(recording.bytes()).is_ok());
         drop(recordings);
         if !has_room {
@@ -275,7 +261,7 @@ impl Session {
 
     /// The answer is kept no longer. Who follows it already still gets it whole.
     pub fn forget(&self, recording: &ReplayBuffer) {
-        lock(&self.recordings).retain(|kept| !kept.is(recording.stream()));
+        lock(&self.recordings).retain(|kept| !kept.is(recording.stream));
     }
 
     /// The recording of the answer with this name, if `owner` may see it.
@@ -303,7 +289,7 @@ struct Recorded {
 
 impl Recorded {
     fn is(&self, stream: u64) -> bool {
-        self.recording.stream() == stream
+        self.recording.stream == stream
     }
 }
 
@@ -337,17 +323,13 @@ impl Drop for RunningRequest {
 /// An open stream that listens in a session, until it is dropped.
 #[derive(Debug)]
 pub struct ListeningStream {
-    session: Arc<Session>,
+    /// Where it listens.
+    pub session: Arc<Session>,
     generation: u64,
     newest: watch::Receiver<u64>,
 }
 
 impl ListeningStream {
-    /// Where it listens.
-    pub fn session(&self) -> &Session {
-        &self.session
-    }
-
     /// The next message for this stream. Dropping it loses nothing.
     pub async fn announced(&self) -> Bytes {
         loop {

@@ -48,7 +48,7 @@ impl Sessions {
     pub fn begin(&self, owner: Owner, version: &'static str, capabilities: Value) -> Arc<Session> {
         let session = Arc::new(Session::new(owner, version, capabilities, self.kept.clone()));
         let mut table = lock(&self.table);
-        let subject = &session.owner().subject;
+        let subject = &session.owner.subject;
         if table.count_of(subject) >= self.bounds.per_principal {
             table.evict_of(subject);
         } else if table.sessions.len() >= self.bounds.total {
@@ -61,7 +61,7 @@ impl Sessions {
     /// The session with this id, if it is `owner`'s and not over. Looking it up uses it.
     pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Session>> {
         let mut table = lock(&self.table);
-        let session = Arc::clone(table.sessions.get(id).filter(|session| session.owner().admits(owner))?);
+        let session = Arc::clone(table.sessions.get(id).filter(|session| session.owner.admits(owner))?);
         if session.idle_for() >= self.bounds.idle {
             table.remove(id);
             return None;
@@ -104,8 +104,8 @@ impl Table {
     }
 
     fn insert(&mut self, session: Arc<Session>) {
-        let id = session.id().to_owned();
-        self.by_subject.entry(session.owner().subject.clone()).or_default().insert(id.clone());
+        let id = session.id.clone();
+        self.by_subject.entry(session.owner.subject.clone()).or_default().insert(id.clone());
         self.note_use(session.used_at(), id.clone());
         self.sessions.insert(id, session);
     }
@@ -113,7 +113,7 @@ impl Table {
     /// Removes the session and ends it; whether there was one.
     fn remove(&mut self, id: &str) -> bool {
         let Some(session) = self.sessions.remove(id) else { return false };
-        let subject = &session.owner().subject;
+        let subject = &session.owner.subject;
         if let Some(own) = self.by_subject.get_mut(subject) {
             own.remove(id);
             if own.is_empty() {
@@ -132,7 +132,7 @@ impl Table {
     /// Removes the subject's session that was not used for longest; one in use only if all are.
     fn evict_of(&mut self, subject: &str) {
         let own = self.by_subject.get(subject).into_iter().flatten().filter_map(|id| self.sessions.get(id));
-        if let Some(id) = own.max_by_key(|session| session.idle_for()).map(|session| session.id().to_owned()) {
+        if let Some(id) = own.max_by_key(|session| session.idle_for()).map(|session| session.id.clone()) {
             self.remove(&id);
         }
     }
@@ -177,14 +177,14 @@ mod tests {
     fn a_session_opens_for_its_holder_alone() {
         let sessions = Sessions::default();
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
-        assert!(session.id().len() >= 32 && session.id().bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
-        assert!(sessions.find(session.id(), &owner("a")).is_some());
-        assert!(sessions.find(session.id(), &owner("b")).is_none());
+        assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)));
+        assert!(sessions.find(&session.id, &owner("a")).is_some());
+        assert!(sessions.find(&session.id, &owner("b")).is_none());
         let elsewhere = Owner { connection: Uuid::from_u128(2), ..owner("a") };
-        assert!(sessions.find(session.id(), &elsewhere).is_none() && !sessions.end(session.id(), &elsewhere));
+        assert!(sessions.find(&session.id, &elsewhere).is_none() && !sessions.end(&session.id, &elsewhere));
         let narrower = Owner { scope: Scope::Read, ..owner("a") };
-        assert!(sessions.find(session.id(), &narrower).is_none(), "what the wider one was told is not theirs");
-        assert!(sessions.end(session.id(), &owner("a")) && !sessions.end(session.id(), &owner("a")));
+        assert!(sessions.find(&session.id, &narrower).is_none(), "what the wider one was told is not theirs");
+        assert!(sessions.end(&session.id, &owner("a")) && !sessions.end(&session.id, &owner("a")));
         assert!(session.over().now_or_never().is_some(), "an ended session is over");
     }
 
@@ -192,21 +192,21 @@ mod tests {
     fn what_is_idle_for_too_long_is_over_unless_it_is_in_use() {
         let sessions = Sessions::new(SessionLimits { idle: Duration::ZERO, ..SessionLimits::default() });
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
-        assert!(sessions.find(session.id(), &owner("a")).is_none());
+        assert!(sessions.find(&session.id, &owner("a")).is_none());
         assert_eq!(sessions.count(), 0);
         let sessions = Sessions::new(SessionLimits { per_principal: 2, total: 3, ..SessionLimits::default() });
         let first = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         let running = first.run("1");
         let second = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         let third = sessions.begin(owner("a"), "2025-11-25", Value::Null);
-        assert!(sessions.find(first.id(), &owner("a")).is_some(), "a session that is in use was evicted");
-        assert!(sessions.find(second.id(), &owner("a")).is_none() && second.over().now_or_never().is_some());
+        assert!(sessions.find(&first.id, &owner("a")).is_some(), "a session that is in use was evicted");
+        assert!(sessions.find(&second.id, &owner("a")).is_none() && second.over().now_or_never().is_some());
         let _listening = third.listen();
         drop(running);
         sessions.begin(owner("b"), "2025-11-25", Value::Null);
         sessions.begin(owner("c"), "2025-11-25", Value::Null);
         assert_eq!(sessions.count(), 3, "the bound of all sessions is kept");
-        assert!(sessions.find(third.id(), &owner("a")).is_some());
+        assert!(sessions.find(&third.id, &owner("a")).is_some());
     }
 
     #[test]
@@ -236,13 +236,13 @@ mod tests {
         let sessions = Sessions::default();
         let session = sessions.begin(owner("a"), "2025-11-25", Value::Null);
         let recordings: Vec<_> = (0..=RECORDINGS).map(|_| session.record(owner("a"))).collect();
-        assert!(session.recording(recordings[0].stream(), &owner("a")).is_none());
+        assert!(session.recording(recordings[0].stream, &owner("a")).is_none());
         let last = &recordings[RECORDINGS];
         last.push(vec![b'x'; KEPT_BYTES - 1]);
         assert!(session.keep(last) && !session.keep(&recordings[0]));
         recordings[1].push("xx");
         assert!(!session.keep(&recordings[1]), "the bound of all sessions was passed");
-        assert!(session.recording(recordings[1].stream(), &owner("a")).is_none());
+        assert!(session.recording(recordings[1].stream, &owner("a")).is_none());
         session.forget(last);
         recordings[2].push("xx");
         assert!(session.keep(&recordings[2]));
@@ -279,17 +279,17 @@ mod tests {
         sessions[2].touch();
         for (expected, session) in sessions.iter().enumerate().skip(3) {
             table.evict();
-            assert!(table.sessions.get(session.id()).is_none(), "{expected} should have gone");
+            assert!(table.sessions.get(&session.id).is_none(), "{expected} should have gone");
             assert_eq!(table.sessions.len(), 19 - (expected - 3));
         }
         table.evict();
         assert!(
-            table.sessions.get(sessions[2].id()).is_none(),
+            table.sessions.get(&sessions[2].id).is_none(),
             "the one that was used meanwhile goes before those in use"
         );
         drop(running);
         table.evict();
-        assert!(table.sessions.get(sessions[0].id()).is_none() && table.sessions.len() == 1);
+        assert!(table.sessions.get(&sessions[0].id).is_none() && table.sessions.len() == 1);
         table.evict();
         assert_eq!((table.sessions.len(), table.by_subject.len()), (0, 0), "one in use goes if all are");
     }
@@ -299,7 +299,7 @@ mod tests {
         let mut table = Table::default();
         for _ in 0..10 * LOOKS {
             let session = add(&mut table, "a");
-            assert!(table.remove(session.id()) && !table.remove(session.id()));
+            assert!(table.remove(&session.id) && !table.remove(&session.id));
         }
         assert!(table.by_use.len() <= LOOKS + 1 && table.by_subject.is_empty());
         (0..3).for_each(|_| drop(add(&mut table, "a")));

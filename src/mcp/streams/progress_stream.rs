@@ -2,14 +2,11 @@
 //! the messages, and whether they are kept, is not known here.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, Stream};
+use futures_util::{Stream, stream};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::mcp::call::Outcome;
@@ -53,80 +50,64 @@ impl ProgressStream {
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
     /// Otherwise there is something to tell before, and the rest is for a stream.
     pub async fn outcome(&mut self) -> Option<Outcome> {
-        poll_fn(|cx| self.poll_outcome(cx)).await
-    }
-
-    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Option<Outcome>> {
-        self.advance(cx);
+        self.advance().await;
         match std::mem::replace(&mut self.state, StreamState::Ended) {
             // Only an answer like any other may be the end of a stream: others have their status.
-            StreamState::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _)) if self.has_outbound() => {
+            StreamState::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _))
+                if !self.waiting.is_empty() || self.request.token.is_some() =>
+            {
                 self.state = StreamState::Done(outcome);
-                Poll::Ready(None)
+                None
             }
-            StreamState::Done(outcome) => Poll::Ready(Some(outcome)),
-            running => {
-                self.state = running;
-                if self.waiting.is_empty() { Poll::Pending } else { Poll::Ready(None) }
+            StreamState::Done(outcome) => Some(outcome),
+            other => {
+                self.state = other;
+                None
             }
         }
     }
 
-    fn has_outbound(&self) -> bool {
-        !self.waiting.is_empty() || self.request.token().is_some()
-    }
-
-    /// Gathers what has happened.
-    fn advance(&mut self, cx: &mut Context<'_>) {
-        if matches!(self.state, StreamState::Running)
-            && let Poll::Ready(outcome) = self.call.poll_unpin(cx)
-        {
-            self.state = StreamState::Done(outcome);
-        }
-        // Behind the call: what it sent last comes before its response.
-        while let Poll::Ready(Some(outgoing)) = self.outbound.poll_recv(cx) {
-            self.waiting.push_back(outgoing);
-        }
-        let Some(token) = self.request.token().filter(|_| !self.request.reports_own_progress()) else { return };
-        let due = match &self.state {
-            StreamState::Running => self.ticks.poll_tick(cx).is_ready(),
-            StreamState::Done(_) | StreamState::Ended => false,
-        };
-        if due {
-            let notification = self.request.progress.notification(token, &mut self.last);
-            self.waiting.push_back(OutboundMessage::Message(notification));
-            // The next tick is to wake us too.
-            let _ = self.ticks.poll_tick(cx);
-        }
-    }
-}
-
-impl Stream for ProgressStream {
-    type Item = OutboundMessage;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<OutboundMessage>> {
-        let this = &mut *self;
-        this.advance(cx);
-        if let Some(outgoing) = this.waiting.pop_front() {
-            return Poll::Ready(Some(outgoing));
-        }
-        match std::mem::replace(&mut this.state, StreamState::Ended) {
-            StreamState::Running => {
-                this.state = StreamState::Running;
-                Poll::Pending
-            }
-            StreamState::Ended => Poll::Ready(None),
-            StreamState::Done(outcome) => match outcome.into_body() {
-                None => Poll::Ready(None),
-                Some(body) => {
-                    let token = this.request.token().filter(|_| !this.request.reports_own_progress());
-                    let Some(token) = token else { return Poll::Ready(Some(OutboundMessage::Message(body))) };
-                    this.waiting.push_back(OutboundMessage::Message(body));
-                    Poll::Ready(Some(OutboundMessage::Message(
-                        this.request.progress.notification(token, &mut this.last),
-                    )))
+    /// Runs the call until there is something to tell, or it is done.
+    async fn advance(&mut self) {
+        while self.waiting.is_empty() && matches!(self.state, StreamState::Running) {
+            let ticked = tokio::select! {
+                biased;
+                outcome = &mut self.call => {
+                    self.state = StreamState::Done(outcome);
+                    false
                 }
-            },
+                Some(message) = self.outbound.recv() => {
+                    self.waiting.push_back(message);
+                    false
+                }
+                _ = self.ticks.tick(), if self.request.token.is_some() => true,
+            };
+            // Behind the call: what it sent last comes before its response.
+            while let Ok(message) = self.outbound.try_recv() {
+                self.waiting.push_back(message);
+            }
+            if let Some(token) = self.request.own_token().filter(|_| ticked) {
+                let notification = self.request.progress.notification(token, &mut self.last);
+                self.waiting.push_back(OutboundMessage::Message(notification));
+            }
         }
+    }
+
+    /// The next message. Dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<OutboundMessage> {
+        self.advance().await;
+        if let Some(message) = self.waiting.pop_front() {
+            return Some(message);
+        }
+        let StreamState::Done(outcome) = std::mem::replace(&mut self.state, StreamState::Ended) else { return None };
+        let response = OutboundMessage::Message(outcome.into_body()?);
+        let Some(token) = self.request.own_token() else { return Some(response) };
+        self.waiting.push_back(response);
+        Some(OutboundMessage::Message(self.request.progress.notification(token, &mut self.last)))
+    }
+
+    /// All of them.
+    pub fn messages(self) -> impl Stream<Item = OutboundMessage> {
+        stream::unfold(self, async |mut messages| Some((messages.next().await?, messages)))
     }
 }

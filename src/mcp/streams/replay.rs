@@ -19,7 +19,8 @@ const BYTES: usize = 1024 * 1024;
 /// The answer to one request, while it is made and for a while after.
 #[derive(Debug)]
 pub struct ReplayBuffer {
-    stream: u64,
+    /// What names it within its session.
+    pub stream: u64,
     kept: watch::Sender<Kept>,
     followers: watch::Sender<usize>,
 }
@@ -40,11 +41,6 @@ impl ReplayBuffer {
     pub fn begin(stream: u64) -> Arc<Self> {
         let kept = Kept { messages: VecDeque::from([Bytes::new()]), ..Kept::default() };
         Arc::new(Self { stream, kept: watch::Sender::new(kept), followers: watch::Sender::new(0) })
-    }
-
-    /// What names it within its session.
-    pub fn stream(&self) -> u64 {
-        self.stream
     }
 
     /// Reads an event's id: the answer's name and the place in it.

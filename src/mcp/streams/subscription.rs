@@ -29,9 +29,6 @@ pub struct Subscription {
     lists: Vec<ListKind>,
     /// Resources to be watched, each with how often it had changed when the client was told last.
     resources: Vec<(String, u64)>,
-    /// The ids of tasks that were asked for.
-    asked_tasks: Option<Vec<String>>,
-    /// Those of them that are there.
     tasks: TaskSubscription,
 }
 
@@ -43,8 +40,13 @@ const FOLLOWED: usize = 100;
 
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`. What is not served is left out of what is
-    /// acknowledged.
-    pub(in crate::mcp) fn read(id: &Id, mut params: Fields, offered: &Value) -> Result<Self, RpcError> {
+    /// acknowledged; `tasks` gives those of the ids that are there.
+    pub(in crate::mcp) fn read(
+        id: &Id,
+        mut params: Fields,
+        offered: &Value,
+        tasks: impl FnOnce(Option<Vec<String>>) -> Result<TaskSubscription, RpcError>,
+    ) -> Result<Self, RpcError> {
         // It is kept as long as the stream, and sent with each of its messages.
         if id.as_json().len() > LONGEST_NAME {
             return Err(invalid_params(format!(
@@ -72,27 +74,17 @@ impl Subscription {
                 )));
             }
         }
-        let mut asked_tasks = None;
+        let mut ids = None;
         if let Some(given) = asked.take("taskIds") {
             let form = |_| invalid_params("taskIds: give a list of the ids of tasks");
-            let ids = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if ids.len() > FOLLOWED {
+            let asked = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
+            if asked.len() > FOLLOWED {
                 return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
             }
-            asked_tasks = Some(ids);
+            ids = Some(asked);
         }
         let resources = resources.into_iter().map(|uri| (uri, 0)).collect();
-        Ok(Self { id: id.clone(), lists, resources, asked_tasks, tasks: TaskSubscription::default() })
-    }
-
-    /// The ids of tasks that were asked for, if any were.
-    pub(in crate::mcp) fn take_tasks(&mut self) -> Option<Vec<String>> {
-        self.asked_tasks.take()
-    }
-
-    /// Tells of these tasks too.
-    pub(in crate::mcp) fn follow(&mut self, tasks: TaskSubscription) {
-        self.tasks = tasks;
+        Ok(Self { id: id.clone(), lists, resources, tasks: tasks(ids)? })
     }
 
     fn meta(&self) -> String {
@@ -128,17 +120,16 @@ impl Subscription {
 
 /// Who listens on a stream.
 trait Listener {
-    /// The next message that is not about a change; `None` when the stream is over. Dropping it loses nothing.
-    async fn told(&mut self) -> Option<Bytes>;
+    /// The next event that is not about a change; `None` when the stream is over. Dropping it loses nothing.
+    async fn told(&mut self) -> Option<ServerEvent>;
 
     /// What is told of these lists, and of the resources that `changes` has other versions of.
     fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent>;
 
-    /// A message as an event of the stream.
-    fn event(&self, message: Bytes) -> ServerEvent;
-
-    /// The last message.
-    fn end(&self) -> Option<ServerEvent>;
+    /// The last event.
+    fn end(&self) -> Option<ServerEvent> {
+        None
+    }
 }
 
 /// A stream that tells a listener of changes.
@@ -173,7 +164,7 @@ impl<L: Listener> Listening<L> {
             let goes_on = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => None,
-                message = self.listener.told() => message.map(|message| vec![self.listener.event(message)]),
+                event = self.listener.told() => event.map(|event| vec![event]),
                 // Of a connection that was removed nothing will change any more.
                 lists = self.changes.next() => lists.map(|lists| self.listener.changed(lists, &self.changes)),
             };
@@ -184,9 +175,9 @@ impl<L: Listener> Listening<L> {
 }
 
 impl Listener for Subscription {
-    async fn told(&mut self) -> Option<Bytes> {
+    async fn told(&mut self) -> Option<ServerEvent> {
         let details = self.tasks.next().await;
-        Some(self.task(details).into())
+        Some(ServerEvent::message(self.task(details)))
     }
 
     fn changed(&mut self, lists: Vec<ListKind>, changes: &ChangeWatcher) -> Vec<ServerEvent> {
@@ -200,10 +191,6 @@ impl Listener for Subscription {
             (std::mem::replace(known, now) != now).then(|| envelope::notification(UPDATED, params()))
         });
         lists.chain(resources).map(ServerEvent::message).collect()
-    }
-
-    fn event(&self, message: Bytes) -> ServerEvent {
-        ServerEvent::message(message)
     }
 
     /// The graceful end.
@@ -238,13 +225,21 @@ struct SessionListener {
     told: Digests,
 }
 
+impl SessionListener {
+    /// A message as an event, with an id where events have one.
+    fn event(&self, message: Bytes) -> ServerEvent {
+        let session = self.stream.as_ref().map(|stream| &stream.session).filter(|session| session.resumes());
+        ServerEvent { id: session.map(|session| id(session, self.told)), message }
+    }
+}
+
 impl Listener for SessionListener {
-    async fn told(&mut self) -> Option<Bytes> {
+    async fn told(&mut self) -> Option<ServerEvent> {
         let Some(stream) = &self.stream else { return std::future::pending().await };
         tokio::select! {
             biased;
             () = stream.over() => None,
-            message = stream.announced() => Some(message),
+            message = stream.announced() => Some(self.event(message)),
         }
     }
 
@@ -257,21 +252,11 @@ impl Listener for SessionListener {
             let message = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", list.notification());
             events.push(self.event(message.into()));
         }
-        let session = self.stream.as_ref().map(ListeningStream::session);
+        let session = self.stream.as_ref().map(|stream| &stream.session);
         for uri in session.map(|session| session.changed(|uri| changes.version(uri))).unwrap_or_default() {
             events.push(self.event(envelope::notification(UPDATED, json!({"uri": uri})).into()));
         }
         events
-    }
-
-    /// With an id, where events have one.
-    fn event(&self, message: Bytes) -> ServerEvent {
-        let session = self.stream.as_ref().map(ListeningStream::session).filter(|session| session.resumes());
-        ServerEvent { id: session.map(|session| id(session, self.told)), message }
-    }
-
-    fn end(&self) -> Option<ServerEvent> {
-        None
     }
 }
 
@@ -321,7 +306,10 @@ mod tests {
     fn what_is_not_served_is_not_acknowledged() {
         let id = envelope::read(br#"{"jsonrpc":"2.0","id":"s","method":"m"}"#).unwrap().id().unwrap().clone();
         let offered = json!({"tools": {"listChanged": true}, "prompts": {}, "resources": {"listChanged": true}});
-        let read = |params: &str| Subscription::read(&id, Fields::parse(params, "params").unwrap(), &offered);
+        let read = |params: &str| {
+            let params = Fields::parse(params, "params").unwrap();
+            Subscription::read(&id, params, &offered, |_| Ok(TaskSubscription::default()))
+        };
         let subscription =
             read(r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"],"new":1}}"#).unwrap();
         let acknowledged: Value = serde_json::from_slice(&subscription.acknowledgement()).unwrap();

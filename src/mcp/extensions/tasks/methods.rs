@@ -11,7 +11,6 @@ use crate::mcp::call::{MethodCall, MethodResult, Params};
 use crate::mcp::context::Context;
 use crate::mcp::envelope::{RpcError, invalid_params, params_error};
 use crate::mcp::features::Answer;
-use crate::mcp::streams::subscription::Subscription;
 
 /// The parameter that names a task.
 pub(in crate::mcp) const TASK_ID: &str = "taskId";
@@ -67,17 +66,15 @@ fn find(context: &Context<'_>, id: &str) -> Option<Arc<Task>> {
     context.tasks.find(id, &context.owner())
 }
 
-/// Adds the tasks that `subscription` asks for, those that are there.
-pub(in crate::mcp) fn follow(context: &Context<'_>, mut subscription: Subscription) -> Result<Subscription, RpcError> {
-    if let Some(asked) = subscription.take_tasks().filter(|_| context.tasks.are_on()) {
-        declared(context)?;
-        let mut found: Vec<Arc<Task>> = Vec::new();
-        for task in asked.iter().filter_map(|id| find(context, id)) {
-            if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
-                found.push(task);
-            }
+/// The tasks of these ids, those that are there. Only a client that knows tasks may ask for any.
+pub(in crate::mcp) fn listen(context: &Context<'_>, ids: Option<Vec<String>>) -> Result<TaskSubscription, RpcError> {
+    let Some(ids) = ids.filter(|_| context.tasks.are_on()) else { return Ok(TaskSubscription::default()) };
+    declared(context)?;
+    let mut found: Vec<Arc<Task>> = Vec::new();
+    for task in ids.iter().filter_map(|id| find(context, id)) {
+        if !found.iter().any(|known| Arc::ptr_eq(known, &task)) {
+            found.push(task);
         }
-        subscription.follow(TaskSubscription::new(found));
     }
-    Ok(subscription)
+    Ok(TaskSubscription::new(found))
 }

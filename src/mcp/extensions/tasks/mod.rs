@@ -6,9 +6,9 @@ mod promotion;
 mod table;
 mod task;
 
-pub(in crate::mcp) use methods::{TASK_ID, cancel, follow, get, update};
+pub(in crate::mcp) use methods::{TASK_ID, cancel, get, listen, update};
 pub(in crate::mcp) use promotion::prepare;
 pub use promotion::promote;
-pub use table::{EXTENSION, TaskLimits, TaskSupport, Tasks};
+pub use table::{EXTENSION, TaskLimits, Tasks};
 pub(in crate::mcp) use task::TaskSubscription;
 pub use task::{Task, TaskPromotion};

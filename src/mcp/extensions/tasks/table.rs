@@ -12,19 +12,6 @@ use crate::mcp::streams::progress::Progress;
 /// The extension's identifier, under `extensions` of both sides' capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// How a tool stands to tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskSupport {
-    /// Its calls are never tasks.
-    Never,
-    /// A call becomes one when it takes long.
-    WhenSlow,
-    /// A call becomes one unless it is done at once.
-    AtOnce,
-    /// The same, and clients that do not know tasks cannot call it.
-    Required,
-}
-
 /// Tasks of all callers on all connections. Each running one holds a place for its record in the
 /// audit trail, whose queue is longer.
 const TOTAL: usize = 1_000;
@@ -90,8 +77,8 @@ impl Tasks {
     pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
         let bounds = &self.0.bounds;
         let mut table = lock(&self.0.table);
-        let own = || table.values().filter(|task| task.owner().subject == owner.subject);
-        let here = table.values().filter(|task| task.owner().connection == owner.connection).count();
+        let own = || table.values().filter(|task| task.owner.subject == owner.subject);
+        let here = table.values().filter(|task| task.owner.connection == owner.connection).count();
         let bytes: usize = own().map(|task| task.bytes()).sum();
         if own().count() >= bounds.per_principal
             || here >= bounds.per_connection
@@ -101,13 +88,13 @@ impl Tasks {
             return None;
         }
         let task = Arc::new(Task::new(owner, progress, bounds.keep));
-        table.insert(task.id().to_owned(), Arc::clone(&task));
+        table.insert(task.id.clone(), Arc::clone(&task));
         Some(task)
     }
 
     /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
     pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
-        lock(&self.0.table).get(id).filter(|task| task.owner().shares_with(owner)).map(Arc::clone)
+        lock(&self.0.table).get(id).filter(|task| task.owner.shares_with(owner)).map(Arc::clone)
     }
 
     /// Whether there is room for so many bytes of one more result.
@@ -117,7 +104,7 @@ impl Tasks {
     }
 
     pub(super) fn remove(&self, task: &Task) {
-        lock(&self.0.table).remove(task.id());
+        lock(&self.0.table).remove(&task.id);
     }
 
     /// How many run, or wait for their client.
@@ -140,15 +127,15 @@ mod tests {
     fn a_task_is_found_by_its_holder_alone() {
         let tasks = Tasks::default();
         let task = tasks.begin(owner("a", 1), Arc::default()).unwrap();
-        assert!(task.id().len() >= 32, "an id that could be guessed");
-        assert!(tasks.find(task.id(), &owner("a", 1)).is_some());
+        assert!(task.id.len() >= 32, "an id that could be guessed");
+        assert!(tasks.find(&task.id, &owner("a", 1)).is_some());
         let narrower = Owner { scope: Scope::Read, ..owner("a", 1) };
         let reconfigured = Owner { configuration: (0, 1), ..owner("a", 1) };
         for other in [owner("b", 1), owner("a", 2), narrower, reconfigured] {
-            assert!(tasks.find(task.id(), &other).is_none());
+            assert!(tasks.find(&task.id, &other).is_none());
         }
         tasks.remove(&task);
-        assert!(tasks.find(task.id(), &owner("a", 1)).is_none());
+        assert!(tasks.find(&task.id, &owner("a", 1)).is_none());
     }
 
     #[test]

@@ -57,8 +57,9 @@ struct TaskState {
 /// One task.
 #[derive(Debug)]
 pub struct Task {
-    id: String,
-    owner: Owner,
+    /// What the client names it by.
+    pub id: String,
+    pub(super) owner: Owner,
     created: SystemTime,
     started: Instant,
     keep: Duration,
@@ -88,15 +89,6 @@ impl Task {
             }),
             cancelled: CancellationToken::new(),
         }
-    }
-
-    /// What the client names it by.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(super) fn owner(&self) -> &Owner {
-        &self.owner
     }
 
     /// Whether it has ended, in whichever way.
@@ -296,7 +288,7 @@ impl TaskSubscription {
 
     /// Their ids.
     pub(in crate::mcp) fn ids(&self) -> Vec<&str> {
-        self.0.iter().map(|(task, _)| task.id()).collect()
+        self.0.iter().map(|(task, _)| task.id.as_str()).collect()
     }
 
     /// How the next task is whose status changes. Waits for ever when none is left; dropping it
