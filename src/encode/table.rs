@@ -34,7 +34,8 @@ pub async fn tabulate(
     mut progress: impl FnMut(u64, usize) -> Result<()>,
 ) -> Result<Table> {
     let writes = results.writes;
-    let mut reading = Reading::new(caps, format);
+    let text = TextTable::new(format);
+    let mut reading = Reading { json: Vec::new(), head: 0, columns: 0, count: 0, text, caps };
     let (mut affected, mut cut, mut further) = (None, None, false);
     while let Some(part) = results.next().await {
         match part? {
@@ -79,10 +80,6 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(caps: Caps, format: Format) -> Self {
-        Self { json: Vec::new(), head: 0, columns: 0, count: 0, text: TextTable::new(format), caps }
-    }
-
     fn begin(&mut self, columns: &[Column]) {
         self.text.begin(columns);
         self.columns = columns.len();

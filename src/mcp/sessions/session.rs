@@ -56,8 +56,8 @@ pub struct Session {
     used: Mutex<Instant>,
     /// Cancelled when the session is over.
     over: CancellationToken,
-    /// What runs in it, by the request's id.
-    running: Mutex<HashMap<String, (u64, CancellationToken)>>,
+    /// What runs in it, the newest last: a number of its own, the request's id, and what cancels it.
+    running: Mutex<Vec<(u64, String, CancellationToken)>>,
     /// Which of its listening streams is the one that is told; older ones end.
     listening: watch::Sender<u64>,
     /// Answers that can be taken up again.
@@ -214,14 +214,16 @@ impl Session {
 
     /// Notes that the request `id`, its JSON text, runs from now on.
     pub fn run(self: &Arc<Self>, id: &str) -> RunningRequest {
-        let (id, number, cancelled) = (normal(id), self.number(), self.over.child_token());
-        lock(&self.running).insert(id.clone(), (number, cancelled.clone()));
-        RunningRequest { session: Arc::clone(self), id, number, cancelled }
+        let (number, cancelled) = (self.number(), self.over.child_token());
+        lock(&self.running).push((number, normal(id), cancelled.clone()));
+        RunningRequest { session: Arc::clone(self), number, cancelled }
     }
 
     /// Cancels the request `id`, its JSON text, if it runs.
     pub fn cancel(&self, id: &str) {
-        if let Some((_, cancelled)) = lock(&self.running).get(&normal(id)) {
+        let id = normal(id);
+        // Of a client that uses an id twice the later one is meant.
+        if let Some((.., cancelled)) = lock(&self.running).iter().rfind(|(_, running, _)| *running == id) {
             cancelled.cancel();
         }
     }
@@ -297,7 +299,6 @@ impl Recorded {
 #[derive(Debug)]
 pub struct RunningRequest {
     session: Arc<Session>,
-    id: String,
     number: u64,
     cancelled: CancellationToken,
 }
@@ -311,11 +312,7 @@ impl RunningRequest {
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        // A client that uses an id twice cancels the later one; this must not remove that.
-        let mut running = lock(&self.session.running);
-        if running.get(&self.id).is_some_and(|(number, _)| *number == self.number) {
-            running.remove(&self.id);
-        }
+        lock(&self.session.running).retain(|(number, ..)| *number != self.number);
         self.session.touch();
     }
 }

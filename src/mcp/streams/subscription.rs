@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -64,24 +65,17 @@ impl Subscription {
                 lists.push(list);
             }
         }
-        let mut resources = Vec::new();
-        if let Some(given) = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true) {
-            let form = |_| invalid_params("resourceSubscriptions: give a list of URIs");
-            resources = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if resources.len() > WATCHED || given.get().len() > WATCHED_BYTES {
-                return Err(invalid_params(format!(
-                    "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
-                )));
-            }
+        let given = asked.take("resourceSubscriptions").filter(|_| offered["resources"]["subscribe"] == true);
+        let bytes = given.as_ref().map_or(0, |given| given.get().len());
+        let resources = texts(given, "resourceSubscriptions: give a list of URIs")?.unwrap_or_default();
+        if resources.len() > WATCHED || bytes > WATCHED_BYTES {
+            return Err(invalid_params(format!(
+                "resourceSubscriptions: {WATCHED} resources at most, and {WATCHED_BYTES} bytes; listen for fewer"
+            )));
         }
-        let mut ids = None;
-        if let Some(given) = asked.take("taskIds") {
-            let form = |_| invalid_params("taskIds: give a list of the ids of tasks");
-            let asked = serde_json::from_str::<Vec<String>>(given.get()).map_err(form)?;
-            if asked.len() > FOLLOWED {
-                return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
-            }
-            ids = Some(asked);
+        let ids = texts(asked.take("taskIds"), "taskIds: give a list of the ids of tasks")?;
+        if ids.as_ref().is_some_and(|ids| ids.len() > FOLLOWED) {
+            return Err(invalid_params(format!("taskIds: {FOLLOWED} tasks at most")));
         }
         let resources = resources.into_iter().map(|uri| (uri, 0)).collect();
         Ok(Self { id: id.clone(), lists, resources, tasks: tasks(ids)? })
@@ -116,6 +110,10 @@ impl Subscription {
         let acknowledgement = ServerEvent::message(self.acknowledgement());
         Listening::open(self, changes, closing, Some(acknowledgement))
     }
+}
+
+fn texts(given: Option<Box<RawValue>>, form: &str) -> Result<Option<Vec<String>>, RpcError> {
+    given.map(|given| serde_json::from_str(given.get())).transpose().map_err(|_| invalid_params(form))
 }
 
 /// Who listens on a stream.

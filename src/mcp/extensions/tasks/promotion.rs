@@ -23,7 +23,7 @@ use crate::mcp::sessions::Owner;
 /// Decides before a call runs: it becomes a task when it takes long, if its client knows tasks.
 pub(in crate::mcp) fn prepare(context: &Context<'_>) {
     if context.tasks.are_on() && context.request.client_extends(EXTENSION) {
-        context.request.promote(TaskPromotion::After(context.tasks.bounds().after));
+        context.request.promote(TaskPromotion::After(context.tasks.bounds.after));
     }
 }
 
@@ -70,7 +70,7 @@ pub async fn promote(
         if work.await.is_err() {
             task.fail(envelope::internal_error("the call has broken off"));
         }
-        sleep(tasks.bounds().keep).await;
+        sleep(tasks.bounds.keep).await;
         tasks.remove(&task);
     });
     Outcome::Response(ResponseStatus::Answered, handle)

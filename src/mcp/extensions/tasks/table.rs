@@ -48,35 +48,28 @@ impl Default for TaskLimits {
 
 /// Every task. Clones share one table.
 #[derive(Clone, Debug, Default)]
-pub struct Tasks(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    bounds: TaskLimits,
-    table: Mutex<HashMap<String, Arc<Task>>>,
+pub struct Tasks {
+    /// When a call becomes a task, and what is kept of it.
+    pub bounds: TaskLimits,
+    table: Arc<Mutex<HashMap<String, Arc<Task>>>>,
 }
 
 impl Tasks {
     /// A table within these bounds.
     pub fn new(bounds: TaskLimits) -> Self {
-        Self(Arc::new(Shared { bounds, table: Mutex::default() }))
+        Self { bounds, table: Arc::default() }
     }
 
     /// Whether there are tasks at all.
     pub fn are_on(&self) -> bool {
-        self.0.bounds.per_principal > 0
-    }
-
-    /// When a call becomes a task, and what is kept of it.
-    pub fn bounds(&self) -> &TaskLimits {
-        &self.0.bounds
+        self.bounds.per_principal > 0
     }
 
     /// Begins a task of `owner`, whose call tells of itself in `progress`; `None` where there is no
     /// room for one more.
     pub fn begin(&self, owner: Owner, progress: Arc<Progress>) -> Option<Arc<Task>> {
-        let bounds = &self.0.bounds;
-        let mut table = lock(&self.0.table);
+        let bounds = &self.bounds;
+        let mut table = lock(&self.table);
         let own = || table.values().filter(|task| task.owner.subject == owner.subject);
         let here = table.values().filter(|task| task.owner.connection == owner.connection).count();
         let bytes: usize = own().map(|task| task.bytes()).sum();
@@ -94,22 +87,22 @@ impl Tasks {
 
     /// The task with this id, if it is `owner`'s: nobody else can tell that there is one.
     pub fn find(&self, id: &str, owner: &Owner) -> Option<Arc<Task>> {
-        lock(&self.0.table).get(id).filter(|task| task.owner.shares_with(owner)).map(Arc::clone)
+        lock(&self.table).get(id).filter(|task| task.owner.shares_with(owner)).map(Arc::clone)
     }
 
     /// Whether there is room for so many bytes of one more result.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        let kept: usize = lock(&self.0.table).values().map(|task| task.bytes()).sum();
-        kept + bytes <= self.0.bounds.kept_bytes
+        let kept: usize = lock(&self.table).values().map(|task| task.bytes()).sum();
+        kept + bytes <= self.bounds.kept_bytes
     }
 
     pub(super) fn remove(&self, task: &Task) {
-        lock(&self.0.table).remove(&task.id);
+        lock(&self.table).remove(&task.id);
     }
 
     /// How many run, or wait for their client.
     pub fn running(&self) -> usize {
-        lock(&self.0.table).values().filter(|task| !task.is_over()).count()
+        lock(&self.table).values().filter(|task| !task.is_over()).count()
     }
 }
 
