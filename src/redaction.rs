@@ -39,7 +39,7 @@ const LETTERS: [u16; 256] = octets(&[b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 
 /// `text` without its secrets.
 pub(crate) fn redact(text: &str) -> Cow<'_, str> {
-    let shown = Shown::of(text);
+    let shown = Shown::new(text);
     let octets = &*shown.octets;
     let (mut clean, mut kept, mut at, mut within_run) = (String::new(), 0, 0, false);
     while let Some(octet) = octets.get(at) {
@@ -102,7 +102,7 @@ struct Shown<'t> {
 }
 
 impl<'t> Shown<'t> {
-    fn of(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         let mut shown = Self { octets: Cow::Borrowed(text.as_bytes()), places: None };
         for _ in 0..LAYERS {
             if !shown.unescape() {

@@ -112,7 +112,7 @@ pub(super) const DEFINITIONS: [Definition; 12] = [
 impl Definition {
     /// Its name is the word for what it does.
     pub(super) fn name(&self) -> &'static str {
-        self.operation.word()
+        self.operation.as_str()
     }
 
     pub(super) fn kind(&self) -> Type {

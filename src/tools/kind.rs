@@ -31,7 +31,7 @@ pub enum Operation {
 
 impl Operation {
     /// The word of the `ops` query parameter.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         OPERATIONS[self as usize].0
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn each_operation_has_its_own_word() {
         for (word, operation) in OPERATIONS {
-            assert_eq!(operation.word(), word);
+            assert_eq!(operation.as_str(), word);
         }
     }
 }

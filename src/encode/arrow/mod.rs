@@ -50,7 +50,7 @@ impl Open {
     fn new(columns: &[Column]) -> Result<Self> {
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for (column, label) in columns.iter().zip(labels::distinct(columns)) {
-            let type_ = types::of(column);
+            let type_ = types::arrow_type(column);
             values.push(Values::new(&type_, &label));
             fields.push(Field::new(label, type_, true));
         }

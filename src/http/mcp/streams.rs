@@ -40,7 +40,7 @@ pub(in crate::http) fn stream(
         let owner = mcp_request.context(&RequestContext::default()).owner();
         return sse::open_resumable(request, record(session, messages, owner));
     }
-    let events = messages.messages().filter_map(|told| {
+    let events = messages.into_stream().filter_map(|told| {
         ready(match told {
             OutboundMessage::Message(message) => Some(ServerEvent::message(message)),
             // Only streams that can be taken up again are paused.

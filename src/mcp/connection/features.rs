@@ -45,7 +45,7 @@ impl Features for ConnectionFeatures {
     fn tools(&self, context: &Context<'_>) -> Arc<ToolList> {
         let profile = context.entry.profile();
         with_offer(context, profile.as_deref(), |offer| {
-            let key = ToolListKey::of(context.settings, profile.as_ref(), offer, context.filter);
+            let key = ToolListKey::new(context.settings, profile.as_ref(), offer, context.filter);
             self.listings.get(key, || tools::list(offer, context.filter).into_iter().collect())
         })
     }
@@ -129,7 +129,7 @@ async fn call(context: &Context<'_>, asked: &FeatureRequest, summary: &mut Summa
     })?;
     let (caps, format) = (resolved.caps, resolved.format);
     summary.statement = context.audit.and_then(|audit| audit.statement(&resolved.op, context.entry.kind));
-    summary.operation = Some(resolved.operation.word());
+    summary.operation = Some(resolved.operation.as_str());
     let (by, origin) = (Arc::clone(&context.by), summary.origin(context.origin));
     summary.asked = Some(started.into_std());
     let notices = context.request.notices(&logger(context));

@@ -15,7 +15,7 @@ use crate::mcp::model::present;
 /// What the state of this request is bound to.
 pub(in crate::mcp) fn binding(call: &MethodCall<'_>, asked: &FeatureRequest) -> StateBinding {
     let arguments = asked.arguments.as_deref().unwrap_or("{}");
-    StateBinding::of(&call.context.owner(), &[call.method, &asked.name, arguments])
+    StateBinding::new(&call.context.owner(), &[call.method, &asked.name, arguments])
 }
 
 /// What the client has sent with the request, which is bound to `bound`.

@@ -86,7 +86,7 @@ pub(in crate::mcp) struct ToolListKey {
 
 impl ToolListKey {
     /// The key of what `filter` lets through of `offer`, which is of `settings` and `profile`.
-    pub(in crate::mcp) fn of(
+    pub(in crate::mcp) fn new(
         settings: &Arc<Connection>,
         profile: Option<&Arc<Profile>>,
         offer: &Offer<'_>,

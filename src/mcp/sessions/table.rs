@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str) -> Owner {
-        Owner::of(subject, 1, Scope::Write)
+        Owner::new(subject, 1, Scope::Write)
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
     }
 
     fn add(table: &mut Table, subject: &str) -> Arc<Session> {
-        let owner = Owner::of(subject, 1, Scope::Read);
+        let owner = Owner::new(subject, 1, Scope::Read);
         let session = Arc::new(Session::new(owner, "2025-11-25", Value::Null, Shares::default()));
         table.insert(Arc::clone(&session));
         session

@@ -107,7 +107,7 @@ impl ProgressStream {
     }
 
     /// All of them.
-    pub fn messages(self) -> impl Stream<Item = OutboundMessage> {
+    pub fn into_stream(self) -> impl Stream<Item = OutboundMessage> {
         stream::unfold(self, async |mut messages| Some((messages.next().await?, messages)))
     }
 }

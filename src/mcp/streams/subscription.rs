@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn the_id_of_an_event_holds_what_the_client_knows() {
         let session = crate::mcp::sessions::Sessions::default().begin(
-            crate::mcp::sessions::Owner::of("a", 0, portico_actors::principal::Scope::Read),
+            crate::mcp::sessions::Owner::new("a", 0, portico_actors::principal::Scope::Read),
             "2025-11-25",
             Value::Null,
         );

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str, connection: u128) -> Owner {
-        Owner::of(subject, connection, Scope::Write)
+        Owner::new(subject, connection, Scope::Write)
     }
 
     #[test]

@@ -317,7 +317,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn task() -> Task {
-        let owner = Owner::of("a", 0, portico_actors::principal::Scope::Read);
+        let owner = Owner::new("a", 0, portico_actors::principal::Scope::Read);
         Task::new(owner, Arc::default(), Duration::from_secs(10))
     }
 
