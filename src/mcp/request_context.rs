@@ -143,6 +143,11 @@ impl RequestContext {
         self.sink.log(level, logger, data);
     }
 
+    /// Whether the client wants to hear of anything at all.
+    pub(super) fn is_heard(&self) -> bool {
+        self.sink.hears(Level::Emergency)
+    }
+
     /// Tells the client what the source says beside its results, if it wants to hear of anything
     /// so light.
     pub fn notices(&self, logger: &str) -> Option<Notices> {

@@ -164,6 +164,9 @@ fn logger(context: &Context<'_>) -> String {
 /// Tells a client that wants log messages how the call has ended. Words of the source are left to
 /// the result: they may repeat values.
 fn tell_end(context: &Context<'_>, asked: &FeatureRequest, table: &Result<Table, Error>, started: Instant) {
+    if !context.request.is_heard() {
+        return;
+    }
     let (tool, logger) = (&asked.name, logger(context));
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let log = |level, data: Value| context.request.log(level, &logger, &present(data));
