@@ -19,20 +19,16 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A call as a stream of messages: whatever it tells, its progress at most twice a second and once
 /// more when it ends where the caller asked for it, and then its response. Dropping it drops the call.
 pub struct ProgressStream {
-    call: LocalBoxFuture<'static, Outcome>,
+    /// As long as it runs.
+    call: Option<LocalBoxFuture<'static, Outcome>>,
+    /// What it has come to, until that is told.
+    outcome: Option<Outcome>,
     request: Arc<RequestContext>,
     outbound: OutboundMessages,
     ticks: Interval,
     last: u128,
     /// What was sent by the call and not yet passed on.
     waiting: VecDeque<OutboundMessage>,
-    state: StreamState,
-}
-
-enum StreamState {
-    Running,
-    Done(Outcome),
-    Ended,
 }
 
 impl ProgressStream {
@@ -44,36 +40,30 @@ impl ProgressStream {
     ) -> Self {
         let mut ticks = interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { call, request, outbound, ticks, last: 0, waiting: VecDeque::new(), state: StreamState::Running }
+        Self { call: Some(call), outcome: None, request, outbound, ticks, last: 0, waiting: VecDeque::new() }
     }
 
     /// Runs the call until it is clear whether its answer is one message: then gives the outcome.
     /// Otherwise there is something to tell before, and the rest is for a stream.
     pub async fn outcome(&mut self) -> Option<Outcome> {
         self.advance().await;
-        match std::mem::replace(&mut self.state, StreamState::Ended) {
-            // Only an answer like any other may be the end of a stream: others have their status.
-            StreamState::Done(outcome @ Outcome::Response(ResponseStatus::Answered, _))
-                if !self.waiting.is_empty() || self.request.token.is_some() =>
-            {
-                self.state = StreamState::Done(outcome);
-                None
-            }
-            StreamState::Done(outcome) => Some(outcome),
-            other => {
-                self.state = other;
-                None
-            }
+        let is_stream = !self.waiting.is_empty() || self.request.token.is_some();
+        // Only an answer like any other may be the end of a stream: others have their status.
+        if is_stream && matches!(self.outcome, None | Some(Outcome::Response(ResponseStatus::Answered, _))) {
+            return None;
         }
+        self.outcome.take()
     }
 
     /// Runs the call until there is something to tell, or it is done.
     async fn advance(&mut self) {
-        while self.waiting.is_empty() && matches!(self.state, StreamState::Running) {
+        while self.waiting.is_empty()
+            && let Some(call) = &mut self.call
+        {
             let ticked = tokio::select! {
                 biased;
-                outcome = &mut self.call => {
-                    self.state = StreamState::Done(outcome);
+                outcome = call => {
+                    (self.call, self.outcome) = (None, Some(outcome));
                     false
                 }
                 Some(message) = self.outbound.recv() => {
@@ -99,8 +89,7 @@ impl ProgressStream {
         if let Some(message) = self.waiting.pop_front() {
             return Some(message);
         }
-        let StreamState::Done(outcome) = std::mem::replace(&mut self.state, StreamState::Ended) else { return None };
-        let response = OutboundMessage::Message(outcome.into_body()?);
+        let response = OutboundMessage::Message(self.outcome.take()?.into_body()?);
         let Some(token) = self.request.own_token() else { return Some(response) };
         self.waiting.push_back(response);
         Some(OutboundMessage::Message(self.request.progress.notification(token, &mut self.last)))
