@@ -118,7 +118,7 @@ fn read_request(
     if arguments.as_ref().is_some_and(|arguments| !arguments.get().starts_with('{')) {
         return Err(invalid_params("arguments must be an object"));
     }
-    let arguments = arguments.map(|arguments| arguments.get().to_owned());
+    let arguments = arguments.map(|arguments| Box::<str>::from(arguments).into_string());
     let mut asked = FeatureRequest { name, arguments, input: ClientInput::default() };
     let bound = input::binding(call, &asked);
     asked.input = input::read(call, &mut fields, &bound)?;

@@ -14,6 +14,10 @@ use crate::mcp::model::present;
 
 /// What the state of this request is bound to.
 pub(in crate::mcp) fn binding(call: &MethodCall<'_>, asked: &FeatureRequest) -> StateBinding {
+    // Revisions with a handshake have no state of requests.
+    if call.context.request.era == Era::Session {
+        return StateBinding::default();
+    }
     let arguments = asked.arguments.as_deref().unwrap_or("{}");
     StateBinding::new(&call.context.owner(), &[call.method, &asked.name, arguments])
 }

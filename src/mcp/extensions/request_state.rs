@@ -33,7 +33,7 @@ pub struct StateSigner {
 }
 
 /// What a state is bound to: it opens for the same holder and request alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct StateBinding(Vec<u8>);
 
 impl StateBinding {
