@@ -279,17 +279,17 @@ mod tests {
         sessions[2].touch();
         for (expected, session) in sessions.iter().enumerate().skip(3) {
             table.evict();
-            assert!(table.sessions.get(&session.id).is_none(), "{expected} should have gone");
+            assert!(!table.sessions.contains_key(&session.id), "{expected} should have gone");
             assert_eq!(table.sessions.len(), 19 - (expected - 3));
         }
         table.evict();
         assert!(
-            table.sessions.get(&sessions[2].id).is_none(),
+            !table.sessions.contains_key(&sessions[2].id),
             "the one that was used meanwhile goes before those in use"
         );
         drop(running);
         table.evict();
-        assert!(table.sessions.get(&sessions[0].id).is_none() && table.sessions.len() == 1);
+        assert!(!table.sessions.contains_key(&sessions[0].id) && table.sessions.len() == 1);
         table.evict();
         assert_eq!((table.sessions.len(), table.by_subject.len()), (0, 0), "one in use goes if all are");
     }
